@@ -1,0 +1,75 @@
+"""JAX: one jitted step whose state is donated, optax, batches on the device."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from cases import ADAM_EPSILON, LEARNING_RATE, MOMENTUM, make_data, measure, parse_arguments, parse_case, report
+
+glorot = jax.nn.initializers.glorot_uniform()
+
+
+def dense(key, n, m):
+    return glorot(key, (n, m)), jnp.zeros(m)
+
+
+def make_parameters(case):
+    keys = jax.random.split(jax.random.key(1), 16)
+    if case.model == "cnn":
+        return [(glorot(keys[0], (3, 3, 1, 32)), jnp.zeros(32)), (glorot(keys[1], (3, 3, 32, 64)), jnp.zeros(64)),
+                dense(keys[2], 1600, 64), dense(keys[3], 64, 10)]
+    widths = [case.extents[0], *case.hidden, case.outputs]
+    return [dense(key, n, m) for key, n, m in zip(keys, widths[:-1], widths[1:])]
+
+
+def apply(case, parameters, x):
+    if case.model == "cnn":
+        for kernel, bias in parameters[:2]:
+            x = jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jax.nn.relu(x + bias)
+            x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        x, parameters = x.reshape(x.shape[0], -1), parameters[2:]
+    activation = jnp.tanh if case.model == "surrogate" else jax.nn.relu
+    for kernel, bias in parameters[:-1]:
+        x = activation(x @ kernel + bias)
+    kernel, bias = parameters[-1]
+    return x @ kernel + bias
+
+
+def train(case, options):
+    optimizer = optax.adam(LEARNING_RATE, eps=ADAM_EPSILON) if case.adam else optax.sgd(LEARNING_RATE, MOMENTUM)
+
+    def loss_function(parameters, x, y):
+        prediction = apply(case, parameters, x)
+        if case.model == "surrogate":
+            return jnp.mean((prediction - y) ** 2)
+        return optax.softmax_cross_entropy_with_integer_labels(prediction, y).mean()
+
+    def step(parameters, state, x, y):
+        loss, gradients = jax.value_and_grad(loss_function)(parameters, x, y)
+        updates, state = optimizer.update(gradients, state, parameters)
+        return optax.apply_updates(parameters, updates), state, loss
+
+    step = jax.jit(step, donate_argnums=(0, 1))
+    parameters = make_parameters(case)
+    state = optimizer.init(parameters)
+    batches = [(jax.device_put(x), jax.device_put(y)) for x, y in zip(*make_data(case))]
+
+    def run(steps):
+        nonlocal parameters, state
+        for i in range(steps):
+            parameters, state, loss = step(parameters, state, *batches[i % len(batches)])
+        jax.block_until_ready(parameters)
+        return loss
+
+    return measure(run, options)
+
+
+if __name__ == "__main__":
+    arguments = parse_arguments(__doc__)
+    for one in map(parse_case, arguments.case):
+        report(one, *train(one, arguments))

@@ -1,0 +1,87 @@
+// Trains a convolutional network on handwritten digits, under the strategy that the command line names.
+//
+//   mpiexec -n 2 digits --strategy multi-worker-mirrored --epochs 15
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <trireme/trireme.hpp>
+
+#include "digits_data.hpp"
+
+namespace tr = trireme;
+
+struct Options {
+  std::string strategy = "multi-worker-mirrored";
+  std::string data = TRIREME_EXAMPLES_DATA "/digits.csv.gz";
+  std::size_t epochs = 15, batch = 32, replicas = 2, threads = 0;
+  std::uint64_t seed = 1;
+  bool quiet = false;
+};
+
+/// The same for every strategy: only its type differs.
+template <class Strategy>
+void train(Strategy const& strategy, Digits const& digits, Options const& options, bool chief) {
+  auto model =
+      tr::compile(strategy,
+                  tr::Sequential{tr::Input<28, 28, 1>{}, tr::Conv2D<32, 3, 3, tr::ReLU>{}, tr::MaxPooling2D<2, 2>{},
+                                 tr::Conv2D<64, 3, 3, tr::ReLU>{}, tr::MaxPooling2D<2, 2>{}, tr::Flatten{},
+                                 tr::Dense<64, tr::ReLU>{}, tr::Dense<10>{}},
+                  tr::Adam{.learning_rate = 1e-3}, tr::SparseCategoricalCrossentropy{.from_logits = true},
+                  tr::Accuracy{}, tr::CompileOptions{.seed = options.seed});
+  if (chief) fmt::print("{}", model.summary());
+
+  auto const dataset = [&](Digits::Part const& part) {
+    return tr::data::from_tensor_slices(part.images, part.labels).map({28, 28, 1}, ResizeTo28{digits.side}).cache();
+  };
+  std::size_t const samples = digits.train.images.samples();
+  auto const train = dataset(digits.train).shuffle(samples, 7).batch(tr::GlobalBatch{options.batch}).prefetch(2);
+  auto const test = dataset(digits.test).batch(tr::GlobalBatch{256});
+
+  auto const start = std::chrono::steady_clock::now();
+  auto const history =
+      tr::fit(strategy, model, train, tr::validation(test), {.epochs = options.epochs, .verbose = !options.quiet},
+              tr::ReduceLROnPlateau<"val_loss">{.factor = 0.3, .patience = 3},
+              tr::EarlyStopping<"val_loss">{.patience = 8, .restore_best_weights = true});
+  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  auto const result = tr::evaluate(strategy, model, test);
+
+  if (!chief) return;
+  std::size_t const epochs = history.epochs.size();
+  fmt::print(
+      "\nstrategy: {}\nparameters: {}\nepochs: {}\nsamples per second: {:.0f}\nval_loss: {:.4f}\n"
+      "val_accuracy: {:.4f}\n",
+      options.strategy, model.parameter_count(), epochs, static_cast<double>(samples * epochs) / seconds,
+      result.find("loss")->value(), result.find("accuracy")->value());
+}
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Trains a convolutional network on handwritten digits");
+  app.add_option("--strategy", options.strategy, "how training is distributed")
+      ->check(CLI::IsMember({"one-device", "mirrored", "multi-worker-mirrored"}))
+      ->capture_default_str();
+  app.add_option("--data", options.data, "a .csv file of digits, or a folder with optdigits or IDX files");
+  app.add_option("--epochs", options.epochs)->capture_default_str();
+  app.add_option("--batch", options.batch, "samples of the global batch")->capture_default_str();
+  app.add_option("--replicas", options.replicas, "of the mirrored strategy")->capture_default_str();
+  app.add_option("--threads", options.threads, "of each process; 0: as the environment says");
+  app.add_option("--seed", options.seed)->capture_default_str();
+  app.add_flag("--quiet", options.quiet, "no progress bar");
+  CLI11_PARSE(app, argc, argv);
+
+  tr::Environment environment(argc, argv, {.threads = options.threads});
+  auto const& world = environment.world();
+  Digits const digits = world.together([&] { return read_digits(options.data); });
+
+  if (options.strategy == "multi-worker-mirrored")
+    train(tr::MultiWorkerMirroredStrategy<>(world), digits, options, world.is_chief());
+  else if (!world.is_chief())
+    return 0;  // a strategy of one process needs no other
+  else if (options.strategy == "mirrored")
+    train(tr::MirroredStrategy<>(options.replicas), digits, options, true);
+  else
+    train(tr::OneDeviceStrategy<>(), digits, options, true);
+}

@@ -1,0 +1,30 @@
+/// ELU: x where it is positive, alpha (exp(x) - 1) elsewhere.
+/// Source: Clevert, Unterthiner, Hochreiter, arXiv:1511.07289.
+#pragma once
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct ELU {
+  /// Not below 0.
+  double alpha = 1.0;
+
+  static constexpr FixedString name = "elu";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x > T(0) ? x : static_cast<T>(alpha) * Kokkos::expm1(x);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return y > T(0) ? T(1) : y + static_cast<T>(alpha);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,54 @@
+/// GELU: x times the probability that a standard normal variable is below x.
+/// Source: Hendrycks, Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+#pragma once
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct GELU {
+  /// With the hyperbolic tangent of a cubic instead of the error function.
+  bool approximate = false;
+
+  static constexpr FixedString name = "gelu";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = false;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x * (approximate ? tanh_probability(x) : probability(x));
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T x) const {
+    if (!approximate) {
+      T const density = static_cast<T>(0.39894228040143267794) * math::exp(T(-0.5) * x * x);  // 1 / sqrt(2 pi)
+      return probability(x) + x * density;
+    }
+    T const p = tanh_probability(x);
+    T const slope = static_cast<T>(scale) * (T(1) + T(3) * static_cast<T>(cubic) * x * x);
+    return p + T(2) * x * p * (T(1) - p) * slope;
+  }
+
+ private:
+  static constexpr double scale = 0.79788456080286535588;  // sqrt(2 / pi)
+  static constexpr double cubic = 0.044715;
+
+  /// By the complementary error function, which keeps its relative accuracy where x is very negative.
+  template <class T>
+  static KOKKOS_FUNCTION T probability(T x) {
+    return T(0.5) * Kokkos::erfc(-x * static_cast<T>(0.70710678118654752440));
+  }
+
+  /// (1 + tanh(u)) / 2 is the sigmoid of 2u.
+  template <class T>
+  static KOKKOS_FUNCTION T tanh_probability(T x) {
+    T const u = static_cast<T>(scale) * (x + static_cast<T>(cubic) * x * x * x);
+    return T(1) / (T(1) + math::exp(T(-2) * u));
+  }
+};
+
+}  // namespace trireme

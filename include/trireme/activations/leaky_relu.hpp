@@ -1,0 +1,29 @@
+/// LeakyReLU: x where it is positive, a small multiple of it elsewhere.
+#pragma once
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct LeakyReLU {
+  /// Not below 0. 0.3 is the default of Keras's layer; its activation string "leaky_relu" means 0.2.
+  double negative_slope = 0.3;
+
+  static constexpr FixedString name = "leaky_relu";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;  // the slope is not negative, so the output keeps x's sign
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x > T(0) ? x : static_cast<T>(negative_slope) * x;
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return y > T(0) ? T(1) : static_cast<T>(negative_slope);
+  }
+};
+
+}  // namespace trireme

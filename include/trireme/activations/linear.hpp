@@ -1,0 +1,26 @@
+/// Linear: the identity, for a layer without activation.
+#pragma once
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct Linear {
+  static constexpr FixedString name = "linear";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x;
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T) const {
+    return T(1);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+/// ReLU: the positive part, max(x, 0).
+#pragma once
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct ReLU {
+  static constexpr FixedString name = "relu";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x < T(0) ? T(0) : x;  // a NaN stays a NaN
+  }
+
+  /// 0 at 0, as in Keras.
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return y > T(0) ? T(1) : T(0);
+  }
+};
+
+}  // namespace trireme

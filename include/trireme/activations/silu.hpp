@@ -1,0 +1,28 @@
+/// SiLU (swish): x times its sigmoid.
+#pragma once
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct SiLU {
+  static constexpr FixedString name = "silu";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = false;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x / (T(1) + math::exp(-x));
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T x) const {
+    T const s = T(1) / (T(1) + math::exp(-x));
+    return s * (T(1) + x * (T(1) - s));
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,29 @@
+/// Softplus: log(1 + exp(x)).
+#pragma once
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct Softplus {
+  static constexpr FixedString name = "softplus";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  /// The exponential of -|x| cannot overflow.
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return (x < T(0) ? T(0) : x) + Kokkos::log1p(math::exp(-Kokkos::fabs(x)));
+  }
+
+  /// The sigmoid of x, which is 1 - exp(-y).
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return -Kokkos::expm1(-y);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+/// Tanh: the hyperbolic tangent.
+#pragma once
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+struct Tanh {
+  static constexpr FixedString name = "tanh";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return math::tanh(x);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return T(1) - y * y;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,25 @@
+/// Pragmas for loops: TRIREME_SIMD says that the iterations are independent, TRIREME_UNROLL(n) that there are n at
+/// most.
+#pragma once
+
+#define TRIREME_PRAGMA(text) _Pragma(#text)
+
+#if defined(_OPENMP)
+#define TRIREME_SIMD _Pragma("omp simd")
+#elif defined(__clang__)
+#define TRIREME_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define TRIREME_SIMD _Pragma("GCC ivdep")
+#else
+#define TRIREME_SIMD
+#endif
+
+#if defined(__CUDACC__)  // nvcc's host pass knows neither
+#define TRIREME_UNROLL(n)
+#elif defined(__clang__)
+#define TRIREME_UNROLL(n) _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define TRIREME_UNROLL(n) TRIREME_PRAGMA(GCC unroll n)
+#else
+#define TRIREME_UNROLL(n)
+#endif

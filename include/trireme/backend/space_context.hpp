@@ -1,0 +1,197 @@
+/// The execution context of a whole execution space: all threads of a host, or a stream of a device, work on each
+/// kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/device_blas.hpp"
+#include "trireme/backend/host_blas.hpp"
+#include "trireme/backend/product.hpp"
+#include "trireme/backend/simd.hpp"
+
+namespace trireme {
+
+/// True if kernels of the space work in memory that the host can read, with host libraries.
+template <class Space>
+inline constexpr bool is_host_space =
+    Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Space::memory_space>::accessible;
+
+namespace detail {
+
+/// Elements of an element-wise kernel that one host thread takes at once, in a vectorised loop.
+inline constexpr std::size_t element_block = 4096;
+
+template <class F>
+struct BlockedElements {
+  F f;
+  std::size_t n;
+  void operator()(std::size_t block) const {
+    std::size_t const end = std::min(n, (block + 1) * element_block);
+    TRIREME_SIMD
+    for (std::size_t i = block * element_block; i < end; ++i) f(i);
+  }
+};
+
+template <class F>
+struct RowElements {
+  F f;
+  std::size_t columns;
+  void operator()(std::size_t i) const {
+    TRIREME_SIMD
+    for (std::size_t j = 0; j < columns; ++j) f(i, j);
+  }
+};
+
+template <class F>
+struct FlatElements {
+  F f;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t e) const { f(e / columns, e % columns); }
+};
+
+/// Sums of fixed blocks: how many threads there are does not show in the result.
+template <class F>
+struct BlockSums {
+  F f;
+  std::size_t n;
+  std::size_t block;
+  double* partial;
+  void operator()(std::size_t b) const {
+    double* sums = partial + b * F::width;
+    std::fill_n(sums, F::width, 0.0);
+    std::size_t const end = std::min(n, (b + 1) * block);
+    for (std::size_t i = b * block; i < end; ++i) f(i, sums);
+  }
+};
+
+template <class F>
+struct ArrayReduction {
+  using value_type = double[];
+  using size_type = std::size_t;
+  std::size_t value_count = F::width;
+  F f;
+  KOKKOS_FUNCTION void operator()(std::size_t i, double* sums) const { f(i, sums); }
+  KOKKOS_FUNCTION void init(double* sums) const {
+    for (std::size_t w = 0; w < value_count; ++w) sums[w] = 0;
+  }
+  KOKKOS_FUNCTION void join(double* sums, double const* other) const {
+    for (std::size_t w = 0; w < value_count; ++w) sums[w] += other[w];
+  }
+};
+
+struct AddTotals {
+  double const* sums;
+  double* totals;
+  KOKKOS_FUNCTION void operator()(std::size_t w) const { totals[w] += sums[w]; }
+};
+
+template <class T>
+struct ColumnSum {
+  T const* x;
+  T* sums;
+  std::size_t rows, columns;
+  KOKKOS_FUNCTION void operator()(std::size_t j) const {
+    T sum = 0;
+    for (std::size_t i = 0; i < rows; ++i) sum += x[i * columns + j];
+    sums[j] = sum;
+  }
+};
+
+}  // namespace detail
+
+/// Members and promises as in ThreadContext. Calls return when the work is enqueued; `fence` waits for it.
+template <class Space>
+class SpaceContext {
+ public:
+  using memory_space = typename Space::memory_space;
+  static constexpr bool on_host = is_host_space<Space>;
+  static constexpr bool owns_rows = false;
+
+  explicit SpaceContext(Space const& space = Space()) : space_(space), blas_(space) {}
+
+  Space const& space() const { return space_; }
+  void fence(char const* label) const { space_.fence(label); }
+
+  template <class F>
+  void for_each(char const* label, std::size_t n, F const& f) const {
+    if constexpr (on_host) {
+      std::size_t const blocks = (n + detail::element_block - 1) / detail::element_block;
+      run(label, blocks, detail::BlockedElements<F>{f, n});
+    } else {
+      run(label, n, f);
+    }
+  }
+
+  template <class F>
+  void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    if constexpr (on_host)
+      run(label, rows, detail::RowElements<F>{f, columns});
+    else
+      run(label, rows * columns, detail::FlatElements<F>{f, columns});
+  }
+
+  template <class F>
+  void for_rows(char const* label, std::size_t n, F const& f) const {
+    run(label, n, f);
+  }
+
+  template <class F>
+  void accumulate(char const* label, std::size_t n, F const& f, double* totals) {
+    if constexpr (on_host) {
+      constexpr std::size_t block = 256;
+      std::size_t const blocks = (n + block - 1) / block;
+      double* const partial = scratch(blocks * F::width);
+      run(label, blocks, detail::BlockSums<F>{f, n, block, partial});
+      fence("trireme: partial sums complete");
+      for (std::size_t b = 0; b < blocks; ++b)
+        for (std::size_t w = 0; w < F::width; ++w) totals[w] += partial[b * F::width + w];
+    } else {
+      double* const sums = scratch(F::width);
+      Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> result(sums, F::width);
+      Kokkos::parallel_reduce(label, policy(n), detail::ArrayReduction<F>{F::width, f}, result);
+      run(label, F::width, detail::AddTotals{sums, totals});
+    }
+  }
+
+  template <class T>
+  void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) const {
+    run(label, columns, detail::ColumnSum<T>{x, sums, rows, columns});
+  }
+
+  template <class T>
+  void gemm(Product<T> const& product) const {
+    if constexpr (on_host)
+      detail::host_blas_gemm(product);
+    else
+      blas_.gemm(space_, product);
+  }
+
+  /// Samples whose patches a convolution unfolds at once: as many as fit in 64 MB.
+  static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
+    return std::max<std::size_t>(1, (std::size_t{64} << 20) / std::max<std::size_t>(1, bytes_per_sample));
+  }
+
+ private:
+  auto policy(std::size_t n) const { return Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space_, 0, n); }
+
+  template <class F>
+  void run(char const* label, std::size_t n, F const& f) const {
+    if (n > 0) Kokkos::parallel_for(label, policy(n), f);
+  }
+
+  double* scratch(std::size_t count) {
+    if (scratch_.extent(0) < count)
+      scratch_ = Kokkos::View<double*, memory_space>(
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::partial_sums"), count);
+    return scratch_.data();
+  }
+
+  Space space_;
+  detail::DeviceBlas<Space> blas_;
+  Kokkos::View<double*, memory_space> scratch_;
+};
+
+}  // namespace trireme

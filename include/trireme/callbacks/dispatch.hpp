@@ -1,0 +1,55 @@
+/// Calls one hook of all callbacks.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "trireme/callbacks/control.hpp"
+#include "trireme/concepts/callback.hpp"
+
+namespace trireme {
+
+/// What the callbacks answered to one hook.
+template <bool NeedsVote>
+struct Wishes {
+  /// True if some callback may wish to stop on this process alone, so that `local_wish` has to be agreed on.
+  static constexpr bool needs_vote = NeedsVote;
+
+  bool local_wish = false;    ///< some callback of this process wishes to stop
+  bool uniform_wish = false;  ///< some callback decided to stop, the same on every process
+};
+
+/// True if the answers to the hook have to be agreed on: the same for every process, since it follows from the types.
+template <class Hook, class Run, class... Callbacks>
+inline constexpr bool needs_vote = (... || hook_needs_vote<Hook, std::remove_reference_t<Callbacks>, Run>);
+
+namespace detail {
+
+template <class Hook, class Callback, class Run, class Answer>
+void notify_one(Callback& callback, Run& run, Answer& answer) {
+  if constexpr (calls_hook<Hook, Callback, Run>) {
+    using Result = HookResult<Hook, Callback, Run>;
+    if constexpr (std::is_void_v<Result>) {
+      Hook::call(callback, run);
+    } else if constexpr (std::is_same_v<Result, Control>) {
+      if (Hook::call(callback, run) == Control::stop) answer.local_wish = true;
+    } else {
+      if (Hook::call(callback, run).value() == Control::stop) answer.uniform_wish = true;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Calls the hook of each callback that has it, in the user's order; a wish to stop keeps none of them from its call.
+///
+///     auto const wishes = notify<hooks::EpochEnd>(callbacks, run);
+///     if (wishes.uniform_wish || (wishes.needs_vote && strategy.any(wishes.local_wish))) break;
+template <class Hook, class Run, class... Callbacks>
+auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
+  Wishes<needs_vote<Hook, Run, Callbacks...>> wishes;
+  std::apply([&](auto&... callback) { (detail::notify_one<Hook>(callback, run, wishes), ...); }, callbacks);
+  return wishes;
+}
+
+}  // namespace trireme

@@ -1,0 +1,63 @@
+/// What training logged, epoch by epoch.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+/// The record that `fit` returns: `history["val_loss"]` is one value for each epoch that logged it.
+struct History {
+  std::vector<std::size_t> epochs{};                                  ///< from 0
+  std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order in which names were first logged
+
+  std::vector<double> const& operator[](std::string_view name) const {
+    for (auto const& [key, column] : values) {
+      if (key == name) return column;
+    }
+    throw ValueError(fmt::format("the history has no '{}', only: {}", name, names()));
+  }
+
+  bool contains(std::string_view name) const {
+    for (auto const& entry : values) {
+      if (entry.first == name) return true;
+    }
+    return false;
+  }
+
+  /// "loss, accuracy, val_loss"
+  std::string names() const {
+    std::string text;
+    for (auto const& entry : values) text += (text.empty() ? "" : ", ") + entry.first;
+    return text;
+  }
+
+  template <class Run>
+  void on_epoch_end(Run& run) {
+    epochs.push_back(run.epoch());
+    for (auto const& entry : run.logs()) series(entry.name).push_back(entry.value.value());
+  }
+
+  template <class Archive>
+  void state(Archive& archive) {
+    archive("epochs", epochs);
+    archive("values", values);
+  }
+
+ private:
+  std::vector<double>& series(std::string_view name) {
+    for (auto& [key, column] : values) {
+      if (key == name) return column;
+    }
+    return values.emplace_back(std::string(name), std::vector<double>{}).second;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,67 @@
+/// When a monitored value counts as better than the best so far: the one rule of all callbacks that monitor.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+#include "trireme/metrics/direction.hpp"
+
+namespace trireme {
+
+/// Which values of a monitored quantity are better. `automatic`: less of a loss, else what the metric declares.
+enum class Mode { automatic, min, max };
+
+/// True if `value` is better than `reference` by more than |min_delta|; NaN never is, and without a reference anything
+/// else is.
+inline bool improves(Mode mode, double min_delta, double value, std::optional<double> reference) {
+  if (std::isnan(value)) return false;
+  if (!reference) return true;
+  double const delta = std::abs(min_delta);
+  return mode == Mode::max ? value - delta > *reference : value + delta < *reference;
+}
+
+/// The mode that `automatic` stands for. Throws a ValueError, the same on every process, if the metric declares none.
+template <class Run>
+Mode resolve_mode(Mode mode, std::string_view callback, std::string_view monitor, Run const& run) {
+  if (mode != Mode::automatic) return mode;
+  constexpr std::string_view validation = "val_";
+  std::string_view const metric = monitor.starts_with(validation) ? monitor.substr(validation.size()) : monitor;
+  if (metric == "loss") return Mode::min;
+  Direction const direction = run.direction(metric);
+  if (direction == Direction::up) return Mode::max;
+  if (direction == Direction::down) return Mode::min;
+  ValueError error(
+      fmt::format("{} cannot know whether more or less of '{}' is better, since no metric declares a "
+                  "direction for it; set .mode to Mode::min or Mode::max",
+                  callback, monitor));
+  error.mark_uniform();
+  throw error;
+}
+
+/// Says once that a monitored value was not there, or was not a number.
+struct MonitorWarnings {
+  bool missing = false;
+  bool not_a_number = false;
+
+  template <class Run>
+  void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names) {
+    if (!missing) run.message(fmt::format("warning: {} found no '{}' among: {}", callback, monitor, names));
+    missing = true;
+  }
+
+  template <class Run>
+  void on_value(std::string_view callback, std::string_view monitor, Run& run, double value) {
+    if (!std::isnan(value)) return;
+    if (!not_a_number) {
+      run.message(fmt::format("warning: {}: '{}' is NaN in epoch {}, which is never an improvement", callback, monitor,
+                              run.epoch() + 1));
+    }
+    not_a_number = true;
+  }
+};
+
+}  // namespace trireme

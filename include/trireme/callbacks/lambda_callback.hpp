@@ -1,0 +1,52 @@
+/// A callback made of lambdas.
+#pragma once
+
+#include <cstdlib>
+#include <type_traits>
+
+#include "trireme/callbacks/hooks.hpp"
+
+namespace trireme {
+
+namespace detail {
+/// Stands where a hook was not given. Clang and GCC look at it for a lambda that was given too (to learn whether the
+/// callback can be made from nothing), so it has to compile for any type; it is never called for one.
+template <class Hook>
+Hook no_hook() {
+  if constexpr (std::is_same_v<Hook, NoHook>) {
+    return {};
+  } else {
+    std::abort();
+  }
+}
+}  // namespace detail
+
+/// Each hook is one callable; those that are not given cost nothing:
+///
+///     LambdaCallback{.on_epoch_end = [](auto& run) { fmt::print("{}\n", run.epoch()); }}
+///
+/// Hooks are given in the order below, which is the order in which they are called. A hook answers as a struct's would:
+/// void, Control or Uniform<Control>.
+template <class TrainBegin = NoHook, class EpochBegin = NoHook, class TrainBatchBegin = NoHook,
+          class TrainBatchEnd = NoHook, class TestBegin = NoHook, class TestBatchBegin = NoHook,
+          class TestBatchEnd = NoHook, class TestEnd = NoHook, class EpochEnd = NoHook, class TrainEnd = NoHook,
+          class PredictBegin = NoHook, class PredictBatchBegin = NoHook, class PredictBatchEnd = NoHook,
+          class PredictEnd = NoHook>
+struct LambdaCallback {
+  TrainBegin on_train_begin = detail::no_hook<TrainBegin>();
+  EpochBegin on_epoch_begin = detail::no_hook<EpochBegin>();
+  TrainBatchBegin on_train_batch_begin = detail::no_hook<TrainBatchBegin>();
+  TrainBatchEnd on_train_batch_end = detail::no_hook<TrainBatchEnd>();
+  TestBegin on_test_begin = detail::no_hook<TestBegin>();
+  TestBatchBegin on_test_batch_begin = detail::no_hook<TestBatchBegin>();
+  TestBatchEnd on_test_batch_end = detail::no_hook<TestBatchEnd>();
+  TestEnd on_test_end = detail::no_hook<TestEnd>();
+  EpochEnd on_epoch_end = detail::no_hook<EpochEnd>();
+  TrainEnd on_train_end = detail::no_hook<TrainEnd>();
+  PredictBegin on_predict_begin = detail::no_hook<PredictBegin>();
+  PredictBatchBegin on_predict_batch_begin = detail::no_hook<PredictBatchBegin>();
+  PredictBatchEnd on_predict_batch_end = detail::no_hook<PredictBatchEnd>();
+  PredictEnd on_predict_end = detail::no_hook<PredictEnd>();
+};
+
+}  // namespace trireme

@@ -1,0 +1,56 @@
+/// Sets the learning rate at the start of each epoch.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+/// `schedule(epoch, rate)`, or `schedule(epoch)`, gives the rate of an epoch (from 0) from the one before it. It must
+/// give the same on every process. The rate is written to the logs as `learning_rate`.
+///
+///     LearningRateScheduler{.schedule = [](std::size_t epoch, double rate) { return epoch < 10 ? rate : rate * 0.9; }}
+template <class Schedule>
+struct LearningRateScheduler {
+  static constexpr std::array logs{std::string_view("learning_rate")};
+
+  Schedule schedule;
+  bool verbose = false;
+
+  template <class Run>
+  void on_epoch_begin(Run& run) {
+    double const rate = next(run.epoch(), run.learning_rate().value());
+    if (!std::isfinite(rate)) {
+      throw ValueError(fmt::format("the schedule of LearningRateScheduler gave {} for epoch {}", rate, run.epoch()));
+    }
+    run.set_learning_rate(rate);
+    if (verbose) run.message(fmt::format("Epoch {}: learning rate {}", run.epoch() + 1, rate));
+  }
+
+  template <class Run>
+  void on_epoch_end(Run& run) {
+    run.logs().set("learning_rate", run.learning_rate());
+  }
+
+ private:
+  double next(std::size_t epoch, double rate) {
+    static_assert(std::is_invocable_r_v<double, Schedule&, std::size_t, double> ||
+                      std::is_invocable_r_v<double, Schedule&, std::size_t>,
+                  "trireme: the schedule of LearningRateScheduler must be callable with (epoch, rate) or (epoch) and "
+                  "return the rate");
+    if constexpr (std::is_invocable_r_v<double, Schedule&, std::size_t, double>) {
+      return schedule(epoch, rate);
+    } else {
+      return schedule(epoch);
+    }
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,138 @@
+/// Saves the model while it trains.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/callbacks/improvement.hpp"
+#include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/path_template.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+/// When a ModelCheckpoint saves: at each epoch's end, or after so many batches, counted across epochs and fits.
+struct SaveFreq {
+  std::size_t batches = 0;  ///< 0: each epoch
+
+  constexpr SaveFreq(std::size_t every = 0) : batches(every) {}
+
+  static SaveFreq const epoch;
+};
+inline constexpr SaveFreq SaveFreq::epoch{0};
+
+/// Keras's ModelCheckpoint, decision for decision, except that NaN is never an improvement, that a wrong field of
+/// `path` is found before training, and that `save_best_only` works with a number of batches too.
+///
+/// `path` may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged value, such as `{val_loss:.4f}`. Only
+/// weights are written if `save_weights_only`, or if the path ends in `.weights.h5` or `.npz`.
+template <FixedString Monitor = "val_loss">
+struct ModelCheckpoint {
+  static constexpr std::string_view monitor = Monitor.view();
+
+  std::string path{};
+  bool verbose = false;
+  bool save_best_only = false;
+  bool save_weights_only = false;
+  Mode mode = Mode::automatic;
+  SaveFreq save_freq = SaveFreq::epoch;
+  std::optional<double> initial_value_threshold{};  ///< what the first saved value has to improve on
+
+  // State; it goes on from one fit to the next.
+  std::optional<double> best{};
+  std::size_t batches_since_save = 0;
+  MonitorWarnings warnings{};
+  Mode resolved_mode = Mode::automatic;
+
+  template <class Run>
+  void on_train_begin(Run& run) {
+    try {
+      check_path(run);
+      resolved_mode = resolve_mode(mode, "ModelCheckpoint", monitor, run);
+    } catch (Error& error) {
+      error.mark_uniform();  // options and names are the same on every process
+      throw;
+    }
+    if (!best) best = initial_value_threshold;
+  }
+
+  template <class Run>
+  void on_train_batch_end(Run& run) {
+    if (save_freq.batches == 0 || ++batches_since_save < save_freq.batches) return;
+    batches_since_save = 0;
+    if (save_best_only || needs_values()) {
+      save(run, run.metrics(), run.batch() + 1);
+    } else {
+      save(run, Logs{}, run.batch() + 1);
+    }
+  }
+
+  template <class Run>
+  void on_epoch_end(Run& run) {
+    if (save_freq.batches == 0) save(run, run.logs(), 0);
+  }
+
+  template <class Archive>
+  void state(Archive& archive) {
+    archive("best", best);
+    archive("batches_since_save", batches_since_save);
+  }
+
+ private:
+  /// Tries the path with a value for each name that a save will find.
+  template <class Run>
+  void check_path(Run& run) const {
+    if (path.empty()) throw ValueError("ModelCheckpoint needs a .path");
+    bool const by_batch = save_freq.batches > 0;
+    Logs names;
+    for (auto const& name : run.log_names()) {
+      // While an epoch runs there are no validation values yet.
+      std::string_view const view = name;
+      if (!by_batch || !view.starts_with("val_")) names.set(view, run.learning_rate());
+    }
+    for (std::string const& field : path_fields(path)) {
+      if (field == "epoch" || (by_batch && field == "batch") || names.find(field)) continue;
+      throw ValueError(fmt::format("ModelCheckpoint: the path '{}' has the field '{}', but {} only: epoch, {}{}", path,
+                                   field, by_batch ? "during an epoch there are" : "at the end of an epoch there are",
+                                   by_batch ? "batch, " : "", names.names()));
+    }
+    fill_path(path, 1, by_batch ? 1 : 0, names);
+  }
+
+  bool needs_values() const {
+    auto const fields = path_fields(path);
+    return std::any_of(fields.begin(), fields.end(), [](auto const& f) { return f != "epoch" && f != "batch"; });
+  }
+
+  template <class Run>
+  void save(Run& run, Logs const& logs, std::size_t batch) {
+    std::string reason;
+    if (save_best_only) {
+      auto const current = logs.find(monitor);
+      if (!current) {
+        warnings.on_missing("ModelCheckpoint", monitor, run, logs.names());
+      } else {
+        warnings.on_value("ModelCheckpoint", monitor, run, current->value());
+        if (!improves(resolved_mode, 0, current->value(), best)) return;
+        reason = best ? fmt::format("{} improved from {:.5f} to {:.5f}, ", monitor, *best, current->value()) : "";
+        best = current->value();
+      }
+    }
+    std::string const file = fill_path(path, run.epoch() + 1, batch, logs);
+    if (verbose) run.message(fmt::format("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
+    if (save_weights_only || file.ends_with(".weights.h5") || file.ends_with(".npz")) {
+      run.save_weights(file);
+    } else {
+      run.save_model(file);
+    }
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,50 @@
+/// File names with fields, as in `"run-{epoch:02d}-{val_loss:.4f}.weights.h5"`.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+#include "trireme/callbacks/logs.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+/// The names of the fields of a template, in order; "{{" and "}}" are braces.
+inline std::vector<std::string> path_fields(std::string_view text) {
+  std::vector<std::string> fields;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '{') continue;
+    if (i + 1 < text.size() && text[i + 1] == '{') {
+      ++i;
+      continue;
+    }
+    std::size_t const end = text.find_first_of(":}", i + 1);
+    std::size_t const close = end == std::string_view::npos ? end : text.find('}', end);
+    if (close == std::string_view::npos) throw ValueError(fmt::format("the file name '{}' lacks a '}}'", text));
+    fields.emplace_back(text.substr(i + 1, end - i - 1));
+    i = close;
+  }
+  return fields;
+}
+
+/// Fills in the fields. Epoch and batch count from 1; batch 0 stands for none.
+inline std::string fill_path(std::string_view text, std::size_t epoch, std::size_t batch, Logs const& logs) {
+  fmt::dynamic_format_arg_store<fmt::format_context> values;
+  values.push_back(fmt::arg("epoch", epoch));
+  if (batch > 0) values.push_back(fmt::arg("batch", batch));
+  for (Logs::Entry const& entry : logs) values.push_back(fmt::arg(entry.name.c_str(), entry.value.value()));
+  try {
+    return fmt::vformat(text, values);
+  } catch (fmt::format_error const& error) {
+    std::string known = batch > 0 ? "epoch, batch" : "epoch";
+    if (!logs.empty()) known += ", " + logs.names();
+    throw ValueError(fmt::format("the file name '{}' cannot be filled in from {}: {}", text, known, error.what()));
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+/// Lowers the learning rate when a monitored value has stopped improving.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "trireme/callbacks/improvement.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+/// Keras's ReduceLROnPlateau, decision for decision, except that NaN is never an improvement.
+///
+/// Writes the rate that the epoch was trained with to the logs as `learning_rate`. While it cools down, an epoch
+/// counts the cooldown and nothing else (so a cooldown of 1 has no effect).
+template <FixedString Monitor = "val_loss">
+struct ReduceLROnPlateau {
+  static constexpr std::string_view monitor = Monitor.view();
+  static constexpr std::array logs{std::string_view("learning_rate")};
+
+  double factor = 0.1;        ///< the new rate is the old one times this, less than 1
+  std::size_t patience = 10;  ///< epochs without improvement after which the rate is lowered
+  bool verbose = false;
+  Mode mode = Mode::automatic;
+  double min_delta = 1e-4;   ///< improvements up to this size are none
+  std::size_t cooldown = 0;  ///< epochs after a reduction in which nothing is counted
+  double min_lr = 0;
+
+  // State, started anew by on_train_begin (the learning rate itself is the optimizer's and stays as it is).
+  std::size_t wait = 0;
+  std::size_t cooldown_counter = 0;
+  std::optional<double> best{};
+  MonitorWarnings warnings{};
+  Mode resolved_mode = Mode::automatic;
+
+  template <class Run>
+  void on_train_begin(Run& run) {
+    if (factor >= 1) {
+      ValueError error(fmt::format("ReduceLROnPlateau needs a factor below 1, not {}", factor));
+      error.mark_uniform();
+      throw error;
+    }
+    resolved_mode = resolve_mode(mode, "ReduceLROnPlateau", monitor, run);
+    wait = 0;
+    cooldown_counter = 0;
+    best.reset();
+    warnings = {};
+  }
+
+  template <class Run>
+  void on_epoch_end(Run& run) {
+    auto const rate = run.learning_rate();
+    run.logs().set("learning_rate", rate);
+    auto const current = run.logs().find(monitor);
+    if (!current) {
+      warnings.on_missing("ReduceLROnPlateau", monitor, run, run.logs().names());
+      return;
+    }
+    warnings.on_value("ReduceLROnPlateau", monitor, run, current->value());
+    if (!reduces(current->value()) || !(rate.value() > min_lr)) return;
+    double const lower = std::max(rate.value() * factor, min_lr);
+    run.set_learning_rate(lower);
+    if (verbose) run.message(fmt::format("Epoch {}: learning rate lowered to {}", run.epoch() + 1, lower));
+    cooldown_counter = cooldown;
+    wait = 0;
+  }
+
+  template <class Archive>
+  void state(Archive& archive) {
+    archive("wait", wait);
+    archive("cooldown_counter", cooldown_counter);
+    archive("best", best);
+  }
+
+ private:
+  /// Counts the epoch; true if the rate is to be lowered, unless it is at its floor.
+  bool reduces(double value) {
+    if (cooldown_counter > 0) {
+      --cooldown_counter;
+      wait = 0;
+    }
+    if (improves(resolved_mode, min_delta, value, best)) {
+      best = value;
+      wait = 0;
+      return false;
+    }
+    if (cooldown_counter > 0) return false;
+    return ++wait >= patience;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,130 @@
+/// What a callback's hook is given: where the run stands, its values, and what may be done to it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "trireme/callbacks/logs.hpp"
+#include "trireme/collectives/uniform.hpp"
+#include "trireme/metrics/direction.hpp"
+#include "trireme/strategies/lanes.hpp"
+
+namespace trireme {
+
+/// A run of `fit`, `evaluate` or `predict` over a compiled model. Members are local unless they say "collective".
+template <class CompiledModel>
+class Run {
+  using Part = typename CompiledModel::Part;
+
+ public:
+  using holds_communicator = void;
+
+  Run(CompiledModel& model, std::size_t epochs, std::vector<std::string> log_names)
+      : model_(&model), epochs_(epochs), log_names_(std::move(log_names)) {}
+
+  std::size_t epoch() const { return epoch_; }               ///< from 0
+  std::size_t epochs() const { return epochs_; }             ///< where training ends if nobody stops it
+  std::size_t batch() const { return batch_; }               ///< from 0 in its epoch, or in the test
+  std::size_t batches() const { return batches_; }           ///< of an epoch, or of the test; 0 if that is not known
+  std::uint64_t step() const { return part().iteration(); }  ///< optimizer steps so far, over all fits
+
+  /// Values of the epoch; while a test runs within it, what was logged before. Callbacks may add to them.
+  Logs& logs() { return logs_; }
+  Logs const& logs() const { return logs_; }
+  /// Names that will be logged by the end of an epoch.
+  std::vector<std::string> const& log_names() const { return log_names_; }
+
+  /// Running mean of the epoch's loss. Collective.
+  Uniform<double> loss() const {
+    return part().metrics(Phase::train).map([](auto const& values) { return values[0]; });
+  }
+  /// Running values of the epoch. Collective.
+  Logs metrics() const {
+    Logs logs;
+    log_metrics(Phase::train, "", logs);
+    return logs;
+  }
+  /// The direction that the compiled metric declares; none for a name that no metric has.
+  Direction direction(std::string_view metric) const {
+    auto const& names = CompiledModel::Model::log_names;
+    auto const found = std::find(names.begin(), names.end(), metric);
+    return found == names.end() ? Direction::none
+                                : CompiledModel::Model::log_directions[static_cast<std::size_t>(found - names.begin())];
+  }
+
+  /// The rate of the next step, the same everywhere since every process makes the same steps.
+  Uniform<double> learning_rate() const { return detail::UniformAccess::make(part().learning_rate()); }
+  /// To be called alike by every process. \throws ValueError if the optimizer has a schedule
+  void set_learning_rate(double rate) { part().set_learning_rate(rate); }
+
+  auto snapshot() const { return part().snapshot(); }
+  template <class Snapshot>
+  void restore(Snapshot const& snapshot) {
+    part().restore(snapshot);
+  }
+
+  /// Weights and optimizer state in one file that is whole or absent. Collective.
+  void save_weights(std::string const& path) const { model_->save_weights(path); }
+  void save_model(std::string const& path) const { model_->save_weights(path); }
+
+  CompiledModel& model() { return *model_; }
+
+  /// True on all processes if it is on any. Collective.
+  Uniform<bool> agree(bool wish) const { return part().agree(wish); }
+
+  /// f(ChiefScope const&, arguments...) on the chief alone; f has no captures. Collective: what it throws is thrown on
+  /// all processes.
+  template <class F, class... Arguments>
+  auto on_chief(F&& f, Arguments&&... arguments) const {
+    return part().group().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
+  }
+  /// One line to the user, from the chief.
+  void message(std::string_view text) const {
+    if (!part().group().is_chief()) return;
+    fmt::print("{}{}\n", isatty(fileno(stdout)) == 1 ? "\r\x1b[K" : "", text);  // over an unfinished progress bar
+    std::fflush(stdout);
+  }
+
+  // For the loop alone.
+  void begin_epoch(std::size_t epoch, std::size_t batches) {
+    epoch_ = epoch;
+    logs_.clear();
+    begin_batches(batches);
+  }
+  void begin_batches(std::size_t batches) {
+    batch_ = 0;
+    batches_ = batches;
+  }
+  void set_batch(std::size_t batch) { batch_ = batch; }
+  /// Sets the phase's values in the epoch's logs. Collective.
+  void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
+
+ private:
+  Part& part() const { return model_->part(); }
+
+  void log_metrics(Phase phase, std::string_view prefix, Logs& logs) const {
+    auto const values = part().metrics(phase);
+    for (std::size_t i = 0; i < CompiledModel::Model::log_names.size(); ++i)
+      logs.set(fmt::format("{}{}", prefix, CompiledModel::Model::log_names[i]),
+               values.map([i](auto const& all) { return all[i]; }));
+  }
+
+  CompiledModel* model_;
+  std::size_t epochs_;
+  std::vector<std::string> log_names_;
+  std::size_t epoch_ = 0, batch_ = 0, batches_ = 0;
+  Logs logs_;
+};
+
+}  // namespace trireme

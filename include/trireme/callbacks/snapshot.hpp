@@ -1,0 +1,43 @@
+/// Weights that a callback keeps for later.
+#pragma once
+
+#include <any>
+#include <utility>
+
+namespace trireme {
+
+/// A handle that `run.snapshot()` gave, or nothing.
+///
+/// The handle's type is the model's affair, and a callback is written before the model is known: so its type is
+/// forgotten here and must be the same again when the snapshot is restored.
+class Snapshot {
+ public:
+  explicit operator bool() const { return handle_.has_value(); }
+
+  template <class Run>
+  void take(Run& run) {
+    handle_ = run.snapshot();
+  }
+
+  template <class Run>
+  void restore_to(Run& run) const {
+    run.restore(get<decltype(run.snapshot())>());
+  }
+
+  void reset() { handle_.reset(); }
+
+  /// For archives, which write the weights that the handle stands for.
+  template <class Handle>
+  Handle const& get() const {
+    return std::any_cast<Handle const&>(handle_);
+  }
+  template <class Handle>
+  void set(Handle handle) {
+    handle_ = std::move(handle);
+  }
+
+ private:
+  std::any handle_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,194 @@
+/// Writes the logs for TensorBoard.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/callbacks/logs.hpp"
+#ifdef TRIREME_HAVE_PROTOZERO
+#include "trireme/io/event_file.hpp"
+#endif
+
+namespace trireme {
+
+/// When a TensorBoard writes training values: at each epoch's end alone, or also after every so many steps.
+struct UpdateFreq {
+  std::size_t batches = 0;  ///< 0: each epoch alone
+
+  constexpr UpdateFreq(std::size_t every = 0) : batches(every) {}
+
+  static UpdateFreq const epoch;
+  static UpdateFreq const batch;
+};
+inline constexpr UpdateFreq UpdateFreq::epoch{0};
+inline constexpr UpdateFreq UpdateFreq::batch{1};
+
+#ifdef TRIREME_HAVE_PROTOZERO
+
+/// Keras's TensorBoard for scalars. In `<log_dir>/train` and `<log_dir>/validation`:
+///
+/// - `epoch_<name>` over the epochs (from 0): the logs, those with `val_` without it in `validation`, and
+///   `epoch_learning_rate`;
+/// - `batch_<name>` over the optimizer's steps: running values, if `update_freq` is a number. Each time is a collective
+///   call, so that a small number slows training down;
+/// - `evaluation_<name>_vs_iterations` over the optimizer's steps, in `validation`: a test's values.
+///
+/// Only the chief writes, to a new file for each run; what an epoch wrote is on the disk at its end. A folder that
+/// cannot be written to is a FileError on every process when training begins.
+struct TensorBoard {
+  std::string log_dir = "logs";
+  UpdateFreq update_freq = UpdateFreq::epoch;
+  bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, as the chief's clock has it
+
+  // State of a run.
+  struct Pace {
+    std::uint64_t step = 0;
+    std::chrono::steady_clock::time_point time{};
+  };
+  bool training = false;
+  Pace epoch_begin{}, last_record{};
+  std::optional<io::EventFile> train_file{}, validation_file{};  ///< of the chief
+
+  template <class Run>
+  void on_train_begin(Run& run) {
+    training = true;
+    auto const& names = run.log_names();
+    bool const validates = std::any_of(names.begin(), names.end(), is_of_validation);
+    run.on_chief(
+        [](auto const&, TensorBoard* board, bool with_validation) {
+          board->validation_file.reset();
+          board->train_file.emplace(board->folder("train"));
+          if (with_validation) board->open_validation();
+        },
+        this, validates);
+  }
+
+  template <class Run>
+  void on_epoch_begin(Run& run) {
+    epoch_begin = last_record = {run.step(), std::chrono::steady_clock::now()};
+  }
+
+  template <class Run>
+  void on_train_batch_end(Run& run) {
+    std::uint64_t const step = run.step();
+    if (update_freq.batches == 0 || step % update_freq.batches != 0) return;
+    std::vector<io::ScalarEvent> events;
+    for (auto const& entry : run.metrics()) events.push_back({"batch_" + entry.name, step, entry.value.value()});
+    if (write_steps_per_second) events.push_back({"batch_steps_per_second", step, steps_per_second(last_record, step)});
+    last_record = {step, std::chrono::steady_clock::now()};
+    run.on_chief([](auto const&, TensorBoard* board,
+                    std::vector<io::ScalarEvent> const* scalars) { board->train_file->write(*scalars); },
+                 this, &events);
+  }
+
+  template <class Run>
+  void on_test_begin(Run& run) {  // of `evaluate`, there is no beginning of a training
+    if (!training) run.on_chief([](auto const&, TensorBoard* board) { board->open_validation(); }, this);
+  }
+
+  template <class Run>
+  void on_test_end(Run& run) {
+    std::vector<io::ScalarEvent> events;
+    for (auto const& entry : run.logs()) {
+      if (training && !is_of_validation(entry.name)) continue;
+      events.push_back({"evaluation_" + entry.name.substr(training ? prefix.size() : 0) + "_vs_iterations", run.step(),
+                        entry.value.value()});
+    }
+    write(run, {}, events);
+    if (!training) validation_file.reset();
+  }
+
+  template <class Run>
+  void on_epoch_end(Run& run) {
+    std::uint64_t const epoch = run.epoch();
+    std::vector<io::ScalarEvent> train, validation;
+    for (auto const& entry : run.logs()) {
+      if (is_of_validation(entry.name)) {
+        validation.push_back({"epoch_" + entry.name.substr(prefix.size()), epoch, entry.value.value()});
+      } else if (entry.name != "learning_rate") {  // a rate in the logs may be older
+        train.push_back({"epoch_" + entry.name, epoch, entry.value.value()});
+      }
+    }
+    train.push_back({"epoch_learning_rate", epoch, run.learning_rate().value()});
+    if (write_steps_per_second) {
+      train.push_back({"epoch_steps_per_second", epoch, steps_per_second(epoch_begin, run.step())});
+    }
+    write(run, train, validation);
+  }
+
+  template <class Run>
+  void on_train_end(Run&) {
+    training = false;
+    train_file.reset();
+    validation_file.reset();
+  }
+
+ private:
+  static constexpr std::string_view prefix = "val_";
+
+  static bool is_of_validation(std::string_view name) { return name.starts_with(prefix); }
+
+  static double steps_per_second(Pace const& since, std::uint64_t step) {
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - since.time;
+    return static_cast<double>(step - since.step) / seconds.count();
+  }
+
+  std::string folder(char const* run) const { return (std::filesystem::path(log_dir) / run).string(); }
+
+  void open_validation() { validation_file.emplace(folder("validation")); }
+
+  template <class Run>
+  void write(Run& run, std::vector<io::ScalarEvent> const& train, std::vector<io::ScalarEvent> const& validation) {
+    using Events = std::vector<io::ScalarEvent> const*;
+    run.on_chief(
+        [](auto const&, TensorBoard* board, Events for_train, Events for_validation) {
+          if (!for_train->empty()) {
+            board->train_file->write(*for_train);
+            board->train_file->flush();
+          }
+          if (!for_validation->empty()) {
+            if (!board->validation_file) board->open_validation();  // values that another callback added
+            board->validation_file->write(*for_validation);
+            board->validation_file->flush();
+          }
+        },
+        this, &train, &validation);
+  }
+};
+
+#else
+
+/// A build without protozero has its options; to hand it to `fit` or `evaluate` does not compile.
+struct TensorBoard {
+  std::string log_dir = "logs";
+  UpdateFreq update_freq = UpdateFreq::epoch;
+  bool write_steps_per_second = false;
+
+  template <class Run>
+  void on_train_begin(Run&) {
+    require_protozero<Run>();
+  }
+  template <class Run>
+  void on_test_begin(Run&) {
+    require_protozero<Run>();
+  }
+
+ private:
+  template <class Run>
+  static consteval void require_protozero() {
+    static_assert(sizeof(Run) == 0,
+                  "trireme: TensorBoard needs protozero, which this build lacks: install it (Debian's "
+                  "libprotozero-dev) and configure again with TRIREME_WITH_PROTOZERO=ON");
+  }
+};
+
+#endif
+
+}  // namespace trireme

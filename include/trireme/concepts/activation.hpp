@@ -1,0 +1,25 @@
+/// What an activation is.
+#pragma once
+
+#include <concepts>
+
+namespace trireme {
+
+/// An elementwise activation is a functor with `operator()(x)` and `derivative(y)` or `derivative(x)`
+/// (`derivative_from_output` says which), callable in kernels. One that mixes the elements of a row, such as Softmax,
+/// has `elementwise = false` and row functions `forward(x, n, y)` and `backward(y, dy, n, dx)`.
+template <class A>
+concept ActivationFunction = requires {
+  { A::elementwise } -> std::convertible_to<bool>;
+};
+
+/// True if backward needs what the activation was applied to, not only its result.
+template <class A>
+constexpr bool needs_preactivation() {
+  if constexpr (A::elementwise)
+    return !A::derivative_from_output;
+  else
+    return false;
+}
+
+}  // namespace trireme

@@ -1,0 +1,19 @@
+/// A string as a template argument: `EarlyStopping<"val_loss">`.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace trireme {
+
+template <std::size_t N>
+struct FixedString {
+  char characters[N]{};
+
+  constexpr FixedString(char const (&text)[N]) { std::copy_n(text, N, characters); }
+  constexpr std::string_view view() const { return {characters, N - 1}; }
+  constexpr operator std::string_view() const { return view(); }
+};
+
+}  // namespace trireme

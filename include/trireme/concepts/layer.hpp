@@ -1,0 +1,114 @@
+/// What a layer is, and how to ask one for what it may leave out.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/initializers/glorot.hpp"
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/layers/parameter.hpp"
+#include "trireme/layers/regularizer.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// A layer is a struct with
+///   output(in)                       extents of its output for the extents of its input: Extents<...>
+///   forward(context, in, Forward)    writes y from x
+///   backward(context, in, Backward)  writes dx and gradients from dy
+/// and, where it has any,
+///   parameters(in)                   std::array of ParameterShape
+///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
+///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
+///   class_name, name                 as Keras would call it; the user's own name for it
+///   final_activation                 what it ends in, with
+///   without_activation()             the same layer before that, with the same parameters (see models/logits.hpp)
+///
+/// The context runs kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
+template <class L, class In>
+concept Layer = requires(L const layer, In const in) {
+  layer.output(in);
+};
+
+namespace detail {
+
+/// Asks a layer for its parts; what the layer does not have gets its default here and nowhere else.
+template <class L, class In>
+constexpr auto parameters_of(L const& layer, In const& in) {
+  if constexpr (requires { layer.parameters(in); })
+    return layer.parameters(in);
+  else
+    return std::array<ParameterShape, 0>{};
+}
+
+template <class L>
+Initializer initializer_of(L const& layer, std::size_t i) {
+  if constexpr (requires { layer.initializer(i); })
+    return layer.initializer(i);
+  else
+    return GlorotUniform{};
+}
+
+template <class L>
+Regularizer regularizer_of(L const& layer, std::size_t i) {
+  if constexpr (requires { layer.regularizer(i); })
+    return layer.regularizer(i);
+  else
+    return {};
+}
+
+template <class L>
+std::string_view name_of(L const& layer) {
+  if constexpr (requires { layer.name; })
+    return layer.name;
+  else
+    return {};
+}
+
+template <class L>
+constexpr std::string_view class_name_of() {
+  if constexpr (requires { L::class_name; })
+    return L::class_name;
+  else
+    return "Layer";
+}
+
+template <class L>
+inline constexpr bool is_composite = requires {
+  typename L::composite;
+};
+
+/// Elements of the arena that a layer's parameters take.
+template <class T, class L, class In>
+constexpr std::size_t parameter_elements(L const& layer, In const& in) {
+  if constexpr (is_composite<L>) {
+    return layer.template parameter_elements<T>(in);
+  } else {
+    std::size_t elements = 0;
+    for (auto const& parameter : parameters_of(layer, in)) elements += aligned_count<T>(parameter.shape.size());
+    return elements;
+  }
+}
+
+/// Bytes between forward and backward for a slice of `rows`.
+template <class T, class Context, class L, class In>
+constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t rows) {
+  if constexpr (requires { layer.template workspace<T, Context>(in, rows); })
+    return aligned_bytes(layer.template workspace<T, Context>(in, rows));
+  else
+    return 0;
+}
+
+/// Layers that are counted for keys of random numbers: one, or all within a nested model.
+template <class L>
+constexpr std::uint32_t leaf_layers() {
+  if constexpr (is_composite<L>)
+    return L::leaf_count;
+  else
+    return 1;
+}
+
+}  // namespace detail
+}  // namespace trireme

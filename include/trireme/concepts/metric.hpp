@@ -1,0 +1,50 @@
+/// What a loss and a metric have to fit, and the sentences for those that do not.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+#include "trireme/losses/targets.hpp"
+#include "trireme/metrics/direction.hpp"
+
+namespace trireme {
+
+/// A metric is mergeable sums over positions: `name`, `direction`, `state_size`, `update(prediction, target, size,
+/// weight, state)` which adds to the state, and `result(state)`. States of replicas and ranks are added.
+template <class M>
+concept Metric = requires(M const metric, double* state) {
+  { M::state_size } -> std::convertible_to<std::size_t>;
+  M::name.view();
+  M::direction;
+  metric.result(state);
+};
+
+/// A loss is a functor over one position, with the type of its target.
+template <class L>
+concept Loss = requires {
+  typename L::target;
+  L::name.view();
+};
+
+namespace detail {
+
+template <class L, class Out>
+consteval bool require_loss() {
+  static_assert(Loss<L>,
+                "trireme: a loss needs `using target = DenseTarget` or ClassIndex, a name, and "
+                "operator()(prediction, target, size, scale, gradient)");
+  if constexpr (requires { L::template require_fit<Out>(); }) return L::template require_fit<Out>();
+  return true;
+}
+
+template <class M, class Target, class Out>
+consteval bool require_metric() {
+  static_assert(Metric<M>,
+                "trireme: a metric needs name, direction, state_size, update(prediction, target, size, "
+                "weight, state) and result(state)");
+  if constexpr (requires { M::template require_fit<Target, Out>(); }) return M::template require_fit<Target, Out>();
+  return true;
+}
+
+}  // namespace detail
+}  // namespace trireme

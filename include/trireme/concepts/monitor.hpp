@@ -1,0 +1,62 @@
+/// Checks, while `fit` is compiled, that what a callback monitors will be logged.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace trireme {
+
+namespace detail {
+
+template <class Callback>
+constexpr bool adds_log(std::string_view name) {
+  if constexpr (requires { Callback::logs.begin(); })
+    return std::find(Callback::logs.begin(), Callback::logs.end(), name) != Callback::logs.end();
+  else
+    return false;
+}
+
+/// True if an epoch will log `name`: the loss or a metric, with val_ only if there is validation data, or a value that
+/// one of the callbacks declares.
+template <class CompiledModel, bool Validates, class... Callbacks>
+constexpr bool will_be_logged(std::string_view name) {
+  constexpr std::string_view prefix = "val_";
+  auto const& metrics = CompiledModel::Model::log_names;
+  bool const of_validation = Validates && name.substr(0, prefix.size()) == prefix;
+  std::string_view const metric = of_validation ? name.substr(prefix.size()) : name;
+  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end() ||
+         (false || ... || adds_log<std::remove_cvref_t<Callbacks>>(name));
+}
+
+}  // namespace detail
+
+template <class Callback, class CompiledModel, bool Validates, class... Callbacks>
+consteval bool require_monitor() {
+  using C = std::remove_cvref_t<Callback>;
+  if constexpr (requires { C::monitor; })
+    static_assert(detail::will_be_logged<CompiledModel, Validates, Callbacks...>(C::monitor),
+                  "trireme: a callback monitors a value that is neither the loss nor a metric of the model, nor (with "
+                  "validation data) one of these after val_, nor declared in `logs` by a callback");
+  return true;
+}
+
+/// All names that an epoch will log.
+template <class CompiledModel, bool Validates, class... Callbacks>
+std::vector<std::string> log_names() {
+  std::vector<std::string> names;
+  for (std::string_view name : CompiledModel::Model::log_names) names.emplace_back(name);
+  if constexpr (Validates)
+    for (std::string_view name : CompiledModel::Model::log_names) names.push_back("val_" + std::string(name));
+  [[maybe_unused]] auto const add = [&]<class C>(std::type_identity<C>) {
+    if constexpr (requires { C::logs.begin(); })
+      for (std::string_view name : C::logs) names.emplace_back(name);
+  };
+  (add(std::type_identity<Callbacks>{}), ...);
+  return names;
+}
+
+}  // namespace trireme

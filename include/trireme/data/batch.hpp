@@ -1,0 +1,30 @@
+/// What a process is handed for one step, and which part of the data is its own.
+#pragma once
+
+#include <cstddef>
+
+namespace trireme {
+
+/// The rows of one global batch that this process trains on. Pointers go to host memory, row-major.
+///
+/// A batch of 0 rows is normal: the process takes part in the step, with nothing of its own to add.
+template <class X, class Y>
+struct Batch {
+  X const* x = nullptr;            ///< (rows, extents of a sample...)
+  Y const* y = nullptr;            ///< (rows, extents of a target...)
+  double const* weight = nullptr;  ///< (rows), or null: every sample weighs 1
+  std::size_t rows = 0;
+  std::size_t first_row = 0;    ///< of these rows in the global batch
+  std::size_t global_rows = 0;  ///< over all processes
+};
+
+/// Which part of each global batch a process draws: part `index` of `count`.
+struct Share {
+  std::size_t index = 0;
+  std::size_t count = 1;
+  std::size_t replicas = 0;  ///< over all processes, as `PerReplicaBatch` counts them; 0: one a process
+
+  std::size_t replica_count() const { return replicas == 0 ? count : replicas; }
+};
+
+}  // namespace trireme

@@ -1,0 +1,246 @@
+/// Puts the samples of a batch together, in the scalars of the model.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/data/batch.hpp"
+#include "trireme/data/batch_order.hpp"
+#include "trireme/data/batch_slot.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/shares.hpp"
+#include "trireme/data/stream_options.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme::data {
+
+/// Reads one process's part of the batches of an epoch, in order. Calls neither MPI nor Kokkos.
+///
+/// A batch points into the source if its rows lie there as one block of the right scalar, and into the slot otherwise.
+template <class X, class Y, class T, class L>
+class BatchGather {
+ public:
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "trireme: a model computes in float or double");
+  static_assert(std::is_same_v<L, T> || std::is_same_v<L, std::int32_t>,
+                "trireme: targets are class indices (std::int32_t) or of the model's scalar");
+
+  /// \param plan  how the samples fall into batches; nothing if their number is not known beforehand.
+  BatchGather(SourcePointer<X, Y> source, std::optional<BatchPlan> plan, BatchOrder order, std::size_t batch,
+              Share share, StreamOptions options)
+      : source_(std::move(source)),
+        reader_(source_->reader()),
+        plan_(std::move(plan)),
+        order_(std::move(order)),
+        batch_(batch),
+        share_(share),
+        options_(std::move(options)),
+        capacity_(plan_ ? plan_->max_rows() : batch) {
+    if (!options_.class_weight.empty() && source_->weighted())
+      throw ValueError("class_weight and sample weights were both given: only one of them can be used");
+    if (!options_.class_weight.empty() && !options_.targets)
+      throw ValueError("class_weight was given, but targets are not read");
+    if (options_.classes != 0 && options_.class_weight.size() > options_.classes)
+      throw ValueError(fmt::format("class_weight has {} numbers, but there are {} classes",
+                                   options_.class_weight.size(), options_.classes));
+  }
+
+  /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.
+  void start(std::uint64_t epoch, std::size_t first_batch) {
+    epoch_ = epoch;
+    pass_known_ = plan_ && !plan_->endless();
+    pass_batches_ = plan_ ? plan_->batches() : 0;
+    position_ = plan_ ? first_batch : 0;
+    unread_ = plan_ ? 0 : first_batch;
+    started_ = false;
+  }
+
+  /// The next batch of the epoch into a slot; false after the last.
+  bool fill(BatchSlot<T, L>& slot) {
+    for (; unread_ > 0; --unread_)
+      if (!fill_next(slot)) return false;
+    return fill_next(slot);
+  }
+
+ private:
+  bool fill_next(BatchSlot<T, L>& slot) {
+    while (true) {
+      BatchOrder::Pass const pass{pass_batches_, pass_known_};
+      if (auto const place = order_.locate(position_, pass)) {
+        if (!started_ || place->repetition != repetition_) start_pass(place->repetition);
+        if (plan_) gather((*plan_)(place->batch), slot);
+        if (plan_ || gather_unsized(place->batch, slot)) {
+          ++position_;
+          return true;
+        }
+        // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
+      } else {
+        if (pass_known_ || plan_) return false;
+        if (auto const end = order_.size(pass); end && position_ >= *end) return false;
+        // Past the first pass, whose number of batches is not known yet: look how long it is.
+        if (!started_) start_pass(0);
+        gather_unsized(pass_batches_, slot);
+      }
+    }
+  }
+
+  void start_pass(std::uint64_t repetition) {
+    repetition_ = repetition;
+    reader_->start(epoch_ * order_.passes() + repetition_);
+    next_sample_ = 0;
+    started_ = true;
+  }
+
+  void gather(BatchRows const& rows, BatchSlot<T, L>& slot) {
+    slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
+    if (rows.rows == 0) return;
+    std::size_t const nx = source_->x_size(), ny = source_->y_size();
+    if (auto const block = reader_->run(rows.first_sample, rows.rows)) {
+      if constexpr (std::is_same_v<X, T>) {
+        slot.batch.x = block->x;
+      } else {
+        reserve(slot.x, capacity_ * nx);
+        std::transform(block->x, block->x + rows.rows * nx, slot.x.data(), [](X v) { return static_cast<T>(v); });
+        slot.batch.x = slot.x.data();
+      }
+      if (!options_.targets) {
+        // nobody looks at them
+      } else if constexpr (std::is_same_v<Y, L>) {
+        slot.batch.y = block->y;
+        check_targets(block->y, rows.rows * ny, rows.first_sample);
+      } else {
+        reserve(slot.y, capacity_ * ny);
+        convert_targets(block->y, slot.y.data(), rows.rows * ny, rows.first_sample);
+        slot.batch.y = slot.y.data();
+      }
+      slot.batch.weight = block->weight;
+    } else {
+      make_room(slot);
+      for (std::size_t row = 0; row < rows.rows; ++row) {
+        auto const sample = reader_->at(rows.first_sample + row);
+        if (!sample)
+          throw ValueError(
+              fmt::format("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
+        store(*sample, slot, row, rows.first_sample + row);
+      }
+      point_at_slot(slot);
+    }
+    weigh_classes(slot);
+  }
+
+  // A generator: the whole global batch is read, since only then it is known how large the last one is.
+  bool gather_unsized(std::size_t batch, BatchSlot<T, L>& slot) {
+    make_room(slot);
+    std::size_t rows = 0;
+    while (next_sample_ < (batch + 1) * batch_) {
+      auto const sample = reader_->at(next_sample_);
+      if (!sample) {
+        pass_known_ = true;
+        pass_batches_ = next_sample_ / batch_ + (next_sample_ % batch_ != 0);
+        break;
+      }
+      if (next_sample_ >= batch * batch_) store(*sample, slot, rows++, next_sample_);
+      ++next_sample_;
+    }
+    if (rows == 0) return false;
+    pass_batches_ = std::max(pass_batches_, batch + 1);
+    BatchRows const mine = even_rows(rows, share_);
+    slot.batch = {nullptr, nullptr, nullptr, mine.rows, mine.first_row, rows};
+    point_at_slot(slot);
+    std::size_t const first = mine.first_row;
+    slot.batch.x += first * source_->x_size();
+    if (options_.targets) slot.batch.y += first * source_->y_size();
+    if (slot.batch.weight) slot.batch.weight += first;
+    weigh_classes(slot);
+    return true;
+  }
+
+  void make_room(BatchSlot<T, L>& slot) {
+    reserve(slot.x, capacity_ * source_->x_size());
+    if (options_.targets) reserve(slot.y, capacity_ * source_->y_size());
+    if (source_->weighted()) reserve(slot.weight, capacity_);
+  }
+
+  void point_at_slot(BatchSlot<T, L>& slot) {
+    slot.batch.x = slot.x.data();
+    slot.batch.y = options_.targets ? slot.y.data() : nullptr;
+    slot.batch.weight = source_->weighted() ? slot.weight.data() : nullptr;
+  }
+
+  void store(Sample<X, Y> const& sample, BatchSlot<T, L>& slot, std::size_t row, std::size_t position) {
+    std::size_t const nx = source_->x_size(), ny = source_->y_size();
+    std::transform(sample.x, sample.x + nx, slot.x.data() + row * nx, [](X value) { return static_cast<T>(value); });
+    if (options_.targets) convert_targets(sample.y, slot.y.data() + row * ny, ny, position);
+    if (source_->weighted()) slot.weight[row] = sample.weight ? *sample.weight : 1.0;
+  }
+
+  void convert_targets(Y const* from, L* to, std::size_t size, std::size_t position) {
+    if constexpr (std::is_same_v<L, std::int32_t>) {
+      for (std::size_t i = 0; i < size; ++i)
+        to[i] = class_index(from[i], options_.classes, [&] { return label_place(position, i); });
+    } else {
+      std::transform(from, from + size, to, [](Y value) { return static_cast<L>(value); });
+    }
+  }
+
+  void check_targets(Y const* labels, std::size_t size, std::size_t position) {
+    if constexpr (std::is_same_v<L, std::int32_t>)
+      for (std::size_t i = 0; i < size; ++i)
+        class_index(labels[i], options_.classes, [&] { return label_place(position, i); });
+  }
+
+  std::string label_place(std::size_t position, std::size_t i) const {
+    return fmt::format("of sample {} of the epoch", position + i / std::max<std::size_t>(source_->y_size(), 1));
+  }
+
+  void weigh_classes(BatchSlot<T, L>& slot) {
+    if (options_.class_weight.empty()) return;
+    std::size_t const ny = source_->y_size();
+    if (std::is_same_v<L, std::int32_t> && ny != 1)
+      throw ValueError("class_weight needs one label a sample; give sample weights instead");
+    reserve(slot.weight, capacity_);
+    for (std::size_t row = 0; row < slot.batch.rows; ++row) {
+      L const* const target = slot.batch.y + row * ny;
+      // As in Keras: of a dense target, the class is where it is largest.
+      auto const index = ny == 1 ? static_cast<std::size_t>(std::llround(std::max(L{0}, target[0])))
+                                 : static_cast<std::size_t>(std::max_element(target, target + ny) - target);
+      slot.weight[row] = index < options_.class_weight.size() ? options_.class_weight[index] : 1.0;
+    }
+    slot.batch.weight = slot.weight.data();
+  }
+
+  template <class V>
+  static void reserve(std::vector<V>& memory, std::size_t size) {
+    if (memory.size() < size) memory.resize(size);
+  }
+
+  SourcePointer<X, Y> source_;
+  std::unique_ptr<SampleReader<X, Y>> reader_;
+  std::optional<BatchPlan> plan_;
+  BatchOrder order_;
+  std::size_t batch_;
+  Share share_;
+  StreamOptions options_;
+  std::size_t capacity_;  // rows that a slot has to hold
+
+  std::uint64_t epoch_ = 0;
+  std::uint64_t repetition_ = 0;
+  bool started_ = false;
+  std::size_t position_ = 0;     // of the next batch in the epoch
+  std::size_t unread_ = 0;       // batches to read and drop first
+  std::size_t next_sample_ = 0;  // of a generator, in its pass
+  bool pass_known_ = false;      // whether pass_batches_ is the number or only a lower bound
+  std::size_t pass_batches_ = 0;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,19 @@
+/// A batch together with the memory that it lies in.
+#pragma once
+
+#include <vector>
+
+#include "trireme/data/batch.hpp"
+
+namespace trireme::data {
+
+/// A batch and the memory that it may need; the memory is kept from batch to batch.
+template <class T, class L>
+struct BatchSlot {
+  std::vector<T> x;
+  std::vector<L> y;
+  std::vector<double> weight;
+  Batch<T, L> batch;
+};
+
+}  // namespace trireme::data

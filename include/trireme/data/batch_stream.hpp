@@ -1,0 +1,71 @@
+/// The batches of one process, one after another: what a training loop pulls from.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "trireme/data/batch_gather.hpp"
+#include "trireme/data/prefetcher.hpp"
+
+namespace trireme::data {
+
+/// Batches in the scalars of the model: `while (stream.next(batch)) ...; stream.rewind(epoch + 1);`.
+///
+/// A batch stays valid until the second `next` after the one that handed it out, so that a step may still be in flight
+/// while the next batch is fetched. Memory is allocated once and reused over all epochs. With
+/// prefetching, a thread of the stream's own gathers ahead; what it throws is thrown by `next`.
+template <class X, class Y, class T, class L>
+class BatchStream {
+ public:
+  using Gather = BatchGather<X, Y, T, L>;
+  using Slot = BatchSlot<T, L>;
+
+  /// \param prefetch  batches to gather ahead on a thread; 0: none, `next` gathers.
+  BatchStream(Gather gather, std::size_t prefetch, std::uint64_t epoch, std::size_t first_batch) {
+    if (prefetch == 0) {
+      direct_ = std::make_unique<Direct>(Direct{std::move(gather), {}, 0});
+      direct_->gather.start(epoch, first_batch);
+    } else {
+      prefetcher_ = std::make_unique<Prefetcher<Gather, Slot>>(std::move(gather), prefetch, epoch, first_batch);
+    }
+  }
+
+  /// The next batch of the epoch; false after the last one.
+  bool next(Batch<T, L>& batch) {
+    Slot const* slot = nullptr;
+    if (prefetcher_) {
+      slot = prefetcher_->next();
+    } else {
+      Slot& candidate = direct_->slots[direct_->turn];
+      if (direct_->gather.fill(candidate)) {
+        direct_->turn = 1 - direct_->turn;
+        slot = &candidate;
+      }
+    }
+    if (slot) batch = slot->batch;
+    return slot != nullptr;
+  }
+
+  /// Goes to a batch of an epoch; the order of the samples depends on the epoch's number alone.
+  void rewind(std::uint64_t epoch, std::size_t first_batch = 0) {
+    if (prefetcher_)
+      prefetcher_->start(epoch, first_batch);
+    else
+      direct_->gather.start(epoch, first_batch);
+  }
+
+ private:
+  struct Direct {
+    Gather gather;
+    std::array<Slot, 2> slots;
+    std::size_t turn = 0;
+  };
+
+  std::unique_ptr<Direct> direct_;
+  std::unique_ptr<Prefetcher<Gather, Slot>> prefetcher_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,151 @@
+/// A dataset cut into batches: what `fit`, `evaluate` and `predict` take.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/batch.hpp"
+#include "trireme/data/batch_gather.hpp"
+#include "trireme/data/batch_order.hpp"
+#include "trireme/data/batch_size.hpp"
+#include "trireme/data/batch_stream.hpp"
+#include "trireme/data/cache.hpp"
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_description.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/shares.hpp"
+
+namespace trireme::data {
+
+/// Made by `Dataset::batch`. A cheap value; `take`, `skip` and `repeat` count batches here, as in tf.data.
+///
+/// Process r of W gets the rows [B * r / W, B * (r + 1) / W) of each batch of B samples, so its share may be uneven or
+/// empty; of samples that each process owns it gives a part in proportion to how many it has. Every process knows the
+/// size of each batch over all of them, without communication.
+template <class X, class Y>
+class BatchedDataset {
+ public:
+  using x_type = X;
+  using y_type = Y;
+
+  BatchedDataset(SourcePointer<X, Y> source, SampleDescription description, BatchSize size)
+      : source_(std::move(source)), description_(std::move(description)), size_(size) {}
+
+  /// The first `count` batches.
+  BatchedDataset take(std::size_t count) const {
+    BatchedDataset result = *this;
+    result.order_.take(count);
+    return result;
+  }
+  /// All but the first `count` batches.
+  BatchedDataset skip(std::size_t count) const {
+    BatchedDataset result = *this;
+    result.order_.skip(count);
+    return result;
+  }
+  /// `count` passes in one epoch, without end if no number is given; each ends with its own partial batch.
+  BatchedDataset repeat(std::size_t count = forever) const {
+    BatchedDataset result = *this;
+    result.order_.repeat(count);
+    return result;
+  }
+  /// Keeps the samples in memory in the order of the first pass.
+  BatchedDataset cache() const {
+    BatchedDataset result = *this;
+    result.source_ = std::make_shared<CachedSource<X, Y>>(source_);
+    return result;
+  }
+  /// Gathers `count` batches ahead on a thread.
+  BatchedDataset prefetch(std::size_t count) const {
+    BatchedDataset result = *this;
+    result.description_.prefetch = std::max(count, description_.prefetch);
+    return result;
+  }
+  /// The dataset under a name of the user's choice, for messages.
+  BatchedDataset named(std::string name) const {
+    BatchedDataset result = *this;
+    result.description_.x_name = result.description_.y_name = std::move(name);
+    return result;
+  }
+
+  /// The batches of one process from batch `first_batch` of an epoch on.
+  ///
+  /// \tparam T  the model's scalar.  \tparam L  std::int32_t for class indices, T for dense targets.
+  /// \throws ValueError if class weights are given for samples that have weights.
+  template <class T, class L>
+  BatchStream<X, Y, T, L> stream(Share share, std::uint64_t epoch = 0, std::size_t first_batch = 0,
+                                 StreamOptions options = {}) const {
+    BatchPlan::checked(share);
+    return {BatchGather<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)),
+            description_.prefetch, epoch, first_batch};
+  }
+
+  /// Batches in an epoch, if that is a known and finite number.
+  std::optional<std::size_t> batches_per_epoch(Share share) const {
+    auto const known = plan(share);
+    if (!known) return order_.size({0, false});
+    return order_.size({known->batches(), !known->endless()});
+  }
+
+  /// The most rows that a batch hands this process, for planning its memory.
+  std::size_t max_rows(Share share) const {
+    auto const known = plan(share);
+    std::size_t const batch = size_.global(share);
+    return known ? known->max_rows() : batch / share.count + (batch % share.count != 0);
+  }
+
+  /// Samples of a full batch, over all processes.
+  std::size_t global_batch(Share share) const { return size_.global(share); }
+  BatchSize batch_size() const { return size_; }
+
+  std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
+  std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
+  bool has_targets() const { return description_.y_size() != 0; }
+  bool has_sample_weights() const { return source_->weighted(); }
+
+  /// Samples in one pass, over all processes, if that is a known and finite number.
+  std::optional<std::size_t> size() const { return dataset_size(*source_, description_); }
+
+  /// Whether every process has samples of its own, instead of all the same.
+  bool is_local() const { return description_.local.has_value(); }
+
+  /// Equal on all processes that hold what they should. Reads all data that lie in memory; not collective.
+  Checksum checksum() const {
+    Checksum result = dataset_checksum(*source_, description_);
+    result.hash = hash_combine(hash_combine(result.hash, size_.size()), size_.per_replica());
+    result.hash = hash_combine(result.hash, order_.fingerprint());
+    return result;
+  }
+
+  /// Checks that the samples fit a model, and all labels that lie in memory (of others, each as its batch comes).
+  ///
+  /// \throws ShapeError naming both extents; ValueError naming index and value of the first label that does not fit.
+  void verify(SampleRequirements const& needed) const {
+    verify_extents(description_.x_extents, description_.x_name, description_.y_extents, description_.y_name, needed);
+    if (needed.classes == 0) return;
+    if (HostTensor<Y> const* targets = source_->targets()) verify_labels(*targets, needed.classes, description_.y_name);
+  }
+
+ private:
+  std::optional<BatchPlan> plan(Share share) const {
+    auto const size = source_->size();
+    bool const endless = source_->endless();
+    if (!size && !endless) return std::nullopt;
+    if (description_.local) return BatchPlan(*description_.local, size_.global(share), share, endless);
+    return BatchPlan(size.value_or(0), size_.global(share), share, endless);
+  }
+
+  SourcePointer<X, Y> source_;
+  SampleDescription description_;
+  BatchSize size_;
+  BatchOrder order_;
+};
+
+}  // namespace trireme::data

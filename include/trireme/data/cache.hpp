@@ -1,0 +1,127 @@
+/// Samples that are computed once and then kept in memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme::data {
+
+/// Keeps the samples of the first pass, in the order of that pass.
+///
+/// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws;
+/// any other source is read to its end when it is first needed, and is random access from then on.
+template <class X, class Y>
+class CachedSource : public SampleSource<X, Y> {
+ public:
+  explicit CachedSource(SourcePointer<X, Y> source)
+      : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {
+    if (memory_->source->endless()) throw ValueError("cache() of a dataset without end: give it a take() before");
+  }
+
+  std::optional<std::size_t> size() const override {
+    if (auto const known = memory_->source->size()) return known;
+    std::lock_guard lock(memory_->mutex);
+    memory_->prepare();
+    return memory_->samples;
+  }
+  bool random_access() const override { return true; }
+  bool varies() const override { return false; }
+  bool weighted() const override { return memory_->source->weighted(); }
+  HostTensor<Y> const* targets() const override { return memory_->source->targets(); }
+  std::uint64_t fingerprint() const override { return hash_combine(memory_->source->fingerprint(), 1); }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
+
+ private:
+  // Shared by all readers, which may be on different threads: a sample is written under the lock, once, before anybody
+  // gets to know its address, and never again.
+  struct Memory {
+    explicit Memory(SourcePointer<X, Y> wrapped) : source(std::move(wrapped)) {}
+
+    SourcePointer<X, Y> source;
+    std::unique_ptr<SampleReader<X, Y>> reader;
+    std::mutex mutex;
+    std::unique_ptr<X[]> x;
+    std::vector<X> grown_x;
+    std::unique_ptr<Y[]> y;
+    std::vector<Y> grown_y;
+    std::vector<double> weight;
+    std::vector<char> kept;
+    std::size_t samples = 0;
+    bool complete = false;
+
+    X* x_data() { return x ? x.get() : grown_x.data(); }
+    Y* y_data() { return y ? y.get() : grown_y.data(); }
+
+    void prepare() {
+      if (reader) return;
+      auto fresh = source->reader();
+      fresh->start(0);
+      std::size_t const nx = source->x_size(), ny = source->y_size();
+      auto const size = source->size();
+      if (source->random_access() && size) {
+        // Not initialised, so that the pages of samples that this process never draws are never touched.
+        x = std::make_unique_for_overwrite<X[]>(*size * nx);
+        y = std::make_unique_for_overwrite<Y[]>(*size * ny);
+        if (source->weighted()) weight.resize(*size);
+        kept.resize(*size);
+        samples = *size;
+      } else {
+        grown_x.clear(), grown_y.clear(), weight.clear();
+        for (samples = 0; auto const sample = fresh->at(samples); ++samples) {
+          grown_x.insert(grown_x.end(), sample->x, sample->x + nx);
+          grown_y.insert(grown_y.end(), sample->y, sample->y + ny);
+          if (source->weighted()) weight.push_back(sample->weight ? *sample->weight : 1.0);
+        }
+        complete = true;
+      }
+      reader = std::move(fresh);
+    }
+
+    void keep(std::size_t position) {
+      if (complete || kept[position]) return;
+      auto const sample = reader->at(position);
+      if (!sample) throw ValueError("a cached dataset ended before the size that it gave");
+      std::copy_n(sample->x, source->x_size(), x_data() + position * source->x_size());
+      std::copy_n(sample->y, source->y_size(), y_data() + position * source->y_size());
+      if (source->weighted()) weight[position] = sample->weight ? *sample->weight : 1.0;
+      kept[position] = 1;
+    }
+  };
+
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
+    void start(std::uint64_t) override {
+      std::lock_guard lock(memory_->mutex);
+      memory_->prepare();
+    }
+    std::optional<Sample<X, Y>> at(std::size_t position) override { return run(position, 1); }
+    std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
+      if (position + count > memory_->samples) return std::nullopt;
+      {
+        std::lock_guard lock(memory_->mutex);
+        for (std::size_t i = position; i < position + count; ++i) memory_->keep(i);
+      }
+      return Sample<X, Y>{memory_->x_data() + position * memory_->source->x_size(),
+                          memory_->y_data() + position * memory_->source->y_size(),
+                          memory_->weight.empty() ? nullptr : memory_->weight.data() + position};
+    }
+
+   private:
+    std::shared_ptr<Memory> memory_;
+  };
+
+  std::shared_ptr<Memory> memory_;
+};
+
+}  // namespace trireme::data

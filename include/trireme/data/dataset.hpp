@@ -1,0 +1,153 @@
+/// Samples and what is done with them before they become batches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/batch_size.hpp"
+#include "trireme/data/batched_dataset.hpp"
+#include "trireme/data/cache.hpp"
+#include "trireme/data/map.hpp"
+#include "trireme/data/repeat.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/selection.hpp"
+#include "trireme/data/shuffle.hpp"
+
+namespace trireme::data {
+
+/// Samples of scalar X with targets of scalar Y, made by `from_tensor_slices`, `from_local_slices` or `from_generator`.
+///
+/// A cheap value: each operation returns a new dataset over the same data, and copies none. As in tf.data, operations
+/// apply in the order in which they are written.
+template <class X, class Y>
+class Dataset {
+ public:
+  Dataset(SourcePointer<X, Y> source, SampleDescription description)
+      : source_(std::move(source)), description_(std::move(description)) {}
+
+  /// A new order in each epoch, the same for any number of processes and threads. One permutation of all samples where
+  /// these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples that each process
+  /// owns are shuffled within it.
+  Dataset shuffle(std::size_t buffer, std::uint64_t seed) const {
+    auto const& local = description_.local;
+    return with(shuffled(source_, buffer, seed, local ? static_cast<std::uint32_t>(local->index) : 0));
+  }
+
+  /// `count` passes in one epoch, without end if no number is given; what is shuffled before is shuffled anew in each.
+  Dataset repeat(std::size_t count = forever) const {
+    Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, count));
+    if (count != forever) result.resize([count](std::size_t size, auto) { return size * count; });
+    return result;
+  }
+
+  /// The first `count` samples, over all processes.
+  Dataset take(std::size_t count) const {
+    Dataset result = with(select(0, local_part(count)));
+    result.resize([count, this](std::size_t size, std::size_t process) {
+      return source_->endless() ? local_part(count, process) : std::min(size, local_part(count, process));
+    });
+    return result;
+  }
+
+  /// All but the first `count` samples, counted over all processes.
+  Dataset skip(std::size_t count) const {
+    Dataset result = with(select(local_part(count), SelectedSource<X, Y>::all));
+    result.resize([count, this](std::size_t size, std::size_t process) {
+      return source_->endless() ? size : size - std::min(size, local_part(count, process));
+    });
+    return result;
+  }
+
+  /// Inputs changed by f(std::span<X const> in, std::span<Out> out), where `out` has the given extents. f is host code
+  /// and keeps no state: it may be called from several threads, for any sample, any number of times.
+  template <class Out = X, class F>
+  requires InputMap<F, X, Out> Dataset<Out, Y> map(std::vector<std::size_t> x_extents, F f)
+  const {
+    SampleDescription description = description_;
+    description.x_extents = std::move(x_extents);
+    std::size_t const size = description.x_size();
+    return {std::make_shared<MappedSource<X, Y, Out, Y, F>>(source_, size, source_->y_size(), std::move(f)),
+            std::move(description)};
+  }
+
+  /// Inputs and targets changed by f(std::span<X const> x, std::span<Y const> y, std::span<OutX> out_x,
+  /// std::span<OutY> out_y).
+  template <class OutX = X, class OutY = Y, class F>
+  requires SampleMap<F, X, Y, OutX, OutY> Dataset<OutX, OutY> map(std::vector<std::size_t> x_extents,
+                                                                  std::vector<std::size_t> y_extents, F f)
+  const {
+    SampleDescription description = description_;
+    description.x_extents = std::move(x_extents);
+    description.y_extents = std::move(y_extents);
+    std::size_t const x_size = description.x_size(), y_size = description.y_size();
+    return {std::make_shared<MappedSource<X, Y, OutX, OutY, F>>(source_, x_size, y_size, std::move(f)),
+            std::move(description)};
+  }
+
+  /// Keeps the samples in memory once they have been computed; write it after an expensive `map` and before `shuffle`.
+  Dataset cache() const { return with(std::make_shared<CachedSource<X, Y>>(source_)); }
+
+  /// Gathers `count` batches ahead on a thread; the same before and after `batch`.
+  Dataset prefetch(std::size_t count) const {
+    Dataset result = *this;
+    result.description_.prefetch = std::max(count, description_.prefetch);
+    return result;
+  }
+
+  /// Batches of `GlobalBatch{n}` or `PerReplicaBatch{n}` samples; the last may have fewer.
+  BatchedDataset<X, Y> batch(BatchSize size) const { return {source_, description_, size}; }
+
+  /// The dataset under a name of the user's choice, for messages.
+  Dataset named(std::string name) const {
+    Dataset result = *this;
+    result.description_.x_name = result.description_.y_name = std::move(name);
+    return result;
+  }
+
+  std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
+  std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
+
+  /// Samples in an epoch, over all processes, if that is a known and finite number.
+  std::optional<std::size_t> size() const { return dataset_size(*source_, description_); }
+
+  SourcePointer<X, Y> const& source() const { return source_; }
+  SampleDescription const& description() const { return description_; }
+
+ private:
+  Dataset with(SourcePointer<X, Y> source) const { return {std::move(source), description_}; }
+
+  SourcePointer<X, Y> select(std::size_t first, std::size_t count) const {
+    return std::make_shared<SelectedSource<X, Y>>(source_, first, count);
+  }
+
+  // Of the first `count` samples over all processes, those of one: in proportion to what it has, together `count`.
+  std::size_t local_part(std::size_t count, std::size_t process) const {
+    LocalSizes const& local = *description_.local;
+    std::size_t const total = local.total();
+    if (total == 0 || (count >= total && !source_->endless())) return local.sizes[process];
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < process; ++i) before += local.sizes[i];
+    return scaled(before + local.sizes[process], count, total) - scaled(before, count, total);
+  }
+  std::size_t local_part(std::size_t count) const {
+    return description_.local ? local_part(count, description_.local->index) : count;
+  }
+
+  template <class F>
+  void resize(F new_size) {
+    if (!description_.local) return;
+    auto& sizes = description_.local->sizes;
+    for (std::size_t process = 0; process < sizes.size(); ++process) sizes[process] = new_size(sizes[process], process);
+  }
+
+  SourcePointer<X, Y> source_;
+  SampleDescription description_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,28 @@
+/// Datasets from a function that produces samples one after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/dataset.hpp"
+#include "trireme/data/generator_source.hpp"
+
+namespace trireme::data {
+
+/// Samples from a generator: `make()`, or `make(pass)`, is called at the start of each pass and returns a callable that
+/// fills (std::span<X> sample, std::span<Y> target) and returns true, or returns false at the end.
+///
+/// Every process runs the same stream and keeps its rows of each batch, so the generator has to produce the same on all
+/// of them. It is called on the prefetch thread if there is one, and has to call neither MPI nor Kokkos then. A run
+/// that is resumed replays it; a generator may offer `seek(position)` to be spared samples that are only dropped.
+template <class X = float, class Y = std::int32_t, class Make>
+Dataset<X, Y> from_generator(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, Make make) {
+  SampleDescription description{std::move(x_extents), std::move(y_extents)};
+  std::size_t const x_size = description.x_size(), y_size = description.y_size();
+  return {std::make_shared<GeneratorSource<X, Y, Make>>(x_size, y_size, std::move(make)), std::move(description)};
+}
+
+}  // namespace trireme::data

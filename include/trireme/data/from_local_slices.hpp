@@ -1,0 +1,85 @@
+/// Datasets over samples that each process owns.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/data/from_tensor_slices.hpp"
+#include "trireme/data/shares.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme::data {
+
+/// Something that tells every process how many samples each has, as the Communicator does.
+template <class C>
+concept SharesSizes = requires(C const& communicator, std::size_t size) {
+  { communicator.rank() } -> std::convertible_to<std::size_t>;
+  communicator.allgather(size);
+};
+
+/// A strategy whose processes form a communicator.
+template <class S>
+concept HasCommunicator = requires(S const& strategy) {
+  { strategy.communicator() } -> SharesSizes;
+};
+
+/// Samples along the first axis of x and their targets along that of y, which this process alone holds. They are never
+/// moved: each process shuffles its own and gives each global batch a part in proportion to how many it has. A process
+/// may have none.
+///
+/// \param where  a strategy or a Communicator (the call is collective then), or `LocalSizes` that are known already. A
+///               strategy without a communicator is one process.
+/// \param x, y, sample_weight  as for `from_tensor_slices`.
+template <class Where, TensorLike XArray, TensorLike YArray, TensorLike... WArray>
+auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... sample_weight);
+
+namespace detail {
+
+/// An error of one process is thrown by all, so that none waits for the others.
+template <class Where, class F>
+auto on_all(Where const& where, F const& f) {
+  if constexpr (HasCommunicator<Where>)
+    return on_all(where.communicator(), f);
+  else if constexpr (requires { where.together(f); })
+    return where.together(f);
+  else
+    return f();
+}
+
+template <class Where>
+LocalSizes gather_sizes(Where const& where, std::size_t samples) {
+  if constexpr (std::is_same_v<Where, LocalSizes>) {
+    if (where.index >= where.sizes.size() || where.sizes[where.index] != samples)
+      throw ShapeError(fmt::format("{} samples of process {} do not agree with the sizes given", samples, where.index));
+    return where;
+  } else if constexpr (HasCommunicator<Where>) {
+    return gather_sizes(where.communicator(), samples);
+  } else if constexpr (SharesSizes<Where>) {
+    std::vector<std::size_t> const sizes = where.allgather(samples);
+    return {sizes, where.rank()};
+  } else {
+    return {{samples}, 0};
+  }
+}
+
+}  // namespace detail
+
+template <class Where, TensorLike XArray, TensorLike YArray, TensorLike... WArray>
+auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... sample_weight) {
+  static_assert(!TensorLike<Where const&>,
+                "trireme: from_local_slices takes the strategy (or a Communicator) first, then x and y");
+  static_assert(sizeof...(WArray) <= 1, "trireme: from_local_slices takes x, y and at most one array of weights");
+  auto same = detail::on_all(where, [&] {
+    return from_tensor_slices(std::forward<XArray>(x), std::forward<YArray>(y), std::forward<WArray>(sample_weight)...);
+  });
+  SampleDescription description = same.description();
+  description.local = detail::gather_sizes(where, same.source()->size().value());
+  return decltype(same)(same.source(), std::move(description));
+}
+
+}  // namespace trireme::data

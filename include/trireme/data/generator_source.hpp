@@ -1,0 +1,95 @@
+/// Samples that a function of the user's produces one after another.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/sample_source.hpp"
+
+namespace trireme::data {
+
+/// Fills one sample and its target; false at the end, when both spans are left alone.
+template <class G, class X, class Y>
+concept SampleGenerator = requires(G& generator, std::span<X> x, std::span<Y> y) {
+  { generator(x, y) } -> std::convertible_to<bool>;
+};
+
+template <class Make>
+auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
+  if constexpr (std::invocable<Make const&, std::uint64_t>)
+    return make(pass);
+  else
+    return make();
+}
+
+/// `make()` or `make(pass)` returns a generator for one pass. A generator that offers `seek(position)` is spared the
+/// samples that nobody draws.
+template <class X, class Y, class Make>
+class GeneratorSource : public SampleSource<X, Y> {
+ public:
+  GeneratorSource(std::size_t x_size, std::size_t y_size, Make make)
+      : SampleSource<X, Y>(x_size, y_size), make_(std::move(make)) {}
+
+  std::optional<std::size_t> size() const override { return std::nullopt; }
+  bool random_access() const override { return false; }
+  bool varies() const override { return true; }
+  bool weighted() const override { return false; }
+  std::uint64_t fingerprint() const override { return hash_combine(this->x_size(), this->y_size()); }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  using Generator = decltype(make_generator(std::declval<Make const&>(), 0));
+  static_assert(
+      SampleGenerator<Generator, X, Y>,
+      "trireme: a generator is called with (std::span<X> sample, std::span<Y> target), fills both and returns "
+      "true, or returns false at the end");
+
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(GeneratorSource const& source) : source_(source), x_(source.x_size()), y_(source.y_size()) {}
+
+    void start(std::uint64_t pass) override {
+      // Rebuilt rather than assigned: a lambda that captures by reference cannot be assigned.
+      generator_.reset();
+      generator_.emplace(make_generator(source_.make_, pass));
+      produced_ = 0;
+      ended_ = false;
+    }
+
+    std::optional<Sample<X, Y>> at(std::size_t position) override {
+      if constexpr (requires(Generator & g, std::size_t p) { g.seek(p); }) {
+        if (position > produced_ && !ended_) {
+          generator_->seek(position);
+          produced_ = position;
+        }
+      }
+      while (produced_ <= position) {
+        if (ended_ || !(*generator_)(std::span<X>(x_), std::span<Y>(y_))) {
+          ended_ = true;
+          return std::nullopt;
+        }
+        ++produced_;
+      }
+      return Sample<X, Y>{x_.data(), y_.data(), nullptr};
+    }
+
+   private:
+    GeneratorSource const& source_;
+    std::optional<Generator> generator_;
+    std::vector<X> x_;
+    std::vector<Y> y_;
+    std::size_t produced_ = 0;
+    bool ended_ = false;
+  };
+
+  Make make_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,98 @@
+/// A source that is gone through several times in one epoch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "trireme/data/batch_order.hpp"
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/sample_source.hpp"
+
+namespace trireme::data {
+
+/// `count` passes over a source, or passes without end (`forever`); each has its own order if the source varies.
+template <class X, class Y>
+class RepeatedSource : public SampleSource<X, Y> {
+ public:
+  RepeatedSource(SourcePointer<X, Y> source, std::size_t count)
+      : SampleSource<X, Y>(source->x_size(), source->y_size()), source_(std::move(source)), count_(count) {}
+
+  std::optional<std::size_t> size() const override {
+    auto const once = source_->size();
+    if (count_ == 0 || (once && *once == 0)) return 0;
+    if (!once || count_ == forever) return std::nullopt;
+    return *once * count_;
+  }
+  bool endless() const override {
+    return count_ != 0 && (source_->endless() || (count_ == forever && source_->size() != std::size_t{0}));
+  }
+  // A source whose passes differ would have to hold the order of all of them at once.
+  bool random_access() const override { return source_->random_access() && !source_->varies() && count_ != forever; }
+  bool varies() const override { return source_->varies(); }
+  bool weighted() const override { return source_->weighted(); }
+  HostTensor<Y> const* targets() const override { return source_->targets(); }
+  std::uint64_t fingerprint() const override { return hash_combine(source_->fingerprint(), count_); }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(RepeatedSource const& source)
+        : source_(source), samples_(source.source_->reader()), once_(source.source_->size()) {}
+
+    void start(std::uint64_t pass) override {
+      first_pass_ = pass * (source_.count_ == forever ? endless_passes : source_.count_);
+      repetition_ = next_ = base_ = 0;
+      samples_->start(first_pass_);
+    }
+
+    std::optional<Sample<X, Y>> at(std::size_t position) override {
+      if (once_) return locate(position) ? samples_->at(position % *once_) : std::nullopt;
+      if (source_.count_ == 0) return std::nullopt;
+      // The end of a pass shows only when it is reached, so go there sample by sample.
+      std::optional<Sample<X, Y>> sample;
+      while (next_ <= position) {
+        sample = samples_->at(next_ - base_);
+        if (sample) {
+          ++next_;
+        } else {
+          if (next_ == base_ || repetition_ + 1 >= source_.count_) return std::nullopt;
+          base_ = next_;
+          samples_->start(first_pass_ + ++repetition_);
+        }
+      }
+      return sample;
+    }
+
+    std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
+      if (!once_ || count == 0 || !locate(position) || position % *once_ + count > *once_) return std::nullopt;
+      return samples_->run(position % *once_, count);
+    }
+
+   private:
+    bool locate(std::size_t position) {
+      if (*once_ == 0 || position / *once_ >= source_.count_) return false;
+      if (std::size_t const repetition = position / *once_; repetition != repetition_) {
+        repetition_ = repetition;
+        if (source_.source_->varies() || !source_.source_->random_access()) samples_->start(first_pass_ + repetition);
+      }
+      return true;
+    }
+
+    RepeatedSource const& source_;
+    std::unique_ptr<SampleReader<X, Y>> samples_;
+    std::optional<std::size_t> once_;
+    std::uint64_t first_pass_ = 0;
+    std::size_t repetition_ = 0;
+    std::size_t next_ = 0;  // position that has not been read yet, and the first of this repetition,
+    std::size_t base_ = 0;  // where the size of the source is not known
+  };
+
+  SourcePointer<X, Y> source_;
+  std::size_t count_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,75 @@
+/// What a model asks of samples, and the messages if they do not fit.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/tensor/host_tensor.hpp"
+
+namespace trireme::data {
+
+/// Extents of one sample and one target, and the number of classes if targets are class indices.
+struct SampleRequirements {
+  std::vector<std::size_t> x_extents;
+  std::vector<std::size_t> target_extents;  ///< of class indices: one per position, so () for one index a sample
+  std::size_t classes = 0;                  ///< 0: dense targets
+};
+
+/// Equal, or equal but for axes of extent 1 at the end, as Keras takes (28, 28) for (28, 28, 1).
+inline bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed) {
+  while (!given.empty() && given.back() == 1) given.pop_back();
+  while (!needed.empty() && needed.back() == 1) needed.pop_back();
+  return given == needed;
+}
+
+/// A label as class index. `place` says in the message which label it is: "at index 12 of train-labels".
+/// \param classes  0: any index from 0 on.
+/// \throws ValueError if it is not an integer or not in [0, classes).
+template <class Y, class Place>
+std::int32_t class_index(Y label, std::size_t classes, Place const& place) {
+  auto const limit = classes == 0 ? static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) : classes - 1;
+  if constexpr (std::is_floating_point_v<Y>) {
+    if (!(std::trunc(label) == label)) throw ValueError(fmt::format("label {} {} is not an integer", label, place()));
+    if (label >= 0 && label <= static_cast<Y>(limit)) return static_cast<std::int32_t>(label);
+  } else {
+    bool negative = false;
+    if constexpr (std::is_signed_v<Y>) negative = label < 0;
+    if (!negative && static_cast<std::uintmax_t>(label) <= limit) return static_cast<std::int32_t>(label);
+  }
+  if (classes == 0)
+    throw ValueError(fmt::format("label {} {} is not a class index: these count from 0", label, place()));
+  throw ValueError(fmt::format("label {} {} is outside of [0, {})", label, place(), classes));
+}
+
+/// Checks every label of a tensor. \throws ValueError naming index and value of the first that does not fit.
+template <class Y>
+void verify_labels(HostTensor<Y> const& labels, std::size_t classes, std::string const& name) {
+  std::size_t const size = labels.size();
+  std::size_t const per_sample = labels.samples() == 0 ? 1 : size / labels.samples();
+  for (std::size_t i = 0; i < size; ++i)
+    class_index(labels.data[i], classes, [&] { return fmt::format("at index {} of {}", i / per_sample, name); });
+}
+
+/// \throws ShapeError naming both extents.
+inline void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name,
+                           std::vector<std::size_t> const& y, std::string const& y_name,
+                           SampleRequirements const& needed) {
+  if (!fits(x, needed.x_extents))
+    throw ShapeError(fmt::format("samples of {} have the extents {}, but the model takes {}", x_name, format_extents(x),
+                                 format_extents(needed.x_extents)));
+  if (!fits(y, needed.target_extents))
+    throw ShapeError(fmt::format("targets of {} have the extents {}, but the model's output and loss need {}{}", y_name,
+                                 format_extents(y), format_extents(needed.target_extents),
+                                 needed.classes == 0 ? "" : " (class indices)"));
+}
+
+}  // namespace trireme::data

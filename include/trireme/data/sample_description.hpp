@@ -1,0 +1,49 @@
+/// What is known of a dataset's samples besides the samples.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/shares.hpp"
+
+namespace trireme::data {
+
+struct SampleDescription {
+  std::vector<std::size_t> x_extents;  ///< of one sample
+  std::vector<std::size_t> y_extents;  ///< of one target; (0,) if there are none
+  std::string x_name = "the dataset";  ///< in messages
+  std::string y_name = "the dataset";
+  std::optional<LocalSizes> local{};  ///< if each process has its own samples
+  std::size_t prefetch = 0;
+
+  std::size_t x_size() const { return volume(x_extents); }
+  std::size_t y_size() const { return volume(y_extents); }
+
+  static std::size_t volume(std::vector<std::size_t> const& extents) {
+    std::size_t product = 1;
+    for (std::size_t extent : extents) product *= extent;
+    return product;
+  }
+};
+
+/// Samples over all processes, if that is a known and finite number.
+template <class X, class Y>
+std::optional<std::size_t> dataset_size(SampleSource<X, Y> const& source, SampleDescription const& description) {
+  auto const here = source.size();
+  return here && description.local ? std::optional(description.local->total()) : here;
+}
+
+/// Equal on all processes that hold what they should: the same data, or each its own part of the same whole.
+template <class X, class Y>
+Checksum dataset_checksum(SampleSource<X, Y> const& source, SampleDescription const& description) {
+  std::uint64_t hash = hash_combine(hash_extents(description.x_extents), hash_extents(description.y_extents));
+  hash = hash_combine(hash, description.local ? hash_extents(description.local->sizes) : source.fingerprint());
+  return {dataset_size(source, description).value_or(0), hash};
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,69 @@
+/// The interface between a source of samples, its transformations and what gathers batches from them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "trireme/tensor/host_tensor.hpp"
+
+namespace trireme::data {
+
+/// One sample, or several that lie one after another in memory.
+template <class X, class Y>
+struct Sample {
+  X const* x = nullptr;
+  Y const* y = nullptr;
+  double const* weight = nullptr;  // null: 1
+};
+
+/// Reads the samples of one pass over a source. Not shared between threads.
+template <class X, class Y>
+class SampleReader {
+ public:
+  virtual ~SampleReader() = default;
+
+  /// Begins a pass; sources whose order varies take it from the number of the pass.
+  virtual void start(std::uint64_t pass) = 0;
+
+  /// The sample at a position, valid until the next call; nothing past the end. Unless the source is random access,
+  /// positions may not decrease within a pass.
+  virtual std::optional<Sample<X, Y>> at(std::size_t position) = 0;
+
+  /// `count` samples as one block that stays valid as long as the reader, if they lie so in memory.
+  virtual std::optional<Sample<X, Y>> run(std::size_t /*position*/, std::size_t /*count*/) { return std::nullopt; }
+};
+
+/// Samples, from wherever they come. Immutable and shared between datasets.
+template <class X, class Y>
+class SampleSource {
+ public:
+  SampleSource(std::size_t x_size, std::size_t y_size) : x_size_(x_size), y_size_(y_size) {}
+  virtual ~SampleSource() = default;
+
+  std::size_t x_size() const { return x_size_; }
+  std::size_t y_size() const { return y_size_; }
+
+  /// Samples in one pass, if that is known beforehand.
+  virtual std::optional<std::size_t> size() const = 0;
+  virtual bool endless() const { return false; }
+  virtual bool random_access() const = 0;
+  /// Whether passes differ in their order.
+  virtual bool varies() const = 0;
+  virtual bool weighted() const = 0;
+  /// The targets of all samples, in whatever order, if they lie in memory.
+  virtual HostTensor<Y> const* targets() const { return nullptr; }
+  /// A number that is the same for two sources that hold the same data and treat them alike.
+  virtual std::uint64_t fingerprint() const = 0;
+  virtual std::unique_ptr<SampleReader<X, Y>> reader() const = 0;
+
+ private:
+  std::size_t x_size_;
+  std::size_t y_size_;
+};
+
+template <class X, class Y>
+using SourcePointer = std::shared_ptr<SampleSource<X, Y> const>;
+
+}  // namespace trireme::data

@@ -1,0 +1,68 @@
+/// The first samples of a source, or all but the first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/sample_source.hpp"
+
+namespace trireme::data {
+
+/// At most `count` samples, beginning with number `first`.
+template <class X, class Y>
+class SelectedSource : public SampleSource<X, Y> {
+ public:
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+  SelectedSource(SourcePointer<X, Y> source, std::size_t first, std::size_t count)
+      : SampleSource<X, Y>(source->x_size(), source->y_size()),
+        source_(std::move(source)),
+        first_(first),
+        count_(count) {}
+
+  std::optional<std::size_t> size() const override {
+    if (source_->endless() && count_ != all) return count_;
+    auto const total = source_->size();
+    if (!total) return std::nullopt;
+    return std::min(*total - std::min(first_, *total), count_);
+  }
+  bool endless() const override { return source_->endless() && count_ == all; }
+  bool random_access() const override { return source_->random_access(); }
+  bool varies() const override { return source_->varies(); }
+  bool weighted() const override { return source_->weighted(); }
+  std::uint64_t fingerprint() const override {
+    return hash_combine(hash_combine(source_->fingerprint(), first_), count_);
+  }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(SelectedSource const& source) : source_(source), samples_(source.source_->reader()) {}
+    void start(std::uint64_t pass) override { samples_->start(pass); }
+    std::optional<Sample<X, Y>> at(std::size_t position) override {
+      if (position >= source_.count_) return std::nullopt;
+      return samples_->at(source_.first_ + position);
+    }
+    std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
+      if (position + count > source_.count_) return std::nullopt;
+      return samples_->run(source_.first_ + position, count);
+    }
+
+   private:
+    SelectedSource const& source_;
+    std::unique_ptr<SampleReader<X, Y>> samples_;
+  };
+
+  SourcePointer<X, Y> source_;
+  std::size_t first_;
+  std::size_t count_;
+};
+
+}  // namespace trireme::data

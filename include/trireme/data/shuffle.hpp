@@ -1,0 +1,159 @@
+/// A new order of the samples in each pass.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/checksum.hpp"
+#include "trireme/data/permutation.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/error.hpp"
+
+namespace trireme::data {
+
+/// What every kind of shuffling shares.
+template <class X, class Y>
+class Shuffled : public SampleSource<X, Y> {
+ public:
+  Shuffled(SourcePointer<X, Y> source, std::uint64_t seed, std::uint32_t part)
+      : SampleSource<X, Y>(source->x_size(), source->y_size()), source_(std::move(source)), seed_(seed), part_(part) {}
+
+  std::optional<std::size_t> size() const override { return source_->size(); }
+  bool endless() const override { return source_->endless(); }
+  bool varies() const override { return true; }
+  bool weighted() const override { return source_->weighted(); }
+  HostTensor<Y> const* targets() const override { return source_->targets(); }
+  std::uint64_t fingerprint() const override { return hash_combine(source_->fingerprint(), seed_); }
+
+  SampleSource<X, Y> const& source() const { return *source_; }
+  IndexSequence sequence(std::uint64_t pass) const { return {seed_, part_, pass}; }
+
+ private:
+  SourcePointer<X, Y> source_;
+  std::uint64_t seed_;
+  std::uint32_t part_;
+};
+
+/// One permutation of all samples of a random-access source.
+template <class X, class Y>
+class PermutedSource : public Shuffled<X, Y> {
+ public:
+  using Shuffled<X, Y>::Shuffled;
+  bool random_access() const override { return true; }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(PermutedSource const& source) : source_(source), samples_(source.source().reader()) {}
+    void start(std::uint64_t pass) override {
+      samples_->start(pass);
+      permute(order_, source_.size().value(), source_.sequence(pass));
+    }
+    std::optional<Sample<X, Y>> at(std::size_t position) override {
+      if (position >= order_.size()) return std::nullopt;
+      return samples_->at(order_[position]);
+    }
+
+   private:
+    PermutedSource const& source_;
+    std::unique_ptr<SampleReader<X, Y>> samples_;
+    std::vector<std::size_t> order_;
+  };
+};
+
+/// Draws each sample from a window over a source that can only be read in order.
+template <class X, class Y>
+class WindowShuffledSource : public Shuffled<X, Y> {
+ public:
+  WindowShuffledSource(SourcePointer<X, Y> source, std::size_t window, std::uint64_t seed, std::uint32_t part)
+      : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {
+    if (window == 0) throw ValueError("shuffle with a buffer of 0 samples: the buffer has to hold at least 1");
+  }
+  bool random_access() const override { return false; }
+  std::uint64_t fingerprint() const override { return hash_combine(Shuffled<X, Y>::fingerprint(), window_); }
+  std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
+
+ private:
+  class Reader : public SampleReader<X, Y> {
+   public:
+    explicit Reader(WindowShuffledSource const& source)
+        : source_(source), samples_(source.source().reader()), random_(source.sequence(0)) {}
+
+    void start(std::uint64_t pass) override {
+      samples_->start(pass);
+      random_ = source_.sequence(pass);
+      taken_ = given_ = 0;
+      order_.clear();
+      while (order_.size() < source_.window_) {
+        // Slot `order_.size()` is free: nothing has been given out yet.
+        if (!fill(order_.size())) break;
+        order_.push_back(order_.size());
+      }
+    }
+
+    std::optional<Sample<X, Y>> at(std::size_t position) override {
+      while (given_ <= position) {
+        if (has_given_) {
+          // The slot that was given out is free now; a source that ended leaves the window smaller.
+          has_given_ = false;
+          if (fill(last_)) order_.push_back(last_);
+        }
+        if (order_.empty()) return std::nullopt;
+        std::swap(order_[random_.below(order_.size())], order_.back());
+        last_ = order_.back();
+        order_.pop_back();
+        has_given_ = true;
+        ++given_;
+      }
+      return Sample<X, Y>{x_.data() + last_ * source_.x_size(), y_.data() + last_ * source_.y_size(),
+                          source_.weighted() ? weight_.data() + last_ : nullptr};
+    }
+
+   private:
+    bool fill(std::size_t slot) {
+      auto const sample = samples_->at(taken_);
+      if (!sample) return false;
+      ++taken_;
+      std::size_t const nx = source_.x_size(), ny = source_.y_size();
+      // Grows with what the source really has, since a buffer may be larger than it.
+      if (x_.size() < (slot + 1) * nx) x_.resize((slot + 1) * nx);
+      if (y_.size() < (slot + 1) * ny) y_.resize((slot + 1) * ny);
+      std::copy_n(sample->x, nx, x_.data() + slot * nx);
+      std::copy_n(sample->y, ny, y_.data() + slot * ny);
+      if (source_.weighted()) {
+        if (weight_.size() <= slot) weight_.resize(slot + 1);
+        weight_[slot] = sample->weight ? *sample->weight : 1.0;
+      }
+      return true;
+    }
+
+    WindowShuffledSource const& source_;
+    std::unique_ptr<SampleReader<X, Y>> samples_;
+    IndexSequence random_;
+    std::vector<X> x_;
+    std::vector<Y> y_;
+    std::vector<double> weight_;
+    std::vector<std::size_t> order_;  // slots that hold a sample not yet given out
+    std::size_t last_ = 0;            // the slot given out last
+    bool has_given_ = false;
+    std::size_t taken_ = 0;
+    std::size_t given_ = 0;
+  };
+
+  std::size_t window_;
+};
+
+/// A full permutation if the source allows it, otherwise a window of `buffer` samples.
+template <class X, class Y>
+SourcePointer<X, Y> shuffled(SourcePointer<X, Y> source, std::size_t buffer, std::uint64_t seed, std::uint32_t part) {
+  if (source->random_access()) return std::make_shared<PermutedSource<X, Y>>(std::move(source), seed, part);
+  return std::make_shared<WindowShuffledSource<X, Y>>(std::move(source), buffer, seed, part);
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,16 @@
+/// What a stream of batches may be told besides its share of the data.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace trireme::data {
+
+/// Options of `BatchedDataset::stream`.
+struct StreamOptions {
+  std::vector<double> class_weight{};  ///< weight of the samples of each class; a class past its end weighs 1
+  std::size_t classes = 0;  ///< labels are checked against it as batches come; 0: only that they are integers
+  bool targets = true;      ///< false: targets are not read, and a batch has none
+};
+
+}  // namespace trireme::data

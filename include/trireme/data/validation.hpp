@@ -1,0 +1,22 @@
+/// Marks a dataset as validation data in a call of `fit`.
+#pragma once
+
+#include <utility>
+
+namespace trireme {
+
+/// Stands where no validation data were given.
+struct NoData {};
+
+template <class Data>
+struct Validation {
+  Data data;
+};
+
+/// `fit(strategy, model, train, validation(test), ...)`
+template <class Data>
+Validation<Data> validation(Data data) {
+  return {std::move(data)};
+}
+
+}  // namespace trireme

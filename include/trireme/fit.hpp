@@ -1,0 +1,156 @@
+/// The training loop: fit, evaluate and predict, for any strategy, any model and any callbacks.
+///
+/// Read this first. A strategy has placed the model (`compile`), and this process's part of it can take a step of the
+/// global batch, test, predict and report exact metrics; callbacks are told of it; what they wish becomes a decision of
+/// all processes. Nothing here asks which strategy it is.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trireme/callbacks/dispatch.hpp"
+#include "trireme/callbacks/history.hpp"
+#include "trireme/callbacks/progress_bar.hpp"
+#include "trireme/callbacks/run.hpp"
+#include "trireme/concepts/monitor.hpp"
+#include "trireme/concepts/strategy.hpp"
+#include "trireme/data/feed.hpp"
+#include "trireme/models/predictions.hpp"
+
+namespace trireme {
+
+struct FitOptions {
+  std::size_t epochs = 1;
+  std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
+  std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch, if fewer than the data have
+  std::size_t validation_freq = 1;               ///< validate after every so many epochs
+  std::vector<double> class_weight{};            ///< weight of each class; excludes sample weights
+  bool verbose = true;                           ///< a progress bar on the chief
+};
+
+struct EvaluateOptions {
+  std::optional<std::size_t> steps{};
+  bool verbose = false;
+};
+
+/// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes.
+///
+/// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
+/// \throws Error of one sentence; the same on every process where the cause is.
+template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
+History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
+            FitOptions const& options, Callbacks&&... callbacks) {
+  using R = Run<CompiledModel>;
+  constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
+  static_assert(require_own_strategy<Strategy, CompiledModel>());
+  static_assert((require_callback<Callbacks, R>() && ...));
+  static_assert((require_monitor<Callbacks, CompiledModel, validates, Callbacks...>() && ...));
+
+  auto& part = model.part();
+  R run(model, options.epochs, log_names<CompiledModel, validates, std::remove_cvref_t<Callbacks>...>());
+  History history;
+  ProgressBar bar{.output = options.verbose ? stdout : nullptr};
+  auto told = std::tie(callbacks..., history, bar);
+  Feed batches(part, train, {.steps = options.steps_per_epoch, .class_weight = options.class_weight});
+  Feed tests(part, validation.data);
+
+  bool stop = decide(part, notify<hooks::TrainBegin>(told, run));
+  for (std::size_t epoch = options.initial_epoch; epoch < options.epochs && !stop; ++epoch) {
+    part.reset_metrics(Phase::train);
+    batches.start(epoch);
+    run.begin_epoch(epoch, batches.count());
+    stop = decide(part, notify<hooks::EpochBegin>(told, run));
+
+    while (!stop && batches.next()) {
+      run.set_batch(batches.index());
+      stop = decide(part, notify<hooks::TrainBatchBegin>(told, run));
+      part.train_step(batches.batch());
+      stop = decide(part, notify<hooks::TrainBatchEnd>(told, run)) || stop;
+    }
+    part.drain();
+    part.verify_replicas();
+    run.log(Phase::train, "");
+
+    if constexpr (validates)
+      if ((epoch + 1) % options.validation_freq == 0) stop = test_pass(run, part, tests, "val_", told) || stop;
+    stop = decide(part, notify<hooks::EpochEnd>(told, run)) || stop;
+  }
+  notify<hooks::TrainEnd>(told, run);
+  return history;
+}
+
+/// Without validation.
+template <class Strategy, class CompiledModel, class Train, class... Callbacks>
+History fit(Strategy const& strategy, CompiledModel& model, Train const& train, FitOptions const& options,
+            Callbacks&&... callbacks) {
+  return fit(strategy, model, train, Validation<NoData>{}, options, std::forward<Callbacks>(callbacks)...);
+}
+
+/// Loss and metrics over all of `data`, exact over all processes. Collective.
+template <class Strategy, class CompiledModel, class Data, class... Callbacks>
+Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
+              Callbacks&&... callbacks) {
+  static_assert(require_own_strategy<Strategy, CompiledModel>());
+  auto& part = model.part();
+  Run<CompiledModel> run(model, 0, log_names<CompiledModel, false, std::remove_cvref_t<Callbacks>...>());
+  ProgressBar bar{.output = options.verbose ? stdout : nullptr};
+  auto told = std::tie(callbacks..., bar);
+  Feed batches(part, data, {.steps = options.steps});
+  test_pass(run, part, batches, "", told);
+  return run.logs();
+}
+
+/// The model's outputs for all of `data`, in its order, on every process: (samples, output extents...). Collective.
+template <class Strategy, class CompiledModel, class Data, class... Callbacks>
+auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
+  static_assert(require_own_strategy<Strategy, CompiledModel>());
+  auto& part = model.part();
+  Run<CompiledModel> run(model, 0, {});
+  auto told = std::tie(callbacks...);
+  Feed batches(part, data, {.targets = false});
+  Predictions predictions(part);
+
+  batches.start(0);
+  run.begin_batches(batches.count());
+  notify<hooks::PredictBegin>(told, run);
+  while (batches.next()) {
+    run.set_batch(batches.index());
+    notify<hooks::PredictBatchBegin>(told, run);
+    part.predict_step(batches.batch(), predictions.next(batches.batch()));
+    notify<hooks::PredictBatchEnd>(told, run);
+  }
+  notify<hooks::PredictEnd>(told, run);
+  return predictions.gather();
+}
+
+/// One pass over test data; its values are logged under `prefix`. Returns whether a callback decided to stop training:
+/// the pass itself goes on to its end, since metrics over a part of the data would not be those of all.
+template <class R, class Part, class Batches, class Told>
+bool test_pass(R& run, Part& part, Batches& batches, char const* prefix, Told& told) {
+  part.reset_metrics(Phase::test);
+  batches.start(0);
+  run.begin_batches(batches.count());
+  bool stop = decide(part, notify<hooks::TestBegin>(told, run));
+  while (batches.next()) {
+    run.set_batch(batches.index());
+    stop = decide(part, notify<hooks::TestBatchBegin>(told, run)) || stop;
+    part.test_step(batches.batch());
+    stop = decide(part, notify<hooks::TestBatchEnd>(told, run)) || stop;
+  }
+  run.log(Phase::test, prefix);
+  return decide(part, notify<hooks::TestEnd>(told, run)) || stop;
+}
+
+/// Turns the callbacks' wishes into the decision of all processes; a collective only where some hook may decide alone.
+template <class Part, class Answer>
+bool decide(Part const& part, Answer const& wishes) {
+  if constexpr (Answer::needs_vote)
+    return part.agree(wishes.local_wish).value() || wishes.uniform_wish;
+  else
+    return wishes.uniform_wish;
+}
+
+}  // namespace trireme

@@ -1,0 +1,24 @@
+/// Constant values: Zeros, Ones, Constant.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "trireme/initializers/initializer.hpp"
+
+namespace trireme {
+
+struct Constant {
+  double value = 0;
+  void operator()(std::span<double> out, InitializerContext const&) const { std::fill(out.begin(), out.end(), value); }
+};
+
+struct Zeros {
+  void operator()(std::span<double> out, InitializerContext const& context) const { Constant{0}(out, context); }
+};
+
+struct Ones {
+  void operator()(std::span<double> out, InitializerContext const& context) const { Constant{1}(out, context); }
+};
+
+}  // namespace trireme

@@ -1,0 +1,74 @@
+/// Initializer: whatever gives a parameter its first values, as one type that layers can hold.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace trireme {
+
+/// Which parameter is to be filled. Element e of it may depend on (seed, path, e) alone.
+struct InitializerContext {
+  std::vector<std::size_t> extents;
+  std::uint64_t seed = 0;
+  std::string_view path;  ///< "dense/kernel"
+};
+
+/// A struct with `operator()(std::span<double> out, InitializerContext const&) const`.
+template <class I>
+concept InitializerFunction = std::invocable<I const&, std::span<double>, InitializerContext const&>;
+
+/// Made from any of the library's initializers or the user's own. It keeps a copy of the struct's bytes and is usable
+/// in constant expressions, so that the structure of a layer that holds one is.
+class Initializer {
+ public:
+  static constexpr std::size_t capacity = 48;
+
+  constexpr Initializer() = default;
+
+  template <InitializerFunction I>
+  requires(!std::same_as<I, Initializer>) constexpr Initializer(I const& initializer) : fill_(&call<I>) {
+    static_assert(std::is_trivially_copyable_v<I> && sizeof(I) <= capacity,
+                  "trireme: an initializer is a trivially copyable struct of at most 48 bytes; let it point to more");
+    if constexpr (!std::is_empty_v<I>) {
+      auto const bytes = std::bit_cast<std::array<std::byte, sizeof(I)>>(initializer);
+      for (std::size_t i = 0; i < sizeof(I); ++i) bytes_[i] = bytes[i];
+    }
+  }
+
+  void operator()(std::span<double> out, InitializerContext const& context) const {
+    if (fill_) fill_(bytes_.data(), out, context);
+  }
+
+ private:
+  template <class I>
+  static void call(std::byte const* bytes, std::span<double> out, InitializerContext const& context) {
+    std::array<std::byte, sizeof(I)> copy;
+    std::memcpy(copy.data(), bytes, sizeof(I));
+    std::bit_cast<I>(copy)(out, context);
+  }
+
+  std::array<std::byte, capacity> bytes_{};
+  void (*fill_)(std::byte const*, std::span<double>, InitializerContext const&) = nullptr;
+};
+
+/// Fan in and fan out as Keras counts them: the last two extents, times the receptive field before them.
+struct Fans {
+  double in = 1, out = 1;
+};
+inline Fans compute_fans(std::vector<std::size_t> const& extents) {
+  if (extents.empty()) return {};
+  if (extents.size() == 1) return {static_cast<double>(extents[0]), static_cast<double>(extents[0])};
+  double field = 1;
+  for (std::size_t axis = 0; axis + 2 < extents.size(); ++axis) field *= static_cast<double>(extents[axis]);
+  return {field * static_cast<double>(extents[extents.size() - 2]), field * static_cast<double>(extents.back())};
+}
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+/// RandomNormal: normally distributed numbers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/random/streams.hpp"
+
+namespace trireme {
+
+struct RandomNormal {
+  double mean = 0, stddev = 0.05;
+
+  void operator()(std::span<double> out, InitializerContext const& context) const {
+    ParameterStream const stream(context.seed, context.path);
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] = mean + stddev * stream.normal(e);
+  }
+};
+
+}  // namespace trireme

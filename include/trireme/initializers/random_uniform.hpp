@@ -1,0 +1,21 @@
+/// RandomUniform: numbers evenly distributed over [minval, maxval).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/random/streams.hpp"
+
+namespace trireme {
+
+struct RandomUniform {
+  double minval = -0.05, maxval = 0.05;
+
+  void operator()(std::span<double> out, InitializerContext const& context) const {
+    ParameterStream const stream(context.seed, context.path);
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] = minval + (maxval - minval) * stream.uniform(e);
+  }
+};
+
+}  // namespace trireme

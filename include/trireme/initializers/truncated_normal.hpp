@@ -1,0 +1,22 @@
+/// TruncatedNormal: normally distributed numbers, none further from the mean than two standard deviations.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/initializers/variance_scaling.hpp"
+#include "trireme/random/streams.hpp"
+
+namespace trireme {
+
+struct TruncatedNormal {
+  double mean = 0, stddev = 0.05;  ///< of the distribution before it is cut
+
+  void operator()(std::span<double> out, InitializerContext const& context) const {
+    ParameterStream const stream(context.seed, context.path);
+    for (std::size_t e = 0; e < out.size(); ++e) out[e] = mean + stddev * detail::truncated_normal(stream, e);
+  }
+};
+
+}  // namespace trireme

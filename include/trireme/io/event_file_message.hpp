@@ -1,0 +1,75 @@
+/// The protocol buffers in TensorBoard's event files: messages `Event` of TensorFlow's event.proto, serialised.
+#pragma once
+
+#ifdef TRIREME_HAVE_PROTOZERO
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include <protozero/pbf_writer.hpp>
+
+namespace trireme::io {
+
+/// One point of a curve.
+struct ScalarEvent {
+  std::string tag{};
+  std::uint64_t step = 0;
+  double value = 0;
+};
+
+/// The event with which a file begins. \param time  seconds since 1970
+inline std::string version_message(double time);
+
+/// A scalar as TensorFlow 2 writes it: a tensor of one float, marked for the plugin "scalars".
+inline std::string scalar_message(double time, ScalarEvent const& scalar);
+
+namespace detail {
+// Numbers of the fields in event.proto, summary.proto, tensor.proto and types.proto.
+enum class EventField : protozero::pbf_tag_type { wall_time = 1, step = 2, file_version = 3, summary = 5 };
+enum class SummaryField : protozero::pbf_tag_type { value = 1 };
+enum class ValueField : protozero::pbf_tag_type { tag = 1, tensor = 8, metadata = 9 };
+enum class MetadataField : protozero::pbf_tag_type { plugin_data = 1 };
+enum class PluginField : protozero::pbf_tag_type { plugin_name = 1 };
+enum class TensorField : protozero::pbf_tag_type { dtype = 1, tensor_shape = 2, float_val = 5 };
+constexpr std::int32_t dtype_float = 1;
+
+constexpr protozero::pbf_tag_type tag(auto field) { return static_cast<protozero::pbf_tag_type>(field); }
+}  // namespace detail
+
+inline std::string version_message(double time) {
+  using namespace detail;
+  std::string message;
+  protozero::pbf_writer event(message);
+  event.add_double(tag(EventField::wall_time), time);
+  event.add_string(tag(EventField::file_version), "brain.Event:2");
+  return message;
+}
+
+inline std::string scalar_message(double time, ScalarEvent const& scalar) {
+  using namespace detail;
+  std::string message;
+  {  // a message is whole once its writer is gone
+    protozero::pbf_writer event(message);
+    event.add_double(tag(EventField::wall_time), time);
+    event.add_int64(tag(EventField::step), static_cast<std::int64_t>(scalar.step));
+    protozero::pbf_writer summary(event, tag(EventField::summary));
+    protozero::pbf_writer value(summary, tag(SummaryField::value));
+    value.add_string(tag(ValueField::tag), scalar.tag);
+    {
+      protozero::pbf_writer tensor(value, tag(ValueField::tensor));
+      tensor.add_enum(tag(TensorField::dtype), dtype_float);
+      tensor.add_message(tag(TensorField::tensor_shape), protozero::data_view{});
+      std::array const values{static_cast<float>(scalar.value)};
+      tensor.add_packed_float(tag(TensorField::float_val), values.begin(), values.end());
+    }
+    protozero::pbf_writer metadata(value, tag(ValueField::metadata));
+    protozero::pbf_writer plugin(metadata, tag(MetadataField::plugin_data));
+    plugin.add_string(tag(PluginField::plugin_name), "scalars");
+  }
+  return message;
+}
+
+}  // namespace trireme::io
+
+#endif  // TRIREME_HAVE_PROTOZERO

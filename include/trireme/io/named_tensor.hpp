@@ -1,0 +1,72 @@
+/// What files of weights are made of: tensors, each with its place in the tree of layers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace trireme {
+
+enum class ElementType { float32, float64, int64 };
+
+template <class T>
+constexpr ElementType element_type() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>,
+                "trireme: files of weights hold float, double or std::int64_t");
+  if constexpr (std::is_same_v<T, float>) return ElementType::float32;
+  if constexpr (std::is_same_v<T, double>) return ElementType::float64;
+  return ElementType::int64;
+}
+
+constexpr std::size_t size_of(ElementType type) { return type == ElementType::float32 ? 4 : 8; }
+
+/// Contiguous values on the host, row-major: number `index` of the variables of a layer.
+template <class Void>
+struct BasicNamedTensor {
+  std::vector<std::string> layer_path;  ///< such as {"layers", "conv2d_1", "vars"}
+  std::size_t index = 0;
+  std::vector<std::size_t> extents;  ///< empty: a scalar
+  ElementType type = ElementType::float32;
+  Void* data = nullptr;
+
+  std::size_t size() const {
+    std::size_t product = 1;
+    for (std::size_t const extent : extents) product *= extent;
+    return product;
+  }
+  std::size_t bytes() const { return size() * size_of(type); }
+
+  /// "layers/conv2d_1/vars"
+  std::string group() const { return fmt::format("{}", fmt::join(layer_path, "/")); }
+  /// "layers/conv2d_1/vars/0"
+  std::string name() const { return fmt::format("{}/{}", group(), index); }
+};
+
+using NamedTensor = BasicNamedTensor<void const>;  ///< to be written
+using NamedDestination = BasicNamedTensor<void>;   ///< to be read into
+
+template <class T>
+NamedTensor named_tensor(std::vector<std::string> layer_path, std::size_t index, std::vector<std::size_t> extents,
+                         T const* data) {
+  return {std::move(layer_path), index, std::move(extents), element_type<T>(), data};
+}
+
+template <class T>
+NamedDestination named_destination(std::vector<std::string> layer_path, std::size_t index,
+                                   std::vector<std::size_t> extents, T* data) {
+  return {std::move(layer_path), index, std::move(extents), element_type<T>(), data};
+}
+
+/// A group of variables, of a layer without any too: its path, such as {"layers", "flatten", "vars"}, and the name that
+/// Keras gives the layer or that the user gave it.
+struct NamedGroup {
+  std::vector<std::string> path;
+  std::string name;
+};
+
+}  // namespace trireme

@@ -1,0 +1,179 @@
+/// The part of the zip format that numpy uses without compression.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+#include "trireme/io/atomic_file.hpp"
+
+namespace trireme::detail {
+
+/// The checksum of zip files, continued from `crc`.
+inline std::uint32_t zip_crc32(void const* data, std::size_t bytes, std::uint32_t crc = 0) {
+  static constexpr auto table = [] {
+    std::array<std::uint32_t, 256> entries{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? 0xedb88320u ^ (value >> 1) : value >> 1;
+      entries[i] = value;
+    }
+    return entries;
+  }();
+  auto const* at = static_cast<unsigned char const*>(data);
+  crc = ~crc;
+  for (std::size_t i = 0; i < bytes; ++i) crc = table[(crc ^ at[i]) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+/// Little-endian numbers at the end of a string, and at a place in memory.
+inline void put(std::string& text, std::size_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>((value >> (8 * i)) & 0xff);
+}
+
+inline std::size_t take(char const* from, int bytes) {
+  std::size_t value = 0;
+  for (int i = 0; i < bytes; ++i) value |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+  return value;
+}
+
+inline constexpr std::string_view zip_local = "PK\x03\x04";
+inline constexpr std::string_view zip_central = "PK\x01\x02";
+inline constexpr std::string_view zip_end = "PK\x05\x06";
+inline constexpr std::size_t zip_local_size = 30;
+inline constexpr std::size_t zip_central_size = 46;
+inline constexpr std::size_t zip_end_size = 22;
+
+class ZipWriter {
+ public:
+  explicit ZipWriter(std::string const& path) : file_(path), path_(path) {}
+
+  /// Adds a member that consists of a header and of data.
+  void add(std::string const& name, std::string const& header, void const* data, std::size_t bytes) {
+    std::uint32_t const crc = zip_crc32(data, bytes, zip_crc32(header.data(), header.size()));
+    std::size_t const size = header.size() + bytes;
+    if (offset_ + size + name.size() + zip_local_size > std::numeric_limits<std::uint32_t>::max()) {
+      throw FileError(path_, "would be larger than the 4 GiB of an .npz file; use .weights.h5");
+    }
+    std::string common;
+    put(common, 20, 2);     // version needed
+    put(common, 0x800, 2);  // names are UTF-8
+    put(common, 0, 2);      // stored
+    put(common, 0, 2);      // time
+    put(common, 0x21, 2);   // 1 January 1980, so that equal weights are equal files
+    put(common, crc, 4);
+    put(common, size, 4);
+    put(common, size, 4);
+    put(common, name.size(), 2);
+    put(common, 0, 2);  // no extra field
+    directory_ += std::string(zip_central) + std::string("\x14\x03", 2) + common;
+    put(directory_, 0, 6);                // comment, disk, internal attributes
+    put(directory_, 0100644ul << 16, 4);  // a plain file that its owner may write
+    put(directory_, offset_, 4);
+    directory_ += name;
+    std::string const local = std::string(zip_local) + common + name + header;
+    file_.write(local);
+    file_.write(data, bytes);
+    offset_ += local.size() + bytes;
+    ++members_;
+  }
+
+  void commit() {
+    std::string end(zip_end);
+    put(end, 0, 4);
+    put(end, members_, 2);
+    put(end, members_, 2);
+    put(end, directory_.size(), 4);
+    put(end, offset_, 4);
+    put(end, 0, 2);
+    if (members_ > 0xffff) throw FileError(path_, "would have more members than an .npz file holds; use .weights.h5");
+    file_.write(directory_ + end);
+    file_.commit();
+  }
+
+ private:
+  AtomicFile file_;
+  std::string path_;
+  std::string directory_;
+  std::size_t offset_ = 0;
+  std::size_t members_ = 0;
+};
+
+class ZipReader {
+ public:
+  explicit ZipReader(std::string const& path) : path_(path), file_(path, std::ios::binary | std::ios::ate) {
+    if (!file_) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    size_ = static_cast<std::size_t>(file_.tellg());
+    // The end record is followed by nothing but a comment of at most 64 KiB.
+    std::size_t const tail_size = std::min<std::size_t>(size_, zip_end_size + 0xffff);
+    std::string const tail = bytes(size_ - tail_size, tail_size);
+    std::size_t const end = tail.rfind(zip_end);
+    if (end == std::string::npos || tail.size() - end < zip_end_size) {
+      throw FileError(path, "is no .npz file, or a part of one: it has no directory at its end");
+    }
+    directory_ = bytes(take(&tail[end + 16], 4), take(&tail[end + 12], 4));
+  }
+
+  bool holds(std::string const& name) const { return find(name) != nullptr; }
+
+  /// The content of a member, with its checksum verified.
+  std::vector<char> read(std::string const& name) const {
+    if (char const* const entry = find(name)) return content(name, entry);
+    throw FileError(path_, fmt::format("holds no array '{}'", name.substr(0, name.rfind(".npy"))));
+  }
+
+ private:
+  /// The entry of a member in the directory, or null.
+  char const* find(std::string const& name) const {
+    for (std::size_t at = 0; at + zip_central_size <= directory_.size();) {
+      char const* const entry = &directory_[at];
+      if (std::string_view(entry, 4) != zip_central) throw FileError(path_, "has a damaged directory");
+      std::size_t const name_size = take(entry + 28, 2);
+      at += zip_central_size + name_size + take(entry + 30, 2) + take(entry + 32, 2);
+      if (at > directory_.size()) throw FileError(path_, "has a damaged directory");
+      if (std::string_view(entry + zip_central_size, name_size) == name) return entry;
+    }
+    return nullptr;
+  }
+
+  std::vector<char> content(std::string const& name, char const* entry) const {
+    if (take(entry + 10, 2) != 0) throw FileError(path_, fmt::format("'{}' is compressed; use numpy.savez", name));
+    std::size_t const offset = take(entry + 42, 4);
+    std::string const local = bytes(offset, zip_local_size);
+    if (!local.starts_with(zip_local)) throw FileError(path_, fmt::format("'{}' is damaged", name));
+    std::size_t const start = offset + zip_local_size + take(&local[26], 2) + take(&local[28], 2);
+    std::string const data = bytes(start, take(entry + 24, 4));
+    if (zip_crc32(data.data(), data.size()) != take(entry + 16, 4)) {
+      throw FileError(path_, fmt::format("'{}' is damaged: its checksum is wrong", name));
+    }
+    return {data.begin(), data.end()};
+  }
+
+  std::string bytes(std::size_t offset, std::size_t count) const {
+    if (offset > size_ || count > size_ - offset) throw FileError(path_, "is truncated or damaged");
+    std::string data(count, '\0');
+    file_.seekg(static_cast<std::streamoff>(offset));
+    file_.read(data.data(), static_cast<std::streamsize>(count));
+    if (!file_) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
+    return data;
+  }
+
+  std::string path_;
+  mutable std::ifstream file_;
+  std::size_t size_ = 0;
+  std::string directory_;
+};
+
+}  // namespace trireme::detail

@@ -1,0 +1,72 @@
+/// Files of weights, of the kind that their name says.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trireme/error.hpp"
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/io/npz.hpp"
+#include "trireme/io/weights_h5.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+enum class WeightsFormat { h5, npz };
+
+inline WeightsFormat weights_format(std::string const& path) {
+  std::string_view const name = path;
+  if (name.ends_with(".npz")) return WeightsFormat::npz;
+  if (name.ends_with(".weights.h5")) {
+#ifdef TRIREME_HAVE_HDF5
+    return WeightsFormat::h5;
+#else
+    throw FileError(path, "is an HDF5 file, and this program was built without HDF5; use a name that ends in .npz");
+#endif
+  }
+  throw FileError(path, "is no name of a file of weights, which ends in .weights.h5 or .npz");
+}
+
+}  // namespace detail
+
+/// Throws the FileError that says why not, unless `write_weights` and `read_weights` take this name.
+inline void require_weights_path(std::string const& path) { detail::weights_format(path); }
+
+/// Writes `.weights.h5` as Keras 3 does, or `.npz`; atomically. An .npz file has no place for `groups`.
+inline void write_weights(std::string const& path, std::span<NamedTensor const> tensors,
+                          std::span<NamedGroup const> groups = {}) {
+  if (detail::weights_format(path) == detail::WeightsFormat::npz) {
+    write_npz(path, tensors);
+    return;
+  }
+#ifdef TRIREME_HAVE_HDF5
+  write_weights_h5(path, tensors, groups);
+#else
+  static_cast<void>(groups);
+#endif
+}
+
+/// Whether the file has a tensor of this name, such as "optimizer/vars/0".
+inline bool weights_hold(std::string const& path, std::string const& name) {
+  if (detail::weights_format(path) == detail::WeightsFormat::npz) return npz_holds(path, name);
+#ifdef TRIREME_HAVE_HDF5
+  return weights_h5_holds(path, name);
+#else
+  return false;
+#endif
+}
+
+/// Reads what either of them holds.
+inline void read_weights(std::string const& path, std::span<NamedDestination const> tensors) {
+  if (detail::weights_format(path) == detail::WeightsFormat::npz) {
+    read_npz(path, tensors);
+    return;
+  }
+#ifdef TRIREME_HAVE_HDF5
+  read_weights_h5(path, tensors);
+#endif
+}
+
+}  // namespace trireme

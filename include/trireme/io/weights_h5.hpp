@@ -1,0 +1,238 @@
+/// Keras's `.weights.h5` files.
+#pragma once
+
+#ifdef TRIREME_HAVE_HDF5
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <hdf5.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+#include "trireme/io/atomic_file.hpp"
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/tensor/extents.hpp"
+
+namespace trireme {
+
+/// Writes tensors and groups in the layout that Keras 3 reads. `groups` adds the names, and layers without variables.
+inline void write_weights_h5(std::string const& path, std::span<NamedTensor const> tensors,
+                             std::span<NamedGroup const> groups = {});
+
+/// Reads each tensor from its place; element types are converted. Nothing is read unless every tensor is there with its
+/// extents, and every group that is read has no variables beside them.
+inline void read_weights_h5(std::string const& path, std::span<NamedDestination const> tensors);
+
+/// Whether the file has a data set of this name.
+inline bool weights_h5_holds(std::string const& path, std::string const& name);
+
+namespace detail {
+
+/// An object of HDF5, closed at the end.
+class Hdf5Handle {
+ public:
+  Hdf5Handle(hid_t id, herr_t (*closing)(hid_t)) : id_(id), close_(closing) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&&) = delete;
+  ~Hdf5Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }
+  bool valid() const { return id_ >= 0; }
+  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+/// HDF5 prints its errors unless told not to; here they become exceptions.
+class Hdf5Silence {
+ public:
+  Hdf5Silence() {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  Hdf5Silence(Hdf5Silence const&) = delete;
+  Hdf5Silence& operator=(Hdf5Silence const&) = delete;
+  ~Hdf5Silence() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+
+ private:
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+/// What HDF5 says was wrong, where it was noticed first.
+inline std::string hdf5_reason() {
+  std::string text;
+  auto const first = [](unsigned, H5E_error2_t const* error, void* out) -> herr_t {
+    auto& reason = *static_cast<std::string*>(out);
+    if (reason.empty() && error->desc != nullptr) reason = error->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first, &text);
+  return text.empty() ? "HDF5 gives no reason" : text;
+}
+
+inline hid_t hdf5_type(ElementType type) {
+  if (type == ElementType::float32) return H5T_NATIVE_FLOAT;
+  return type == ElementType::float64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
+}
+
+inline hid_t hdf5_file_type(ElementType type) {
+  if (type == ElementType::float32) return H5T_IEEE_F32LE;
+  return type == ElementType::float64 ? H5T_IEEE_F64LE : H5T_STD_I64LE;
+}
+
+class Hdf5Writer {
+ public:
+  explicit Hdf5Writer(std::string const& path)
+      : target_(path),
+        file_(H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose),
+        path_(path),
+        with_parents_(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
+    require(file_.valid(), "the file");
+    H5Pset_create_intermediate_group(with_parents_, 1);
+  }
+
+  void group(NamedGroup const& group) {
+    std::string const name = fmt::format("{}", fmt::join(group.path, "/"));
+    Hdf5Handle const made(H5Gcreate2(file_, name.c_str(), with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    require(made.valid(), name);
+    Hdf5Handle const text(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(text, H5T_VARIABLE);
+    H5Tset_cset(text, H5T_CSET_UTF8);
+    Hdf5Handle const scalar(H5Screate(H5S_SCALAR), H5Sclose);
+    Hdf5Handle const attribute(H5Acreate2(made, "name", text, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    char const* const value = group.name.c_str();
+    require(attribute.valid() && H5Awrite(attribute, text, &value) >= 0, name);
+  }
+
+  void tensor(NamedTensor const& tensor) {
+    std::string const name = tensor.name();
+    std::vector<hsize_t> const extents(tensor.extents.begin(), tensor.extents.end());
+    int const rank = static_cast<int>(extents.size());
+    Hdf5Handle const space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, extents.data(), nullptr),
+                           H5Sclose);
+    hid_t const type = hdf5_file_type(tensor.type);
+    Hdf5Handle const data(H5Dcreate2(file_, name.c_str(), type, space, with_parents_, H5P_DEFAULT, H5P_DEFAULT),
+                          H5Dclose);
+    require(data.valid(), name);
+    if (tensor.size() == 0) return;
+    require(H5Dwrite(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) >= 0, name);
+  }
+
+  void commit() {
+    require(H5Fflush(file_, H5F_SCOPE_LOCAL) >= 0 && file_.close(), "the file");
+    target_.commit();
+  }
+
+ private:
+  void require(bool done, std::string const& what) const {
+    if (!done) throw FileError(path_, fmt::format("{} cannot be written: {}", what, hdf5_reason()));
+  }
+
+  AtomicFile target_;
+  Hdf5Handle file_;
+  std::string path_;
+  Hdf5Handle with_parents_;
+};
+
+class Hdf5Reader {
+ public:
+  explicit Hdf5Reader(std::string const& path) : path_(path), file_(open(path)) {}
+
+  /// Opens a data set of these extents.
+  Hdf5Handle find(NamedDestination const& tensor) const {
+    std::string const name = tensor.name();
+    Hdf5Handle data(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+    if (!data.valid()) throw FileError(path_, fmt::format("holds no data set '{}'", name));
+    Hdf5Handle const space(H5Dget_space(data), H5Sclose);
+    std::vector<hsize_t> found(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+    H5Sget_simple_extent_dims(space, found.data(), nullptr);
+    std::vector<std::size_t> const extents(found.begin(), found.end());
+    if (extents != tensor.extents) {
+      throw FileError(path_, fmt::format("'{}' has shape {}, but the model's is {}", name, format_extents(extents),
+                                         format_extents(tensor.extents)));
+    }
+    return data;
+  }
+
+  void read(NamedDestination const& tensor) const {
+    Hdf5Handle const data = find(tensor);
+    if (tensor.size() == 0) return;
+    if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) < 0) {
+      throw FileError(path_, fmt::format("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
+    }
+  }
+
+  bool holds(std::string const& name) const {
+    return Hdf5Handle(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose).valid();
+  }
+
+  std::size_t members(std::string const& group) const {
+    H5G_info_t info{};
+    if (H5Gget_info_by_name(file_, group.c_str(), &info, H5P_DEFAULT) < 0) {
+      throw FileError(path_, fmt::format("holds no group '{}'", group));
+    }
+    return static_cast<std::size_t>(info.nlinks);
+  }
+
+ private:
+  static Hdf5Handle open(std::string const& path) {
+    if (::access(path.c_str(), R_OK) != 0) {
+      throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    }
+    Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+    if (!file.valid()) throw FileError(path, fmt::format("is no HDF5 file, or a part of one: {}", hdf5_reason()));
+    return file;
+  }
+
+  std::string path_;
+  Hdf5Handle file_;
+};
+
+}  // namespace detail
+
+inline void write_weights_h5(std::string const& path, std::span<NamedTensor const> tensors,
+                             std::span<NamedGroup const> groups) {
+  detail::Hdf5Silence const silence;
+  detail::Hdf5Writer writer(path);
+  for (auto const& group : groups) writer.group(group);
+  for (auto const& tensor : tensors) writer.tensor(tensor);
+  writer.commit();
+}
+
+inline bool weights_h5_holds(std::string const& path, std::string const& name) {
+  detail::Hdf5Silence const silence;
+  return detail::Hdf5Reader(path).holds(name);
+}
+
+inline void read_weights_h5(std::string const& path, std::span<NamedDestination const> tensors) {
+  detail::Hdf5Silence const silence;
+  detail::Hdf5Reader const reader(path);
+  std::multiset<std::string> wanted;
+  for (auto const& tensor : tensors) wanted.insert(tensor.group());
+  for (auto const& tensor : tensors) reader.find(tensor);
+  for (auto const& group : std::set<std::string>(wanted.begin(), wanted.end())) {
+    std::size_t const found = reader.members(group);
+    std::size_t const count = wanted.count(group);
+    if (found != count) {
+      throw FileError(path, fmt::format("'{}' holds {} variables, but the model has {}", group, found, count));
+    }
+  }
+  for (auto const& tensor : tensors) reader.read(tensor);
+}
+
+}  // namespace trireme
+
+#endif  // TRIREME_HAVE_HDF5

@@ -1,0 +1,47 @@
+/// An activation as a layer of its own. `Sequential{..., ReLU{}, ...}` wraps activations into this.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/activations/linear.hpp"
+#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/activation_kernels.hpp"
+
+namespace trireme {
+
+/// Applies A to each element, or to each vector along the last axis.
+template <ActivationFunction A>
+struct Activation {
+  [[no_unique_address]] A activation{};
+  std::string_view name{};
+
+  static constexpr std::string_view class_name = "Activation";
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+
+  using final_activation = A;
+  constexpr auto without_activation() const { return Activation<Linear>{}; }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    if constexpr (A::elementwise)
+      context.for_each("trireme::activate", f.rows * in.size(), kernels::Activate<T, A>{activation, f.x, f.y});
+    else
+      context.for_rows("trireme::activate_row", f.rows * in.size() / in.back(),
+                       kernels::ActivateRow<T, A>{activation, f.x, f.y, in.back()});
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx)
+      kernels::activation_gradient(context, activation, b.rows * in.size() / in.back(), in.back(), b.x, b.y, b.dy,
+                                   b.dx);
+  }
+};
+
+}  // namespace trireme

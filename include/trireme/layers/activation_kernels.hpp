@@ -1,0 +1,102 @@
+/// Kernels that add a bias and apply an activation, and their backward.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/activation.hpp"
+
+namespace trireme::kernels {
+
+/// y = activation(z + bias), elementwise; z may be y, bias may be null. The sum is kept in z.
+template <class T, class A>
+struct BiasActivation {
+  A activation;
+  T const* bias;
+  T* z;
+  T* y;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t j) const {
+    std::size_t const e = i * columns + j;
+    T const sum = bias ? z[e] + bias[j] : z[e];
+    if (z != y) z[e] = sum;
+    y[e] = activation(sum);
+  }
+};
+
+template <class T>
+struct AddBias {
+  T const* bias;
+  T* y;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t j) const { y[i * columns + j] += bias[j]; }
+};
+
+template <class T, class A>
+struct Activate {
+  A activation;
+  T const* x;
+  T* y;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { y[i] = activation(x[i]); }
+};
+
+template <class T, class A>
+struct ActivateRow {
+  A activation;
+  T const* x;
+  T* y;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    activation.forward(x + i * columns, columns, y + i * columns);
+  }
+};
+
+/// dx = dy * derivative(y or x).
+template <class T, class A>
+struct ActivationGradient {
+  A activation;
+  T const* at;
+  T const* dy;
+  T* dx;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { dx[i] = dy[i] * activation.derivative(at[i]); }
+};
+
+template <class T, class A>
+struct RowActivationGradient {
+  A activation;
+  T const* y;
+  T const* dy;
+  T* dx;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    activation.backward(y + i * columns, dy + i * columns, columns, dx + i * columns);
+  }
+};
+
+/// Adds the bias (may be null) to `z` and applies the activation into `y`; z is y unless backward needs it.
+template <class Context, class T, class A>
+void bias_activation(Context& context, A const& activation, std::size_t rows, std::size_t columns, T const* bias, T* z,
+                     T* y) {
+  if constexpr (A::elementwise) {
+    context.for_each("trireme::bias_activation", rows, columns, BiasActivation<T, A>{activation, bias, z, y, columns});
+  } else {
+    if (bias) context.for_each("trireme::add_bias", rows, columns, AddBias<T>{bias, z, columns});
+    context.for_rows("trireme::activate_row", rows, ActivateRow<T, A>{activation, z, y, columns});
+  }
+}
+
+/// dx = dy through the activation; `z` is what it was applied to (only read if the activation needs it). dx may be dy.
+template <class Context, class T, class A>
+void activation_gradient(Context& context, A const& activation, std::size_t rows, std::size_t columns, T const* z,
+                         T const* y, T const* dy, T* dx) {
+  if constexpr (A::elementwise) {
+    T const* const at = needs_preactivation<A>() ? z : y;
+    context.for_each("trireme::activation_gradient", rows * columns, ActivationGradient<T, A>{activation, at, dy, dx});
+  } else {
+    context.for_rows("trireme::row_activation_gradient", rows,
+                     RowActivationGradient<T, A>{activation, y, dy, dx, columns});
+  }
+}
+
+}  // namespace trireme::kernels

@@ -1,0 +1,57 @@
+/// What a layer's forward and backward are given: a slice of rows, its parameters, its workspace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trireme {
+
+/// Where a slice stands in the run: whatever is drawn at random depends on this and on the element alone, never on the
+/// number of ranks, replicas or threads.
+struct StepKeys {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;        ///< optimizer steps so far
+  std::uint32_t micro_step = 0;  ///< gradient accumulation
+  std::uint64_t first_row = 0;   ///< index of the slice's first row in the global batch
+  std::uint32_t layer = 0;       ///< index of the layer in the model, counted through nested models
+};
+
+/// Samples are contiguous, row-major, channels last. `workspace` holds what backward will want, and survives until
+/// then.
+template <class T>
+struct Forward {
+  std::size_t rows;
+  T const* x;
+  T* y;
+  T const* parameters;
+  std::byte* workspace;
+  StepKeys keys;
+  bool training;
+};
+
+/// Told by a model, as backward goes on, from which address of the gradient arena on all gradients are final: so that
+/// their reduction can start while earlier layers still compute.
+class GradientListener {
+ public:
+  virtual void gradients_ready(void const* from) = 0;
+
+ protected:
+  ~GradientListener() = default;
+};
+
+/// `dy` may be overwritten; `dx` is null where nobody wants it; `gradients` are overwritten, not added to.
+template <class T>
+struct Backward {
+  std::size_t rows;
+  T const* x;
+  T const* y;
+  T* dy;
+  T* dx;
+  T const* parameters;
+  T* gradients;
+  std::byte* workspace;
+  StepKeys keys;
+  GradientListener* listener = nullptr;
+};
+
+}  // namespace trireme

@@ -1,0 +1,103 @@
+/// Conv2D: a bank of filters slid over (height, width, channels).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/backend/convolution.hpp"
+#include "trireme/concepts/layer.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/layers/activation_kernels.hpp"
+#include "trireme/layers/options.hpp"
+#include "trireme/layers/window_output.hpp"
+
+namespace trireme {
+
+/// `Conv2D<32, 3, 3, ReLU, Same, Strides<2, 2>>{}`; also Dilation<h, w> and NoBias.
+///
+/// Input (H, W, C), output (H', W', Filters); kernel (KH, KW, C, Filters), bias (Filters).
+template <std::size_t Filters, std::size_t KH, std::size_t KW, class... Options>
+struct Conv2D {
+  using A = detail::activation_option<Options...>;
+  using S = detail::strides_option<Strides<1, 1>, Options...>;
+  using D = detail::dilation_option<Options...>;
+  static constexpr bool same = detail::is_same_padded<Options...>;
+  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
+  static constexpr std::string_view class_name = "Conv2D";
+
+  [[no_unique_address]] Extent<Filters> filters{};
+  [[no_unique_address]] A activation{};
+  Initializer kernel_initializer = GlorotUniform{};
+  Initializer bias_initializer = Zeros{};
+  Regularizer kernel_regularizer{};
+  Regularizer bias_regularizer{};
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return detail::window_output<KH, KW, S, D, same, Filters>("Conv2D", in, filters);
+  }
+
+  template <class In>
+  constexpr auto parameters(In const& in) const {
+    ParameterShape const kernel{"kernel", {KH, KW, in[2], filters}};
+    if constexpr (use_bias)
+      return std::array{kernel, ParameterShape{"bias", {filters}}};
+    else
+      return std::array{kernel};
+  }
+  Initializer initializer(std::size_t i) const { return i == 0 ? kernel_initializer : bias_initializer; }
+  Regularizer regularizer(std::size_t i) const { return i == 0 ? kernel_regularizer : bias_regularizer; }
+
+  using final_activation = A;
+  constexpr auto without_activation() const { return Conv2D<Filters, KH, KW, Linear, Options...>{.filters = filters}; }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    std::size_t const preactivation =
+        needs_preactivation<A>() ? aligned_bytes(rows * output(in).size() * sizeof(T)) : 0;
+    return preactivation + convolution_workspace<T, Context>(window(in), filters, rows);
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Window2D const w = window(in);
+    std::size_t const positions = f.rows * w.positions();
+    Workspace workspace(f.workspace);
+    T* const z = needs_preactivation<A>() ? workspace.take<T>(positions * filters) : f.y;
+    convolution(context, w, filters, f.rows, f.x, f.parameters, z, workspace);
+    if constexpr (use_bias || !std::is_same_v<A, Linear>)
+      kernels::bias_activation(context, activation, positions, filters, bias(w, f.parameters), z, f.y);
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    Window2D const w = window(in);
+    std::size_t const positions = b.rows * w.positions();
+    Workspace workspace(b.workspace);
+    T const* const z = needs_preactivation<A>() ? workspace.take<T>(positions * filters) : b.y;
+    if constexpr (!std::is_same_v<A, Linear>)
+      kernels::activation_gradient(context, activation, positions, filters, z, b.y, b.dy, b.dy);
+    if constexpr (use_bias)
+      context.column_sums("trireme::conv2d_bias_gradient", positions, filters, b.dy,
+                          b.gradients + kernel_elements<T>(w));
+    convolution_backward(context, w, filters, b.rows, b.x, b.parameters, b.dy, b.gradients, b.dx, workspace);
+  }
+
+ private:
+  template <class In>
+  constexpr Window2D window(In const& in) const {
+    return detail::window_2d<KH, KW, S, D, same>("Conv2D", in);
+  }
+  template <class T>
+  std::size_t kernel_elements(Window2D const& w) const {
+    return aligned_count<T>(w.taps() * w.channels * filters);
+  }
+  template <class T>
+  T const* bias(Window2D const& w, T const* parameters) const {
+    return use_bias ? parameters + kernel_elements<T>(w) : nullptr;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,28 @@
+/// Copies and clears buffers of a model.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+namespace trireme::kernels {
+
+template <class T>
+struct Copy {
+  T const* from;
+  T* to;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = from[i]; }
+};
+
+template <class T>
+struct Clear {
+  T* x;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { x[i] = T{0}; }
+};
+
+template <class Context, class T>
+void copy(Context& context, std::size_t count, T const* from, T* to) {
+  context.for_each("trireme::copy", count, Copy<T>{from, to});
+}
+
+}  // namespace trireme::kernels

@@ -1,0 +1,77 @@
+/// Dropout: sets a random part of its input to zero while training.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/error.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/random/streams.hpp"
+
+namespace trireme {
+
+namespace kernels {
+
+/// Four elements of a row, one random block. The mask is drawn again in backward instead of being kept.
+template <class T>
+struct DropoutMask {
+  RowStream stream;
+  std::uint64_t first_row;
+  std::size_t columns;
+  float rate;
+  T scale;
+  T const* x;
+  T* y;
+  KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t group) const {
+    auto const words = stream.block(first_row + row, group);
+    std::size_t const begin = 4 * group, end = begin + 4 < columns ? begin + 4 : columns;
+    for (std::size_t j = begin; j < end; ++j)
+      y[row * columns + j] = uniform_float(words[j - begin]) < rate ? T{0} : x[row * columns + j] * scale;
+  }
+};
+
+}  // namespace kernels
+
+/// `Dropout{.rate = 0.5f}`: while training, an element is zero with probability `rate`, else scaled by 1 / (1 - rate).
+///
+/// Which elements depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
+struct Dropout {
+  static constexpr std::string_view class_name = "Dropout";
+  float rate = 0.5f;
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    if (!(rate >= 0 && rate < 1)) throw ValueError(fmt::format("Dropout: rate {} is not in [0, 1)", rate));
+    return in;
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    if (f.training)
+      apply(context, in.size(), f.rows, f.keys, f.x, f.y);
+    else
+      kernels::copy(context, f.rows * in.size(), f.x, f.y);
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx) apply(context, in.size(), b.rows, b.keys, static_cast<T const*>(b.dy), b.dx);
+  }
+
+ private:
+  template <class Context, class T>
+  void apply(Context& context, std::size_t columns, std::size_t rows, StepKeys const& keys, T const* x, T* y) const {
+    RowStream const stream(keys.seed, keys.layer, keys.step, keys.micro_step);
+    context.for_each(
+        "trireme::dropout", rows, (columns + 3) / 4,
+        kernels::DropoutMask<T>{stream, keys.first_row, columns, rate, T{1} / (T{1} - static_cast<T>(rate)), x, y});
+  }
+};
+
+}  // namespace trireme

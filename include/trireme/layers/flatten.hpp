@@ -1,0 +1,48 @@
+/// Flatten and Reshape: the same numbers under other extents.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/error.hpp"
+#include "trireme/tensor/extents.hpp"
+
+namespace trireme {
+
+/// (a, b, ...) becomes (a * b * ...).
+struct Flatten {
+  static constexpr std::string_view class_name = "Flatten";
+  static constexpr bool reinterprets = true;
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    if constexpr (In::is_static)
+      return Extents<In{}.size()>{};
+    else
+      return Extents<dynamic>{{in.size()}};
+  }
+};
+
+/// `Reshape<4, 4, 16>{}`: as many numbers as before.
+template <std::size_t... E>
+struct Reshape {
+  static constexpr std::string_view class_name = "Reshape";
+  static constexpr bool reinterprets = true;
+  Extents<E...> extents{};
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    if constexpr (In::is_static && Extents<E...>::is_static)
+      static_assert(In{}.size() == Extents<E...>{}.size(),
+                    "trireme: Reshape must keep the number of elements of a sample");
+    else if (in.size() != extents.size())
+      throw ShapeError(fmt::format("Reshape cannot make {} of {}: the numbers of elements differ",
+                                   format_extents(extents.to_vector()), format_extents(in.to_vector())));
+    return extents;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,70 @@
+/// Options of layers that change shapes or control flow: tag types in any order, `Conv2D<32, 3, 3, ReLU, Same>`.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "trireme/activations/linear.hpp"
+#include "trireme/concepts/activation.hpp"
+
+namespace trireme {
+
+/// The output covers only positions at which the whole window lies inside (the default).
+struct Valid {};
+/// As many outputs as inputs (divided by the stride, rounded up), zeros around; the odd one is put at the end.
+struct Same {};
+struct NoBias {};
+
+template <std::size_t H, std::size_t W>
+struct Strides {
+  static constexpr std::size_t height = H, width = W;
+};
+template <std::size_t H, std::size_t W>
+struct Dilation {
+  static constexpr std::size_t height = H, width = W;
+};
+
+namespace detail {
+
+template <class>
+inline constexpr bool is_strides = false;
+template <std::size_t H, std::size_t W>
+inline constexpr bool is_strides<Strides<H, W>> = true;
+template <class>
+inline constexpr bool is_dilation = false;
+template <std::size_t H, std::size_t W>
+inline constexpr bool is_dilation<Dilation<H, W>> = true;
+
+template <class Default, template <class> class Matches, class... Options>
+struct FindOption {
+  using type = Default;
+};
+template <class Default, template <class> class Matches, class First, class... Rest>
+struct FindOption<Default, Matches, First, Rest...> {
+  using type = typename std::conditional_t<Matches<First>::value, std::type_identity<First>,
+                                           FindOption<Default, Matches, Rest...>>::type;
+};
+
+template <class O>
+using MatchesActivation = std::bool_constant<ActivationFunction<O>>;
+template <class O>
+using MatchesStrides = std::bool_constant<is_strides<O>>;
+template <class O>
+using MatchesDilation = std::bool_constant<is_dilation<O>>;
+template <class O>
+using MatchesPadding = std::bool_constant<std::is_same_v<O, Same> || std::is_same_v<O, Valid>>;
+
+template <class... Options>
+using activation_option = typename FindOption<Linear, MatchesActivation, Options...>::type;
+template <class Default, class... Options>
+using strides_option = typename FindOption<Default, MatchesStrides, Options...>::type;
+template <class... Options>
+using dilation_option = typename FindOption<Dilation<1, 1>, MatchesDilation, Options...>::type;
+template <class... Options>
+inline constexpr bool is_same_padded =
+    std::is_same_v<typename FindOption<Valid, MatchesPadding, Options...>::type, Same>;
+template <class Option, class... Options>
+inline constexpr bool has_option = (std::is_same_v<Option, Options> || ...);
+
+}  // namespace detail
+}  // namespace trireme

@@ -1,0 +1,133 @@
+/// MaxPooling2D, AveragePooling2D and GlobalAveragePooling2D over (height, width, channels).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/layers/options.hpp"
+#include "trireme/layers/pooling_kernels.hpp"
+#include "trireme/layers/window_output.hpp"
+
+namespace trireme {
+
+/// `MaxPooling2D<2, 2>{}`; the stride is the window unless Strides<h, w> is given; also Same.
+template <std::size_t H, std::size_t W, class... Options>
+struct MaxPooling2D {
+  using S = detail::strides_option<Strides<H, W>, Options...>;
+  static constexpr bool same = detail::is_same_padded<Options...>;
+  static constexpr std::string_view class_name = "MaxPooling2D";
+  static_assert(H * W <= 65535, "trireme: a pooling window has at most 65535 taps");
+
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return detail::window_output<H, W, S, Dilation<1, 1>, same, static_extent<In, 2>>("MaxPooling2D", in, in[2]);
+  }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    return is_tiling(window(in)) ? 0 : rows * output(in).size() * sizeof(std::uint16_t);
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Window2D const w = window(in);
+    if (is_tiling(w)) {
+      context.for_each("trireme::max_pool", f.rows * w.positions(), w.channels,
+                       kernels::MaxPoolInside<T, H, W>{w, f.x, f.y});
+    } else {
+      auto* const taps = reinterpret_cast<std::uint16_t*>(f.workspace);
+      context.for_rows("trireme::max_pool", f.rows * w.positions(), kernels::MaxPool<T>{w, f.x, f.y, taps});
+    }
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (!b.dx) return;
+    Window2D const w = window(in);
+    if (is_tiling(w)) {
+      if (!covers_all(w)) context.for_each("trireme::clear", b.rows * in.size(), kernels::Clear<T>{b.dx});
+      context.for_each("trireme::max_pool_gradient", b.rows * w.positions(), w.channels,
+                       kernels::MaxPoolInsideGradient<T, H, W>{w, b.x, b.y, b.dy, b.dx});
+    } else {
+      auto const* const taps = reinterpret_cast<std::uint16_t const*>(b.workspace);
+      context.for_rows("trireme::max_pool_gradient", b.rows * w.height.in * w.width.in,
+                       kernels::MaxPoolGradient<T>{w, b.dy, taps, b.dx});
+    }
+  }
+
+ private:
+  template <class In>
+  constexpr Window2D window(In const& in) const {
+    return detail::window_2d<H, W, S, Dilation<1, 1>, same>("MaxPooling2D", in);
+  }
+  /// Windows inside the image that do not overlap: which tap was largest is then found again from x and y.
+  static constexpr bool is_tiling(Window2D const& w) {
+    auto const inside = [](WindowAxis const& a) {
+      return a.stride >= a.window && (a.out - 1) * a.stride + a.window <= a.in && a.padding == 0;
+    };
+    return inside(w.height) && inside(w.width);
+  }
+  static constexpr bool covers_all(Window2D const& w) {
+    return S::height == H && S::width == W && w.height.out * H == w.height.in && w.width.out * W == w.width.in;
+  }
+};
+
+/// `AveragePooling2D<2, 2>{}`; options as for MaxPooling2D. Padding is not counted.
+template <std::size_t H, std::size_t W, class... Options>
+struct AveragePooling2D {
+  using S = detail::strides_option<Strides<H, W>, Options...>;
+  static constexpr bool same = detail::is_same_padded<Options...>;
+  static constexpr std::string_view class_name = "AveragePooling2D";
+
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return detail::window_output<H, W, S, Dilation<1, 1>, same, static_extent<In, 2>>("AveragePooling2D", in, in[2]);
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Window2D const w = detail::window_2d<H, W, S, Dilation<1, 1>, same>("AveragePooling2D", in);
+    context.for_rows("trireme::average_pool", f.rows * w.positions(), kernels::AveragePool<T>{w, f.x, f.y});
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (!b.dx) return;
+    Window2D const w = detail::window_2d<H, W, S, Dilation<1, 1>, same>("AveragePooling2D", in);
+    context.for_rows("trireme::average_pool_gradient", b.rows * w.height.in * w.width.in,
+                     kernels::AveragePoolGradient<T>{w, b.dy, b.dx});
+  }
+};
+
+/// (H, W, C) becomes (C): the mean over all positions.
+struct GlobalAveragePooling2D {
+  static constexpr std::string_view class_name = "GlobalAveragePooling2D";
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    static_assert(In::rank == 3, "trireme: GlobalAveragePooling2D takes (height, width, channels)");
+    return Extents<static_extent<In, 2>>{{in[2]}};
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    context.for_rows("trireme::global_mean", f.rows, kernels::GlobalMean<T>{f.x, f.y, in[0] * in[1], in[2]});
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx)
+      context.for_each("trireme::global_mean_gradient", b.rows * in[0] * in[1], in[2],
+                       kernels::GlobalMeanGradient<T>{b.dy, b.dx, in[0] * in[1], in[2]});
+  }
+};
+
+}  // namespace trireme

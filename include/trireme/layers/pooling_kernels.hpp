@@ -1,0 +1,205 @@
+/// Kernels of max and average pooling over (height, width, channels).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/backend/window.hpp"
+
+namespace trireme::kernels {
+
+/// First element of the window of an output position, for windows that lie inside the image.
+KOKKOS_INLINE_FUNCTION std::size_t window_begin(Window2D const& w, std::size_t position) {
+  std::size_t const column = position % w.width.out, line = position / w.width.out;
+  std::size_t const row = line / w.height.out, top = line % w.height.out * w.height.stride;
+  return ((row * w.height.in + top) * w.width.in + column * w.width.stride) * w.channels;
+}
+
+/// Largest value of one channel's window of H x W taps inside the image.
+template <class T, std::size_t H, std::size_t W>
+struct MaxPoolInside {
+  Window2D w;
+  T const* x;
+  T* y;
+  KOKKOS_FUNCTION void operator()(std::size_t position, std::size_t c) const {
+    T const* const in = x + window_begin(w, position) + c;
+    T largest = in[0];
+    for (std::size_t u = 0; u < H; ++u)
+      for (std::size_t v = 0; v < W; ++v) {
+        T const value = in[(u * w.width.in + v) * w.channels];
+        largest = value > largest ? value : largest;
+      }
+    y[position * w.channels + c] = largest;
+  }
+};
+
+/// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient.
+template <class T, std::size_t H, std::size_t W>
+struct MaxPoolInsideGradient {
+  Window2D w;
+  T const* x;
+  T const* y;
+  T const* dy;
+  T* dx;
+  KOKKOS_FUNCTION void operator()(std::size_t position, std::size_t c) const {
+    std::size_t const begin = window_begin(w, position) + c;
+    T const largest = y[position * w.channels + c];
+    T left = dy[position * w.channels + c];
+    for (std::size_t u = 0; u < H; ++u)
+      for (std::size_t v = 0; v < W; ++v) {
+        std::size_t const at = begin + (u * w.width.in + v) * w.channels;
+        bool const here = x[at] == largest;
+        dx[at] = here ? left : T{0};
+        left = here ? T{0} : left;
+      }
+  }
+};
+
+/// One output position: the largest value of each channel's window, and which tap had it (the first one, if several).
+template <class T>
+struct MaxPool {
+  Window2D w;
+  T const* x;
+  T* y;
+  std::uint16_t* taps;
+  KOKKOS_FUNCTION void operator()(std::size_t position) const {
+    std::size_t const column = position % w.width.out, line = position / w.width.out;
+    std::size_t const row = line / w.height.out;
+    std::size_t const top = line % w.height.out * w.height.stride, left = column * w.width.stride;
+    T* const out = y + position * w.channels;
+    std::uint16_t* const at = taps + position * w.channels;
+    bool empty = true;
+    for (std::size_t u = 0; u < w.height.window; ++u)
+      for (std::size_t v = 0; v < w.width.window; ++v) {
+        std::size_t const i = top + u - w.height.padding, j = left + v - w.width.padding;
+        if (i >= w.height.in || j >= w.width.in) continue;
+        T const* const in = x + ((row * w.height.in + i) * w.width.in + j) * w.channels;
+        auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
+        for (std::size_t c = 0; c < w.channels; ++c) {
+          bool const larger = empty || in[c] > out[c];
+          out[c] = larger ? in[c] : out[c];
+          at[c] = larger ? tap : at[c];
+        }
+        empty = false;
+      }
+  }
+};
+
+/// One input pixel: the gradients of the windows in which it was the largest.
+template <class T>
+struct MaxPoolGradient {
+  Window2D w;
+  T const* dy;
+  std::uint16_t const* taps;
+  T* dx;
+  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+    std::size_t const z = pixel % w.width.in, line = pixel / w.width.in;
+    std::size_t const i = line % w.height.in, row = line / w.height.in;
+    T* const out = dx + pixel * w.channels;
+    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    for (std::size_t u = 0; u < w.height.window; ++u) {
+      std::size_t const top = i + w.height.padding - u;
+      if (top % w.height.stride != 0 || top / w.height.stride >= w.height.out) continue;
+      for (std::size_t v = 0; v < w.width.window; ++v) {
+        std::size_t const left = z + w.width.padding - v;
+        if (left % w.width.stride != 0 || left / w.width.stride >= w.width.out) continue;
+        std::size_t const position = (row * w.height.out + top / w.height.stride) * w.width.out + left / w.width.stride;
+        auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
+        for (std::size_t c = 0; c < w.channels; ++c)
+          out[c] += taps[position * w.channels + c] == tap ? dy[position * w.channels + c] : T{0};
+      }
+    }
+  }
+};
+
+/// Number of taps of the output position (line, column) that lie inside the image.
+KOKKOS_INLINE_FUNCTION std::size_t taps_inside(Window2D const& w, std::size_t line, std::size_t column) {
+  std::size_t rows = 0, columns = 0;
+  for (std::size_t u = 0; u < w.height.window; ++u)
+    rows += line * w.height.stride + u - w.height.padding < w.height.in ? 1 : 0;
+  for (std::size_t v = 0; v < w.width.window; ++v)
+    columns += column * w.width.stride + v - w.width.padding < w.width.in ? 1 : 0;
+  return rows * columns;
+}
+
+/// One output position: the mean of each channel over the part of the window that lies inside the image.
+template <class T>
+struct AveragePool {
+  Window2D w;
+  T const* x;
+  T* y;
+  KOKKOS_FUNCTION void operator()(std::size_t position) const {
+    std::size_t const column = position % w.width.out, line = position / w.width.out;
+    std::size_t const row = line / w.height.out, height = line % w.height.out;
+    T* const out = y + position * w.channels;
+    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    for (std::size_t u = 0; u < w.height.window; ++u)
+      for (std::size_t v = 0; v < w.width.window; ++v) {
+        std::size_t const i = height * w.height.stride + u - w.height.padding;
+        std::size_t const j = column * w.width.stride + v - w.width.padding;
+        if (i >= w.height.in || j >= w.width.in) continue;
+        T const* const in = x + ((row * w.height.in + i) * w.width.in + j) * w.channels;
+        for (std::size_t c = 0; c < w.channels; ++c) out[c] += in[c];
+      }
+    T const share = T{1} / static_cast<T>(taps_inside(w, height, column));
+    for (std::size_t c = 0; c < w.channels; ++c) out[c] *= share;
+  }
+};
+
+/// One input pixel: its share of the gradients of the windows over it.
+template <class T>
+struct AveragePoolGradient {
+  Window2D w;
+  T const* dy;
+  T* dx;
+  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+    std::size_t const z = pixel % w.width.in, line = pixel / w.width.in;
+    std::size_t const i = line % w.height.in, row = line / w.height.in;
+    T* const out = dx + pixel * w.channels;
+    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    for (std::size_t u = 0; u < w.height.window; ++u) {
+      std::size_t const top = i + w.height.padding - u;
+      if (top % w.height.stride != 0 || top / w.height.stride >= w.height.out) continue;
+      for (std::size_t v = 0; v < w.width.window; ++v) {
+        std::size_t const left = z + w.width.padding - v;
+        if (left % w.width.stride != 0 || left / w.width.stride >= w.width.out) continue;
+        std::size_t const height = top / w.height.stride, column = left / w.width.stride;
+        T const share = T{1} / static_cast<T>(taps_inside(w, height, column));
+        T const* const in = dy + ((row * w.height.out + height) * w.width.out + column) * w.channels;
+        for (std::size_t c = 0; c < w.channels; ++c) out[c] += share * in[c];
+      }
+    }
+  }
+};
+
+/// Mean over all positions of a sample, channel by channel; and its backward, a broadcast.
+template <class T>
+struct GlobalMean {
+  T const* x;
+  T* y;
+  std::size_t positions, channels;
+  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+    T* const out = y + row * channels;
+    for (std::size_t c = 0; c < channels; ++c) out[c] = T{0};
+    for (std::size_t p = 0; p < positions; ++p) {
+      T const* const in = x + (row * positions + p) * channels;
+      for (std::size_t c = 0; c < channels; ++c) out[c] += in[c];
+    }
+    T const share = T{1} / static_cast<T>(positions);
+    for (std::size_t c = 0; c < channels; ++c) out[c] *= share;
+  }
+};
+
+template <class T>
+struct GlobalMeanGradient {
+  T const* dy;
+  T* dx;
+  std::size_t positions, channels;
+  KOKKOS_FUNCTION void operator()(std::size_t pixel, std::size_t c) const {
+    dx[pixel * channels + c] = dy[pixel / positions * channels + c] / static_cast<T>(positions);
+  }
+};
+
+}  // namespace trireme::kernels

@@ -1,0 +1,17 @@
+/// Penalties on the size of parameters, added to the loss: l1 * sum |w| + l2 * sum w^2.
+#pragma once
+
+namespace trireme {
+
+/// `Dense<64>{.kernel_regularizer = L2(1e-4)}`; both at once: `{.l1 = 1e-5, .l2 = 1e-4}`.
+struct Regularizer {
+  double l1 = 0;
+  double l2 = 0;
+  constexpr bool active() const { return l1 != 0 || l2 != 0; }
+};
+
+constexpr Regularizer L1(double l1 = 0.01) { return {.l1 = l1, .l2 = 0}; }
+constexpr Regularizer L2(double l2 = 0.01) { return {.l1 = 0, .l2 = l2}; }
+constexpr Regularizer L1L2(double l1 = 0, double l2 = 0) { return {.l1 = l1, .l2 = l2}; }
+
+}  // namespace trireme

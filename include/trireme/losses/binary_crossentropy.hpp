@@ -1,0 +1,55 @@
+/// BinaryCrossentropy: each output is the probability of a yes, on its own.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/activations/sigmoid.hpp"
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/probability.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct BinaryCrossentropy {
+  static constexpr FixedString name = "binary_crossentropy";
+  using target = DenseTarget;
+  using link = Sigmoid;  ///< a model that ends in it is trained on its argument
+
+  bool from_logits = false;    ///< predictions are logarithms of odds
+  double label_smoothing = 0;  ///< this part of the target is moved to 1/2
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const keep = static_cast<T>(1 - label_smoothing), add = static_cast<T>(0.5 * label_smoothing);
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const z = truth[i] * keep + add;
+      T derivative = 0;
+      sum += from_logits ? of_logit(prediction[i], z, derivative) : of_probability(prediction[i], z, derivative);
+      if (gradient != nullptr) gradient[i] = slope * derivative;
+    }
+    return sum / static_cast<T>(size);
+  }
+
+  /// Of one output: the value, and its derivative with respect to the logit.
+  template <class T>
+  static KOKKOS_FUNCTION T of_logit(T x, T z, T& derivative) {
+    T const e = math::exp(-Kokkos::fabs(x));
+    derivative = (x < T(0) ? e : T(1)) / (T(1) + e) - z;
+    return (x < T(0) ? T(0) : x) - x * z + Kokkos::log1p(e);
+  }
+
+  /// Of one output: the value, and its derivative with respect to the probability.
+  template <class T>
+  static KOKKOS_FUNCTION T of_probability(T p, T z, T& derivative) {
+    T const yes = clip_probability(p), no = T(1) - yes;
+    derivative = is_free_probability(p) ? (T(1) - z) / no - z / yes : T(0);
+    return -(z * Kokkos::log(yes) + (T(1) - z) * Kokkos::log(no));
+  }
+};
+
+}  // namespace trireme

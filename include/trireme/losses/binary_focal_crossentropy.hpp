@@ -1,0 +1,59 @@
+/// BinaryFocalCrossentropy: binary cross-entropy in which well predicted outputs weigh less.
+/// Source: Lin, Goyal, Girshick, He, Dollar, "Focal loss for dense object detection", arXiv:1708.02002.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/binary_crossentropy.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct BinaryFocalCrossentropy {
+  static constexpr FixedString name = "binary_focal_crossentropy";
+  using target = DenseTarget;
+
+  bool apply_class_balancing = false;  ///< weigh yes by alpha and no by 1 - alpha
+  double alpha = 0.25;
+  double gamma = 2;            ///< power of 1 - (probability of what is true)
+  bool from_logits = false;    ///< predictions are logarithms of odds
+  double label_smoothing = 0;  ///< this part of the target is moved to 1/2
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const keep = static_cast<T>(1 - label_smoothing), add = static_cast<T>(0.5 * label_smoothing);
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const z = truth[i] * keep + add;
+      T derivative = 0;
+      sum += of_output(prediction[i], z, derivative);
+      if (gradient != nullptr) gradient[i] = slope * derivative;
+    }
+    return sum / static_cast<T>(size);
+  }
+
+ private:
+  template <class T>
+  KOKKOS_FUNCTION T of_output(T prediction, T z, T& derivative) const {
+    T const p = from_logits ? T(1) / (T(1) + math::exp(-prediction)) : prediction;
+    T const q = from_logits ? T(1) / (T(1) + math::exp(prediction)) : T(1) - p;  // without cancellation
+    T entropy_slope = 0;                                                         // with respect to the prediction
+    T const entropy = from_logits ? BinaryCrossentropy::of_logit(prediction, z, entropy_slope)
+                                  : BinaryCrossentropy::of_probability(prediction, z, entropy_slope);
+    T const miss = z * q + (T(1) - z) * p;  // 1 - (z p + (1 - z) q)
+    T const power = static_cast<T>(gamma);
+    T const factor = Kokkos::pow(miss, power);
+    T const factor_slope = power * Kokkos::pow(miss, power - T(1)) * (T(1) - T(2) * z);
+    T const a = static_cast<T>(alpha);
+    T const weight = apply_class_balancing ? z * a + (T(1) - z) * (T(1) - a) : T(1);
+    derivative = weight * (factor_slope * (from_logits ? p * q : T(1)) * entropy + factor * entropy_slope);
+    return weight * factor * entropy;
+  }
+};
+
+}  // namespace trireme

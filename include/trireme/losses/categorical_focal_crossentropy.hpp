@@ -1,0 +1,75 @@
+/// CategoricalFocalCrossentropy: categorical cross-entropy in which well predicted positions weigh less.
+/// Source: Lin, Goyal, Girshick, He, Dollar, "Focal loss for dense object detection", arXiv:1708.02002.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/math.hpp"
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/probability.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct CategoricalFocalCrossentropy {
+  static constexpr FixedString name = "categorical_focal_crossentropy";
+  using target = DenseTarget;
+
+  double alpha = 0.25;         ///< weight of the whole
+  double gamma = 2;            ///< power of 1 - probability
+  bool from_logits = false;    ///< predictions are unnormalised logarithms
+  double label_smoothing = 0;  ///< this part of the target is spread evenly over all classes
+
+  template <class OutputExtents>
+  static constexpr bool fits = !is_single<OutputExtents>;
+
+  template <class OutputExtents>
+  static consteval bool require_fit() {
+    static_assert(fits<OutputExtents>,
+                  "trireme: CategoricalFocalCrossentropy needs one output for each class; for two classes and one "
+                  "output take BinaryFocalCrossentropy");
+    return true;
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const keep = static_cast<T>(1 - label_smoothing);
+    T const add = static_cast<T>(label_smoothing) / static_cast<T>(size);
+    // A class has probability exp(x - shift) or p * factor.
+    T const shift = from_logits ? log_sum_exp(prediction, size) : T(0);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) sum += prediction[i];
+    T const factor = T(1) / sum;
+    T value = 0, mean_slope = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const q = from_logits ? math::exp(prediction[i] - shift) : prediction[i] * factor;
+      T derivative = 0;
+      value += of_class(q, truth[i] * keep + add, derivative);
+      mean_slope += q * derivative;
+    }
+    if (gradient != nullptr) {
+      for (std::size_t i = 0; i < size; ++i) {
+        T const q = from_logits ? math::exp(prediction[i] - shift) : prediction[i] * factor;
+        T derivative = 0;
+        of_class(q, truth[i] * keep + add, derivative);
+        gradient[i] = scale * (from_logits ? q : factor) * (derivative - mean_slope);
+      }
+    }
+    return value;
+  }
+
+ private:
+  template <class T>
+  KOKKOS_FUNCTION T of_class(T q, T z, T& derivative) const {
+    T const clipped = clip_probability(q), log = Kokkos::log(clipped);
+    T const weight = static_cast<T>(alpha) * z, power = static_cast<T>(gamma);
+    T const modulation = Kokkos::pow(T(1) - clipped, power);
+    T const slope = power * Kokkos::pow(T(1) - clipped, power - T(1)) * log - modulation / clipped;
+    derivative = is_free_probability(q) ? weight * slope : T(0);
+    return -weight * modulation * log;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,34 @@
+/// Huber: squared for small errors, linear for those above `delta`.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct Huber {
+  static constexpr FixedString name = "huber";
+  using target = DenseTarget;
+
+  double delta = 1;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const limit = static_cast<T>(delta);
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const error = prediction[i] - truth[i];
+      T const clipped = error > limit ? limit : (error < -limit ? -limit : error);
+      sum += clipped * (error - T(0.5) * clipped);
+      if (gradient != nullptr) gradient[i] = slope * clipped;
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

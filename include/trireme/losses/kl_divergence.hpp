@@ -1,0 +1,37 @@
+/// KLDivergence: the Kullback-Leibler divergence of the prediction from the target.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct KLDivergence {
+  static constexpr FixedString name = "kl_divergence";
+  using target = DenseTarget;
+
+  static constexpr double smallest = 1e-7;  ///< both sides are clipped to [1e-7, 1]
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const p = clip(prediction[i]), z = clip(truth[i]);
+      sum += z * Kokkos::log(z / p);
+      if (gradient != nullptr) gradient[i] = prediction[i] == p ? -scale * z / p : T(0);
+    }
+    return sum;
+  }
+
+ private:
+  template <class T>
+  static KOKKOS_FUNCTION T clip(T p) {
+    return p < static_cast<T>(smallest) ? static_cast<T>(smallest) : (p > T(1) ? T(1) : p);
+  }
+};
+
+}  // namespace trireme

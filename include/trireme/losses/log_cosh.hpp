@@ -1,0 +1,31 @@
+/// LogCosh: the mean of log(cosh(error)): squared for small errors, linear for large ones.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct LogCosh {
+  static constexpr FixedString name = "log_cosh";
+  using target = DenseTarget;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const error = prediction[i] - truth[i];
+      T const magnitude = Kokkos::fabs(error);
+      sum += magnitude + Kokkos::log1p(Kokkos::exp(T(-2) * magnitude)) - static_cast<T>(0.69314718055994530942);
+      if (gradient != nullptr) gradient[i] = slope * Kokkos::tanh(error);
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

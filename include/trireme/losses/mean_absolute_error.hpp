@@ -1,0 +1,30 @@
+/// MeanAbsoluteError: the mean of the absolute errors; its derivative is 0 where there is no error.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct MeanAbsoluteError {
+  static constexpr FixedString name = "mean_absolute_error";
+  using target = DenseTarget;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const error = prediction[i] - truth[i];
+      sum += Kokkos::fabs(error);
+      if (gradient != nullptr) gradient[i] = error > T(0) ? slope : (error < T(0) ? -slope : T(0) * error);
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

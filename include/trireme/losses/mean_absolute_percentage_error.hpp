@@ -1,0 +1,35 @@
+/// MeanAbsolutePercentageError: the mean of the errors in per cent of the true value.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct MeanAbsolutePercentageError {
+  static constexpr FixedString name = "mean_absolute_percentage_error";
+  using target = DenseTarget;
+
+  static constexpr double smallest_divisor = 1e-7;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const per_cent = T(100) / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const magnitude = Kokkos::fabs(truth[i]), smallest = static_cast<T>(smallest_divisor);
+      T const divisor = magnitude < smallest ? smallest : magnitude;
+      T const error = prediction[i] - truth[i];
+      sum += Kokkos::fabs(error) / divisor;
+      T const slope = scale * per_cent / divisor;
+      if (gradient != nullptr) gradient[i] = error > T(0) ? slope : (error < T(0) ? -slope : T(0) * error);
+    }
+    return sum * per_cent;
+  }
+};
+
+}  // namespace trireme

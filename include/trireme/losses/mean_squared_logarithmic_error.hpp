@@ -1,0 +1,34 @@
+/// MeanSquaredLogarithmicError: the mean of the squared differences of log(1 + x).
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct MeanSquaredLogarithmicError {
+  static constexpr FixedString name = "mean_squared_logarithmic_error";
+  using target = DenseTarget;
+
+  static constexpr double smallest = 1e-7;  ///< both sides are raised to it
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const low = static_cast<T>(smallest);
+    T const slope = T(2) * scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const p = prediction[i] < low ? low : prediction[i], z = truth[i] < low ? low : truth[i];
+      T const error = Kokkos::log1p(p) - Kokkos::log1p(z);
+      sum += error * error;
+      if (gradient != nullptr) gradient[i] = prediction[i] < low ? T(0) : slope * error / (T(1) + p);
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

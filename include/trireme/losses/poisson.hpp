@@ -1,0 +1,32 @@
+/// Poisson: minus the logarithm of the Poisson probability of the target, up to what the prediction does not change.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct Poisson {
+  static constexpr FixedString name = "poisson";
+  using target = DenseTarget;
+
+  static constexpr double epsilon = 1e-7;  ///< added to the prediction under the logarithm
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T const slope = scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const p = prediction[i], raised = p + static_cast<T>(epsilon);
+      sum += p - truth[i] * Kokkos::log(raised);
+      if (gradient != nullptr) gradient[i] = slope * (T(1) - truth[i] / raised);
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,34 @@
+/// SquaredHinge: the mean of max(1 - label * prediction, 0) squared, with labels -1 and 1 (or 0 and 1).
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/hinge_labels.hpp"
+#include "trireme/losses/targets.hpp"
+
+namespace trireme {
+
+struct SquaredHinge {
+  static constexpr FixedString name = "squared_hinge";
+  using target = DenseTarget;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    bool const zero_one = are_zero_one_labels(truth, size);
+    T const slope = T(-2) * scale / static_cast<T>(size);
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const z = zero_one ? T(2) * truth[i] - T(1) : truth[i];
+      T const margin = T(1) - z * prediction[i];
+      T const positive = margin < T(0) ? T(0) : margin;
+      sum += positive * positive;
+      if (gradient != nullptr) gradient[i] = slope * positive * z;
+    }
+    return sum / static_cast<T>(size);
+  }
+};
+
+}  // namespace trireme

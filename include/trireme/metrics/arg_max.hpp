@@ -1,0 +1,33 @@
+/// Which class a prediction stands for, and how many classes it ranks above a given one.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+namespace trireme {
+
+/// Index of the largest number; the first of several.
+template <class T>
+KOKKOS_INLINE_FUNCTION std::size_t arg_max(T const* x, std::size_t size) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if (x[i] > x[best]) best = i;
+  }
+  return best;
+}
+
+/// Whether fewer than k numbers are larger than x[index]: who ties with the k-th counts as inside. Never so if the
+/// index is outside or a number is not finite.
+template <class T>
+KOKKOS_INLINE_FUNCTION bool is_in_top_k(T const* x, std::size_t size, std::size_t index, std::size_t k) {
+  if (index >= size) return false;
+  std::size_t larger = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!Kokkos::isfinite(x[i])) return false;
+    larger += x[i] > x[index] ? 1 : 0;
+  }
+  return larger < k;
+}
+
+}  // namespace trireme

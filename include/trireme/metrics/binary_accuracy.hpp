@@ -1,0 +1,48 @@
+/// BinaryAccuracy: how many outputs are on the right side of the threshold.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/losses/targets.hpp"
+#include "trireme/metrics/direction.hpp"
+#include "trireme/metrics/mean_state.hpp"
+
+namespace trireme {
+
+struct BinaryAccuracy {
+  static constexpr FixedString name = "binary_accuracy";
+  static constexpr Direction direction = Direction::up;
+  static constexpr std::size_t state_size = MeanState::size;
+
+  double threshold = 0.5;  ///< a prediction above it is a yes
+
+  template <class Target, class OutputExtents>
+  static constexpr bool fits = std::is_same_v<Target, DenseTarget> || is_single<OutputExtents>;
+
+  template <class Target, class OutputExtents>
+  static consteval bool require_fit() {
+    static_assert(fits<Target, OutputExtents>,
+                  "trireme: BinaryAccuracy compares each output with its own target, but this loss takes one class "
+                  "index for several outputs; take SparseCategoricalAccuracy or Accuracy");
+    return true;
+  }
+
+  template <class T, class Label>
+  KOKKOS_FUNCTION void update(T const* prediction, Label const* target, std::size_t size, double weight,
+                              double* state) const {
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      Label const answer = prediction[i] > static_cast<T>(threshold) ? Label(1) : Label(0);
+      right += target[i] == answer ? 1 : 0;
+    }
+    MeanState::add(static_cast<double>(right), static_cast<double>(size), weight, state);
+  }
+
+  double result(double const* state) const { return MeanState::mean(state); }
+};
+
+}  // namespace trireme

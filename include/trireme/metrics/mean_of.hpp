@@ -1,0 +1,51 @@
+/// MeanOf: a loss as a metric, the weighted mean of its values.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/metrics/direction.hpp"
+#include "trireme/metrics/mean_state.hpp"
+
+namespace trireme::metrics {
+
+/// \tparam Loss  a loss over one position; its options are given as `MeanOf<Loss>{.loss = {…}}`.
+/// \tparam Name  the name in the logs.
+template <class Loss, FixedString Name = Loss::name, Direction Improves = Direction::down>
+struct MeanOf {
+  static constexpr FixedString name = Name;
+  static constexpr Direction direction = Improves;
+  static constexpr std::size_t state_size = MeanState::size;
+
+  Loss loss{};
+
+  template <class Target, class OutputExtents>
+  static constexpr bool fits = std::is_same_v<Target, typename Loss::target>;
+
+  template <class Target, class OutputExtents>
+  static consteval bool require_fit() {
+    static_assert(fits<Target, OutputExtents>,
+                  "trireme: this metric takes another kind of target than the model's loss: class indices and a "
+                  "target for each output do not go together");
+    if constexpr (requires { Loss::template require_fit<OutputExtents>(); })
+      return Loss::template require_fit<OutputExtents>();
+    return true;
+  }
+
+  template <class T, class Label>
+  KOKKOS_FUNCTION void update(T const* prediction, Label const* target, std::size_t size, double weight,
+                              double* state) const {
+    if constexpr (requires { loss.counts(target); }) {
+      if (!loss.counts(target)) return;
+    }
+    T const value = loss(prediction, target, size, T(0), static_cast<T*>(nullptr));
+    MeanState::add(static_cast<double>(value), 1, weight, state);
+  }
+
+  double result(double const* state) const { return MeanState::mean(state); }
+};
+
+}  // namespace trireme::metrics

@@ -1,0 +1,61 @@
+/// compile: brings architecture, optimizer, loss and metrics together and places the model under a strategy.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/models/compiled_model.hpp"
+#include "trireme/models/model.hpp"
+#include "trireme/strategies/plan.hpp"
+
+namespace trireme {
+
+/// `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
+struct CompileOptions {
+  std::uint64_t seed = 0;       ///< of initial weights and of Dropout
+  Plan plan = Plan::automatic;  ///< how a host space runs a step
+};
+
+namespace detail {
+
+template <class M>
+constexpr auto as_metric(M const& metric) {
+  if constexpr (std::is_same_v<M, CompileOptions>)
+    return std::tuple<>{};
+  else
+    return std::tuple<M>{metric};
+}
+
+template <class... Rest>
+constexpr CompileOptions find_options(Rest const&... rest) {
+  static_assert((0 + ... + std::is_same_v<Rest, CompileOptions>) <= 1,
+                "trireme: compile takes CompileOptions at most once");
+  CompileOptions options;
+  [[maybe_unused]] auto const take = [&options]<class R>(R const& r) {
+    if constexpr (std::is_same_v<R, CompileOptions>) options = r;
+  };
+  (take(rest), ...);
+  return options;
+}
+
+}  // namespace detail
+
+/// The compiled model in the scalar T (float or double). `rest`: metrics, and CompileOptions anywhere among them.
+/// Collective where the strategy has several processes.
+template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
+auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
+  static_assert(std::is_floating_point_v<T>, "trireme: a model computes in float or double");
+  CompileOptions const options = detail::find_options(rest...);
+  return std::apply(
+      [&]<class... Metrics>(Metrics const&... metrics) {
+        using M = Model<T, Architecture, Optimizer, Loss, Metrics...>;
+        return CompiledModel<Strategy, M>(
+            strategy, M(std::move(architecture), std::move(optimizer), std::move(loss), options.seed, metrics...),
+            options.plan);
+      },
+      std::tuple_cat(detail::as_metric(rest)...));
+}
+
+}  // namespace trireme

@@ -1,0 +1,158 @@
+/// What `compile` returns: a model whose weights and optimizer state this process owns, as its strategy placed them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/backend/space_context.hpp"
+#include "trireme/callbacks/logs.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/shares.hpp"
+#include "trireme/error.hpp"
+#include "trireme/models/state_file.hpp"
+#include "trireme/models/summary.hpp"
+#include "trireme/strategies/lanes.hpp"
+#include "trireme/strategies/plan.hpp"
+#include "trireme/tensor/xtensor.hpp"
+
+namespace trireme {
+
+/// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
+template <class StrategyType, class ModelType>
+class CompiledModel {
+ public:
+  using Strategy = StrategyType;
+  using Model = ModelType;
+  using Part = typename Strategy::template Part<Model>;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+
+  /// Collective, as `Strategy::place` is.
+  CompiledModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {}
+
+  Part& part() { return part_; }
+  Part const& part() const { return part_; }
+  ModelDescription const& description() const { return part_.model().description(); }
+  std::size_t parameter_count() const { return description().parameter_count(); }
+
+  /// The table of layers, output extents and parameters that Keras users know.
+  std::string summary() const { return trireme::summary(description(), sizeof(T)); }
+
+  /// Paths of all parameters: "conv2d/kernel", "conv2d/bias", ...
+  std::vector<std::string> weight_names() const {
+    std::vector<std::string> names;
+    for (auto const& parameter : description().parameters) names.push_back(parameter.path);
+    return names;
+  }
+
+  /// A copy of the parameter as an xtensor array. Not collective.
+  xt::xarray<T> weights(std::string_view path) const {
+    ParameterInfo const& p = find(path);
+    auto const values = part_.host_parameters();
+    return to_xarray(values.data() + p.offset, p.shape.to_vector());
+  }
+
+  /// The parameter itself, readable and writable; only where the host can reach the space's memory. Writing to it has
+  /// to happen alike on every process.
+  auto weights_view(std::string_view path) {
+    static_assert(is_host_space<typename Part::Space>,
+                  "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
+    ParameterInfo const& p = find(path);
+    return xtensor_view(part_.parameters().data() + p.offset, p.shape.to_vector());
+  }
+
+  /// Sets the parameter on every process to the chief's values. Collective.
+  /// \throws ShapeError if the extents differ.
+  template <TensorLike Values>
+  void set_weights(std::string_view path, Values&& values) {
+    ParameterInfo const& p = find(path);
+    auto const tensor = host_tensor(std::forward<Values>(values));
+    if (tensor.extents != p.shape.to_vector())
+      throw ShapeError(fmt::format("'{}' has extents {}, and cannot be set to values of extents {}", path,
+                                   format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
+    auto all = part_.host_parameters();
+    std::transform(tensor.data, tensor.data + p.size, all.begin() + static_cast<std::ptrdiff_t>(p.offset),
+                   [](auto value) { return static_cast<T>(value); });
+    part_.set_parameters(all);
+  }
+
+  /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
+  void save_weights(std::string const& path) const { save_state(part_, path); }
+  /// Collective. Optimizer state is read if it is there and fits. \throws FileError the same on every process.
+  void load_weights(std::string const& path) { load_state(part_, path); }
+
+  /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
+  template <TensorLike X, TensorLike Y>
+  Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
+    auto const inputs = host_tensor(std::forward<X>(x));
+    auto const targets = host_tensor(std::forward<Y>(y));
+    std::size_t const rows = inputs.samples();
+    if (rows == 0) throw ValueError("train_on_batch was given no samples");
+    require_sizes(inputs.size(), rows * part_.model().input_size(), "inputs");
+    require_sizes(targets.size(), rows * part_.model().target_size(), "targets");
+    if constexpr (Model::class_labels) data::verify_labels(targets, part_.model().classes(), "the batch");
+    if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
+    auto const share = part_.share();
+    RowRange const mine = row_range(rows, share.index, share.count);
+    std::vector<T> const own_x = converted<T>(inputs, mine, part_.model().input_size());
+    std::vector<L> const own_y = converted<L>(targets, mine, part_.model().target_size());
+    Batch<T, L> const batch{
+        own_x.data(),          own_y.data(), sample_weight.empty() ? nullptr : sample_weight.data() + mine.begin,
+        mine.end - mine.begin, mine.begin,   rows};
+    part_.reset_metrics(Phase::train);
+    part_.train_step(batch);
+    Logs logs;
+    auto const values = part_.metrics(Phase::train);
+    for (std::size_t i = 0; i < Model::log_names.size(); ++i)
+      logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
+    return logs;
+  }
+
+  /// out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major without
+  /// gaps. Not collective, and allocates nothing once it has seen as many rows.
+  template <KokkosView In, KokkosView Out>
+  void infer(In const& in, Out const& out) {
+    static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,
+                  "trireme: infer takes Views of the model's scalar type");
+    static_assert(Kokkos::SpaceAccessibility<typename Part::Space, typename In::memory_space>::accessible &&
+                      Kokkos::SpaceAccessibility<typename Part::Space, typename Out::memory_space>::accessible,
+                  "trireme: infer takes Views in memory of the strategy's execution space");
+    std::size_t const rows = in.extent(0);
+    if (!in.span_is_contiguous() || !out.span_is_contiguous())
+      throw ShapeError("infer takes Views that are contiguous");
+    require_sizes(in.size(), rows * part_.model().input_size(), "inputs");
+    require_sizes(out.size(), rows * part_.model().output_size(), "outputs");
+    part_.infer(rows, in.data(), out.data());
+  }
+
+ private:
+  ParameterInfo const& find(std::string_view path) const {
+    for (auto const& parameter : description().parameters)
+      if (parameter.path == path) return parameter;
+    throw ValueError(fmt::format("the model has no parameter '{}'; it has {}", path, fmt::join(weight_names(), ", ")));
+  }
+
+  static void require_sizes(std::size_t given, std::size_t needed, char const* what) {
+    if (given != needed) throw ShapeError(fmt::format("{} {} were given where {} are needed", given, what, needed));
+  }
+
+  template <class To, class Tensor>
+  static std::vector<To> converted(Tensor const& tensor, RowRange const& rows, std::size_t row_size) {
+    std::vector<To> values((rows.end - rows.begin) * row_size);
+    std::transform(tensor.data + rows.begin * row_size, tensor.data + rows.end * row_size, values.begin(),
+                   [](auto value) { return static_cast<To>(value); });
+    return values;
+  }
+
+  Part part_;
+};
+
+}  // namespace trireme

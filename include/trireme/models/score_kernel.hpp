@@ -1,0 +1,85 @@
+/// Loss, its gradient and the metrics of all positions, in one pass over the model's output.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/losses/targets.hpp"
+
+namespace trireme::kernels {
+
+template <class M>
+constexpr bool is_weighted_metric() {
+  if constexpr (requires { M::weighted; })
+    return M::weighted;
+  else
+    return false;
+}
+
+/// Metrics side by side, usable on a device; their states lie one after the other.
+template <class... Metrics>
+struct MetricPack {
+  static constexpr std::size_t width = 0;
+  template <class T, class L>
+  KOKKOS_FUNCTION void update(T const*, L const*, std::size_t, double, double*) const {}
+};
+
+template <class First, class... Rest>
+struct MetricPack<First, Rest...> {
+  static constexpr std::size_t width = First::state_size + MetricPack<Rest...>::width;
+  First first;
+  MetricPack<Rest...> rest;
+
+  template <class T, class L>
+  KOKKOS_FUNCTION void update(T const* prediction, L const* target, std::size_t size, double weight,
+                              double* state) const {
+    first.update(prediction, target, size, is_weighted_metric<First>() ? weight : 1.0, state);
+    rest.update(prediction, target, size, weight, state + First::state_size);
+  }
+};
+
+/// Whether a position counts in the mean: all do, unless the loss leaves some out (`counts(target)`).
+template <class Loss, class L>
+KOKKOS_INLINE_FUNCTION bool counts_position(Loss const& loss, L const* target) {
+  if constexpr (requires { loss.counts(target); })
+    return loss.counts(target);
+  else
+    return true;
+}
+
+inline MetricPack<> pack_metrics() { return {}; }
+template <class First, class... Rest>
+MetricPack<First, Rest...> pack_metrics(First const& first, Rest const&... rest) {
+  return {first, pack_metrics(rest...)};
+}
+
+/// Sums of one position: [loss, positions, metric states...].
+template <class T, class L, class Loss, class... Metrics>
+struct Score {
+  static constexpr std::size_t width = 2 + MetricPack<Metrics...>::width;
+
+  Loss loss;
+  MetricPack<Metrics...> metrics;
+  T const* prediction;  ///< of the loss
+  T const* output;      ///< of the metrics
+  L const* target;
+  double const* weight;  ///< one a row, or null
+  std::size_t size;      ///< of a position
+  std::size_t positions_per_row;
+  T scale;      ///< 1 / the number of positions that the mean is over
+  T* gradient;  ///< null: not wanted
+
+  KOKKOS_FUNCTION void operator()(std::size_t position, double* sums) const {
+    T const* const p = prediction + position * size;
+    L const* const t = target + position * (std::is_same_v<typename Loss::target, ClassIndex> ? 1 : size);
+    double const w = weight ? weight[position / positions_per_row] : 1.0;
+    T const value = loss(p, t, size, scale * static_cast<T>(w), gradient ? gradient + position * size : nullptr);
+    sums[0] += w * static_cast<double>(value);
+    sums[1] += counts_position(loss, t) ? 1 : 0;
+    metrics.update(output + position * size, t, size, w, sums + 2);
+  }
+};
+
+}  // namespace trireme::kernels

@@ -1,0 +1,238 @@
+/// Sequential: layers one after the other, as a type. It is a layer itself, so that models nest.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/activation.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/layers/input.hpp"
+
+namespace trireme {
+
+namespace detail {
+template <class L>
+struct AsLayer {
+  using type = L;
+};
+template <ActivationFunction A>
+struct AsLayer<A> {
+  using type = Activation<A>;
+};
+template <class L>
+using as_layer_t = typename AsLayer<L>::type;
+
+/// A layer that only names its input's numbers anew: it gets no buffer and no kernel.
+template <class L>
+inline constexpr bool reinterprets = requires {
+  requires L::reinterprets;
+};
+
+template <class L>
+struct FinalActivation {
+  using type = void;
+};
+template <class L>
+requires requires { typename L::final_activation; }
+struct FinalActivation<L> {
+  using type = typename L::final_activation;
+};
+}  // namespace detail
+
+/// `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. An outermost one begins with an Input; activations may
+/// stand as layers.
+template <class... Layers>
+class Sequential {
+  static constexpr bool has_input = [] {
+    if constexpr (sizeof...(Layers) == 0)
+      return false;
+    else
+      return detail::is_input<std::tuple_element_t<0, std::tuple<Layers...>>>;
+  }();
+  static constexpr std::size_t first = has_input ? 1 : 0, last = sizeof...(Layers);
+  static_assert(last > first, "trireme: Sequential needs at least one layer");
+
+ public:
+  using composite = void;
+  static constexpr std::string_view class_name = "Sequential";
+
+  template <class... L>
+  constexpr explicit Sequential(L const&... layers) : layers_{detail::as_layer_t<L>{layers}...} {}
+  constexpr Sequential() = default;
+
+  /// Extents of one sample, as its Input says.
+  constexpr auto input() const {
+    static_assert(has_input, "trireme: a model begins with an Input that says the extents of a sample: Input<784>{}");
+    return std::get<0>(layers_).extents;
+  }
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return output_of<first>(in);
+  }
+
+  /// Calls f(layer, its input's extents) for each layer in order.
+  template <class In, class F>
+  constexpr void for_each_layer(In const& in, F&& f) const {
+    visit<first>(in, f);
+  }
+
+  using final_activation =
+      typename detail::FinalActivation<std::tuple_element_t<last - 1, std::tuple<Layers...>>>::type;
+  constexpr auto without_activation() const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return trireme::Sequential(std::get<I>(layers_)..., std::get<last - 1>(layers_).without_activation());
+    }
+    (std::make_index_sequence<last - 1>());
+  }
+
+  static constexpr std::uint32_t leaf_count = [] {
+    if constexpr (has_input)
+      return (detail::leaf_layers<Layers>() + ...) - 1;
+    else
+      return (detail::leaf_layers<Layers>() + ...);
+  }();
+
+  template <class T, class In>
+  constexpr std::size_t parameter_elements(In const& in) const {
+    std::size_t elements = 0;
+    for_each_layer(
+        in, [&](auto const& layer, auto const& extents) { elements += detail::parameter_elements<T>(layer, extents); });
+    return elements;
+  }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    std::size_t bytes = 2 * aligned_bytes(gradient_elements(in) * rows * sizeof(T));
+    for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
+      if (!detail::reinterprets<L>) bytes += aligned_bytes(layer.output(extents).size() * rows * sizeof(T));
+      bytes += detail::workspace_bytes<T, Context>(layer, extents, rows);
+    });
+    return bytes;
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Workspace workspace(f.workspace);
+    take_gradients<T>(in, f.rows, workspace);
+    forward_from<first>(context, in, f, workspace);
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    Workspace workspace(b.workspace);
+    auto const buffers = take_gradients<T>(in, b.rows, workspace);
+    backward_from<first>(context, in, b, workspace, buffers);
+  }
+
+ private:
+  template <class T>
+  using GradientBuffers = std::pair<T*, T*>;
+
+  template <std::size_t I, class In>
+  constexpr auto output_of(In const& in) const {
+    auto const out = std::get<I>(layers_).output(in);
+    if constexpr (I + 1 == last)
+      return out;
+    else
+      return output_of<I + 1>(out);
+  }
+
+  template <std::size_t I, class In, class F>
+  constexpr void visit(In const& in, F& f) const {
+    f(std::get<I>(layers_), in);
+    if constexpr (I + 1 < last) visit<I + 1>(std::get<I>(layers_).output(in), f);
+  }
+
+  /// Gradients between layers go to and fro between two buffers of the largest size that is needed.
+  template <class In>
+  constexpr std::size_t gradient_elements(In const& in) const {
+    std::size_t largest = 0;
+    for_each_layer(in, [&](auto const&, auto const& extents) { largest = std::max(largest, extents.size()); });
+    return largest;
+  }
+  template <class T, class In>
+  GradientBuffers<T> take_gradients(In const& in, std::size_t rows, Workspace& workspace) const {
+    std::size_t const elements = gradient_elements(in) * rows;
+    T* const one = workspace.take<T>(elements);
+    return {one, workspace.take<T>(elements)};
+  }
+
+  /// Where layer I finds its result: the model's own, its input renamed, or its part of the workspace.
+  template <std::size_t I, class L, class T, class Out>
+  static T* place_output(T const* x, T* y, Out const& out, std::size_t rows, Workspace& workspace) {
+    if constexpr (I + 1 == last)
+      return y;
+    else if constexpr (detail::reinterprets<L>)
+      return const_cast<T*>(x);
+    else
+      return workspace.take<T>(out.size() * rows);
+  }
+
+  template <std::size_t I, class Context, class In, class T>
+  void forward_from(Context& context, In const& in, Forward<T> f, Workspace workspace) const {
+    auto const& layer = std::get<I>(layers_);
+    using L = std::decay_t<decltype(layer)>;
+    auto const out = layer.output(in);
+    Forward<T> call = f;
+    call.y = place_output<I, L>(f.x, f.y, out, f.rows, workspace);
+    call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, in, f.rows));
+    if constexpr (!detail::reinterprets<L>)
+      layer.forward(context, in, call);
+    else if constexpr (I + 1 == last)
+      kernels::copy(context, f.rows * in.size(), f.x, call.y);
+    if constexpr (I + 1 < last) {
+      f.x = call.y;
+      f.parameters += detail::parameter_elements<T>(layer, in);
+      f.keys.layer += detail::leaf_layers<L>();
+      forward_from<I + 1>(context, out, f, workspace);
+    }
+  }
+
+  /// Goes to the last layer first; returns where the gradient of layer I's input is.
+  template <std::size_t I, class Context, class In, class T>
+  T* backward_from(Context& context, In const& in, Backward<T> b, Workspace workspace,
+                   GradientBuffers<T> const& buffers) const {
+    auto const& layer = std::get<I>(layers_);
+    using L = std::decay_t<decltype(layer)>;
+    auto const out = layer.output(in);
+    Backward<T> call = b;
+    call.y = place_output<I, L>(b.x, const_cast<T*>(b.y), out, b.rows, workspace);
+    call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, in, b.rows));
+    std::size_t const elements = detail::parameter_elements<T>(layer, in);
+    if constexpr (I + 1 < last) {
+      Backward<T> next = b;
+      next.x = call.y;
+      next.parameters += elements;
+      next.gradients += elements;
+      next.keys.layer += detail::leaf_layers<L>();
+      call.dy = backward_from<I + 1>(context, out, next, workspace, buffers);
+    }
+    if constexpr (I > first) call.dx = call.dy == buffers.first ? buffers.second : buffers.first;
+    if constexpr (!detail::reinterprets<L>) {
+      layer.backward(context, in, call);
+    } else {
+      if (I > first)
+        call.dx = call.dy;
+      else if (call.dx)
+        kernels::copy(context, b.rows * in.size(), static_cast<T const*>(call.dy), call.dx);
+    }
+    if (elements > 0 && b.listener) b.listener->gradients_ready(call.gradients);
+    return call.dx;
+  }
+
+  std::tuple<Layers...> layers_{};
+};
+
+template <class... L>
+Sequential(L const&...) -> Sequential<detail::as_layer_t<L>...>;
+/// Without this one, Sequential{Sequential{...}} would copy the inner model instead of nesting it.
+template <class... Inner>
+Sequential(Sequential<Inner...> const&) -> Sequential<Sequential<Inner...>>;
+
+}  // namespace trireme

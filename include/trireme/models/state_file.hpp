@@ -1,0 +1,146 @@
+/// The complete state of a model in a file: weights and optimizer, as Keras lays them out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/io/weights_file.hpp"
+#include "trireme/models/description.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+inline std::vector<std::string> path_parts(std::string const& path) {
+  std::vector<std::string> parts;
+  std::stringstream stream(path);
+  for (std::string part; std::getline(stream, part, '/');) parts.push_back(part);
+  return parts;
+}
+
+/// Calls f(path of the group, index in it, parameter) for each weight, in Keras's order.
+template <class F>
+void for_each_weight(ModelDescription const& model, F const& f) {
+  std::size_t index = 0, layer = static_cast<std::size_t>(-1);
+  for (ParameterInfo const& parameter : model.parameters) {
+    index = parameter.layer == layer ? index + 1 : 0;
+    layer = parameter.layer;
+    auto path = path_parts(model.layers[layer].keras_path);
+    path.push_back("vars");
+    f(std::move(path), index, parameter);
+  }
+}
+
+/// Slots that Keras stores side by side for each variable (Adam's m and v); the others follow one after the other.
+template <class Optimizer>
+constexpr std::size_t interleaved_slots(std::size_t slots) {
+  if constexpr (requires { Optimizer::interleaved_slots; })
+    return slots < Optimizer::interleaved_slots ? slots : Optimizer::interleaved_slots;
+  else
+    return slots < 1 ? slots : 1;
+}
+
+/// Calls f(slot, parameter) in the order of `optimizer/vars`, after iteration and learning rate.
+template <class Optimizer, class F>
+void for_each_slot(ModelDescription const& model, std::size_t slots, F const& f) {
+  std::size_t const together = interleaved_slots<Optimizer>(slots);
+  for (ParameterInfo const& parameter : model.parameters)
+    for (std::size_t slot = 0; slot < together; ++slot) f(slot, parameter);
+  for (std::size_t slot = together; slot < slots; ++slot)
+    for (ParameterInfo const& parameter : model.parameters) f(slot, parameter);
+}
+
+/// Host copies of what a part holds: parameters, then the optimizer's slots.
+template <class T>
+struct HostState {
+  std::vector<T> parameters;
+  std::vector<std::vector<T>> slots;
+  std::int64_t iteration = 0;
+  T learning_rate = 0;
+};
+
+/// The tensors of a state; Tensor is NamedTensor or NamedDestination, State const or not.
+template <class Tensor, class Optimizer, class State, class Make>
+std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, bool with_optimizer, bool with_rate,
+                                  Make const& make) {
+  std::vector<Tensor> tensors;
+  for_each_weight(model, [&](std::vector<std::string> path, std::size_t index, ParameterInfo const& p) {
+    tensors.push_back(make(std::move(path), index, p.shape.to_vector(), state.parameters.data() + p.offset));
+  });
+  if (!with_optimizer) return tensors;
+  std::vector<std::string> const group{"optimizer", "vars"};
+  std::size_t index = 0;
+  tensors.push_back(make(group, index++, std::vector<std::size_t>{}, &state.iteration));
+  if (with_rate) tensors.push_back(make(group, index++, std::vector<std::size_t>{}, &state.learning_rate));
+  for_each_slot<Optimizer>(model, state.slots.size(), [&](std::size_t slot, ParameterInfo const& p) {
+    tensors.push_back(make(group, index++, p.shape.to_vector(), state.slots[slot].data() + p.offset));
+  });
+  return tensors;
+}
+
+/// The groups of all layers, with the names that the user sees.
+inline std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
+  std::vector<NamedGroup> groups;
+  for (LayerInfo const& layer : model.layers) {
+    auto group = path_parts(layer.keras_path);
+    group.push_back("vars");
+    groups.push_back({std::move(group), layer.path.substr(layer.path.rfind('/') + 1)});
+  }
+  return groups;
+}
+
+}  // namespace detail
+
+/// Writes `path` (.weights.h5, or .npz) on the chief. Collective; an error there is thrown on every process.
+template <class Part>
+void save_state(Part const& part, std::string const& path) {
+  using T = typename Part::T;
+  using Optimizer = typename Part::Model::Optimizer;
+  auto const& model = part.model().description();
+  detail::HostState<T> state;
+  part.stream_to(state);
+  auto const tensors = detail::state_tensors<NamedTensor, Optimizer>(
+      model, state, true, !part.has_schedule(), [](auto group, std::size_t index, auto extents, auto const* data) {
+        return named_tensor(std::move(group), index, std::move(extents), data);
+      });
+  part.group().on_chief([](auto const&, std::string const& file, std::vector<NamedTensor> const& all,
+                           std::vector<NamedGroup> const& groups) { write_weights(file, all, groups); },
+                        path, tensors, detail::layer_groups(model));
+}
+
+/// Reads what save_state, or Keras, wrote; every process reads the file. The optimizer's state is read if the file has
+/// it. Collective. \throws FileError that names the file and what does not fit, on every process; nothing is changed
+/// then.
+template <class Part>
+void load_state(Part& part, std::string const& path) {
+  using T = typename Part::T;
+  using Optimizer = typename Part::Model::Optimizer;
+  auto const& model = part.model().description();
+  detail::HostState<T> state;
+  state.parameters.resize(model.elements);
+  state.slots.assign(part.slots(), std::vector<T>(model.elements));
+  bool with_optimizer = false;
+  part.group().together([&] {
+    with_optimizer = weights_hold(path, "optimizer/vars/0");
+    auto const tensors = detail::state_tensors<NamedDestination, Optimizer>(
+        model, state, with_optimizer, !part.has_schedule(),
+        [](auto group, std::size_t index, auto extents, auto* data) {
+          return named_destination(std::move(group), index, std::move(extents), data);
+        });
+    read_weights(path, tensors);
+  });
+  part.set_parameters(state.parameters);
+  if (!with_optimizer) return;
+  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
+  part.set_iteration(static_cast<std::uint64_t>(state.iteration));
+  if (!part.has_schedule()) part.set_learning_rate(static_cast<double>(state.learning_rate));
+}
+
+}  // namespace trireme

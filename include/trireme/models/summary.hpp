@@ -1,0 +1,62 @@
+/// The table of a model's layers, as Keras prints it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/models/description.hpp"
+#include "trireme/tensor/extents.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+/// 12345 -> "12,345"
+inline std::string grouped(std::size_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+inline std::string readable_bytes(std::size_t bytes) {
+  constexpr std::array units{"B", "KB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
+}
+
+}  // namespace detail
+
+/// \param scalar_size  bytes of a parameter.
+inline std::string summary(ModelDescription const& model, std::size_t scalar_size) {
+  std::vector<std::array<std::string, 3>> rows{{"Layer (type)", "Output shape", "Param #"}};
+  for (LayerInfo const& layer : model.layers) {
+    std::string extents = "(None";
+    for (std::size_t extent : layer.output) extents += fmt::format(", {}", extent);
+    rows.push_back(
+        {fmt::format("{} ({})", layer.path, layer.class_name), extents + ")", detail::grouped(layer.parameters)});
+  }
+  std::array<std::size_t, 3> width{};
+  for (auto const& row : rows)
+    for (std::size_t c = 0; c < 3; ++c) width[c] = std::max(width[c], row[c].size());
+  std::string const rule(width[0] + width[1] + width[2] + 6, '-');
+  std::string text = rule + "\n";
+  auto out = std::back_inserter(text);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    fmt::format_to(out, " {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
+    if (r == 0) text += rule + "\n";
+  }
+  std::size_t const count = model.parameter_count();
+  fmt::format_to(out, "{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
+                 detail::readable_bytes(count * scalar_size));
+  return text;
+}
+
+}  // namespace trireme

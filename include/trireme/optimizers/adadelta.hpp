@@ -1,0 +1,56 @@
+/// Adadelta: steps in the unit of the weight, from running means of squared gradients and squared steps.
+/// Source: Zeiler, arXiv:1212.5701.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct AdadeltaStep;
+
+struct Adadelta {
+  static constexpr FixedString name = "adadelta";
+
+  Rate learning_rate = 1e-3;
+  double rho = 0.95, epsilon = 1e-7;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 2; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const {
+    return slot == 0 ? "accumulated_grad" : "accumulated_delta_var";
+  }
+
+  template <class T>
+  AdadeltaStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {.rate = static_cast<T>(rate),
+            .rho = static_cast<T>(rho),
+            .one_minus_rho = static_cast<T>(1 - rho),
+            .epsilon = static_cast<T>(epsilon),
+            .decay = static_cast<T>(weight_decay * rate)};
+  }
+};
+
+template <class T>
+struct AdadeltaStep {
+  T rate, rho, one_minus_rho, epsilon, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const squares = rho * slots[0][i] + one_minus_rho * gradient * gradient;
+    T const delta = -Kokkos::sqrt(slots[1][i] + epsilon) * gradient / Kokkos::sqrt(squares + epsilon);
+    slots[0][i] = squares;
+    slots[1][i] = rho * slots[1][i] + one_minus_rho * delta * delta;
+    w[i] = w[i] - w[i] * decay + rate * delta;
+  }
+};
+
+}  // namespace trireme

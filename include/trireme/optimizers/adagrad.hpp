@@ -1,0 +1,49 @@
+/// Adagrad: the gradient divided by the root of the sum of all its squares so far.
+/// Source: Duchi, Hazan, Singer, JMLR 12 (2011).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct AdagradStep;
+
+struct Adagrad {
+  static constexpr FixedString name = "adagrad";
+
+  Rate learning_rate = 1e-3;
+  double initial_accumulator_value = 0.1, epsilon = 1e-7;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 1; }
+  double initial(std::size_t) const { return initial_accumulator_value; }
+  std::string_view slot_name(std::size_t) const { return "accumulator"; }
+
+  template <class T>
+  AdagradStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {
+        .rate = static_cast<T>(rate), .epsilon = static_cast<T>(epsilon), .decay = static_cast<T>(weight_decay * rate)};
+  }
+};
+
+template <class T>
+struct AdagradStep {
+  T rate, epsilon, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const sum = slots[0][i] + gradient * gradient;
+    slots[0][i] = sum;
+    w[i] = w[i] - w[i] * decay - rate * gradient / Kokkos::sqrt(sum + epsilon);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,74 @@
+/// Adam: each weight has its own rate, from running means of its gradient and of the gradient's square.
+/// Source: Kingma, Ba, arXiv:1412.6980; amsgrad: Reddi, Kale, Kumar, arXiv:1904.09237.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct AdamStep;
+
+struct Adam {
+  static constexpr FixedString name = "adam";
+
+  Rate learning_rate = 1e-3;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  bool amsgrad = false;  ///< divide by the largest mean square so far
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return amsgrad ? 3 : 2; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const {
+    return slot == 0 ? "momentum" : slot == 1 ? "velocity" : "velocity_hat";
+  }
+
+  template <class T>
+  AdamStep<T> step(std::uint64_t iteration, double rate) const {
+    return AdamStep<T>::of(*this, iteration, rate);
+  }
+};
+
+template <class T>
+struct AdamStep {
+  T alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay;
+  bool amsgrad;
+
+  /// For the optimizers that share this update.
+  template <class Optimizer>
+  static AdamStep of(Optimizer const& o, std::uint64_t iteration, double rate) {
+    double const t = static_cast<double>(iteration);
+    double const correction = std::sqrt(1 - std::pow(o.beta_2, t)) / (1 - std::pow(o.beta_1, t));
+    return {.alpha = static_cast<T>(rate * correction),
+            .one_minus_beta_1 = static_cast<T>(1 - o.beta_1),
+            .one_minus_beta_2 = static_cast<T>(1 - o.beta_2),
+            .epsilon = static_cast<T>(o.epsilon),
+            .decay = static_cast<T>(o.weight_decay * rate),
+            .amsgrad = o.amsgrad};
+  }
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const weight = w[i] - w[i] * decay;
+    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    T const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
+    slots[0][i] = m;
+    slots[1][i] = v;
+    T square = v;
+    if (amsgrad) {
+      square = slots[2][i] > v ? slots[2][i] : v;
+      slots[2][i] = square;
+    }
+    w[i] = weight - alpha * m / (Kokkos::sqrt(square) + epsilon);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,56 @@
+/// Adamax: Adam with the largest gradient, forgotten slowly, in place of the root of the mean square.
+/// Source: Kingma, Ba, arXiv:1412.6980, section 7.1.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct AdamaxStep;
+
+struct Adamax {
+  static constexpr FixedString name = "adamax";
+
+  Rate learning_rate = 1e-3;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 2; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const { return slot == 0 ? "momentum" : "norm"; }
+
+  template <class T>
+  AdamaxStep<T> step(std::uint64_t iteration, double rate) const {
+    return {.alpha = static_cast<T>(rate / (1 - std::pow(beta_1, static_cast<double>(iteration)))),
+            .one_minus_beta_1 = static_cast<T>(1 - beta_1),
+            .beta_2 = static_cast<T>(beta_2),
+            .epsilon = static_cast<T>(epsilon),
+            .decay = static_cast<T>(weight_decay * rate)};
+  }
+};
+
+template <class T>
+struct AdamaxStep {
+  T alpha, one_minus_beta_1, beta_2, epsilon, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    T const faded = beta_2 * slots[1][i], magnitude = Kokkos::fabs(gradient);
+    T const norm = faded > magnitude ? faded : magnitude;
+    slots[0][i] = m;
+    slots[1][i] = norm;
+    w[i] = w[i] - w[i] * decay - alpha * m / (norm + epsilon);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,36 @@
+/// AdamW: Adam with weights that decay beside the gradient's update.
+/// Source: Loshchilov, Hutter, arXiv:1711.05101.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+struct AdamW {
+  static constexpr FixedString name = "adamw";
+
+  Rate learning_rate = 1e-3;
+  double weight_decay = 4e-3;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  bool amsgrad = false;                                     ///< divide by the largest mean square so far
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return amsgrad ? 3 : 2; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const {
+    return slot == 0 ? "momentum" : slot == 1 ? "velocity" : "velocity_hat";
+  }
+
+  template <class T>
+  AdamStep<T> step(std::uint64_t iteration, double rate) const {
+    return AdamStep<T>::of(*this, iteration, rate);
+  }
+};
+
+}  // namespace trireme

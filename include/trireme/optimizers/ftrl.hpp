@@ -1,0 +1,62 @@
+/// Ftrl: follow the regularized leader, for sparse weights.
+/// Source: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct FtrlStep;
+
+struct Ftrl {
+  static constexpr FixedString name = "ftrl";
+
+  Rate learning_rate = 1e-3;
+  double learning_rate_power = -0.5, initial_accumulator_value = 0.1;
+  double l1_regularization_strength = 0, l2_regularization_strength = 0;
+  double l2_shrinkage_regularization_strength = 0;  ///< acts on the gradient only, not on the leader
+  double beta = 0;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 2; }
+  double initial(std::size_t slot) const { return slot == 0 ? initial_accumulator_value : 0; }
+  std::string_view slot_name(std::size_t slot) const { return slot == 0 ? "accumulator" : "linear"; }
+
+  template <class T>
+  FtrlStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {.inverse_rate = static_cast<T>(1 / rate),
+            .power = static_cast<T>(-learning_rate_power),
+            .l1 = static_cast<T>(l1_regularization_strength),
+            .l2 = static_cast<T>(2 * l2_regularization_strength + beta / rate),
+            .shrinkage = static_cast<T>(2 * l2_shrinkage_regularization_strength),
+            .decay = static_cast<T>(weight_decay * rate)};
+  }
+};
+
+template <class T>
+struct FtrlStep {
+  T inverse_rate, power, l1, l2, shrinkage, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const weight = w[i] - w[i] * decay;
+    T const old_sum = slots[0][i], sum = old_sum + gradient * gradient;
+    T const scaled = Kokkos::pow(sum, power);
+    T const linear =
+        slots[1][i] + gradient + shrinkage * weight - (scaled - Kokkos::pow(old_sum, power)) * inverse_rate * weight;
+    T const clipped = linear > l1 ? l1 : (linear < -l1 ? -l1 : linear);
+    slots[0][i] = sum;
+    slots[1][i] = linear;
+    w[i] = (clipped - linear) / (scaled * inverse_rate + l2);
+  }
+};
+
+}  // namespace trireme

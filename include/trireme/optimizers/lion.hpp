@@ -1,0 +1,55 @@
+/// Lion: steps of one size, in the direction of the sign of the momentum.
+/// Source: Chen et al., arXiv:2302.06675.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct LionStep;
+
+struct Lion {
+  static constexpr FixedString name = "lion";
+
+  Rate learning_rate = 1e-3;
+  double beta_1 = 0.9, beta_2 = 0.99;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 1; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t) const { return "momentum"; }
+
+  template <class T>
+  LionStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {.rate = static_cast<T>(rate),
+            .beta_1 = static_cast<T>(beta_1),
+            .one_minus_beta_1 = static_cast<T>(1 - beta_1),
+            .beta_2 = static_cast<T>(beta_2),
+            .one_minus_beta_2 = static_cast<T>(1 - beta_2),
+            .decay = static_cast<T>(weight_decay * rate)};
+  }
+};
+
+template <class T>
+struct LionStep {
+  T rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const m = slots[0][i];
+    T const direction = m * beta_1 + gradient * one_minus_beta_1;
+    T const sign = direction > T(0) ? T(1) : direction < T(0) ? T(-1) : direction;  // a NaN stays a NaN
+    slots[0][i] = m * beta_2 + gradient * one_minus_beta_2;
+    w[i] = w[i] - w[i] * decay - rate * sign;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,71 @@
+/// Nadam: Adam with Nesterov's momentum.
+/// Source: Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct NadamStep;
+
+struct Nadam {
+  static constexpr FixedString name = "nadam";
+
+  Rate learning_rate = 1e-3;
+  double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 2; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const { return slot == 0 ? "momentum" : "velocity"; }
+
+  template <class T>
+  NadamStep<T> step(std::uint64_t iteration, double rate) const {
+    double const now = momentum_at(iteration), next = momentum_at(iteration + 1), product = product_until(iteration);
+    return {.rate = static_cast<T>(rate),
+            .one_minus_beta_1 = static_cast<T>(1 - beta_1),
+            .one_minus_beta_2 = static_cast<T>(1 - beta_2),
+            .momentum_factor = static_cast<T>(next / (1 - product * next)),
+            .gradient_factor = static_cast<T>((1 - now) / (1 - product)),
+            .velocity_factor = static_cast<T>(1 / (1 - std::pow(beta_2, static_cast<double>(iteration)))),
+            .epsilon = static_cast<T>(epsilon),
+            .decay = static_cast<T>(weight_decay * rate)};
+  }
+
+ private:
+  double momentum_at(std::uint64_t t) const { return beta_1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); }
+
+  /// Computed anew rather than kept, so that a step is a function of its number. Below the smallest double it is 0 and
+  /// stays so, hence at most some thousand factors for any beta_1 up to 0.9.
+  double product_until(std::uint64_t iteration) const {
+    double product = 1;
+    for (std::uint64_t t = 1; t <= iteration && product > 0; ++t) product *= momentum_at(t);
+    return product;
+  }
+};
+
+template <class T>
+struct NadamStep {
+  T rate, one_minus_beta_1, one_minus_beta_2, momentum_factor, gradient_factor, velocity_factor, epsilon, decay;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    T const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
+    slots[0][i] = m;
+    slots[1][i] = v;
+    T const ahead = momentum_factor * m + gradient_factor * gradient;
+    w[i] = w[i] - w[i] * decay - rate * ahead / (Kokkos::sqrt(v * velocity_factor) + epsilon);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,73 @@
+/// RMSprop: the gradient divided by the root of the running mean of its square.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct RMSpropStep;
+
+struct RMSprop {
+  static constexpr FixedString name = "rmsprop";
+
+  Rate learning_rate = 1e-3;
+  double rho = 0.9, momentum = 0, epsilon = 1e-7;
+  bool centered = false;  ///< divide by the gradient's standard deviation
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return 1 + (has_momentum() ? 1 : 0) + (centered ? 1 : 0); }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t slot) const {
+    return slot == 0 ? "velocity" : slot == 1 && has_momentum() ? "momentum" : "average_gradient";
+  }
+
+  template <class T>
+  RMSpropStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {.rate = static_cast<T>(rate),
+            .rho = static_cast<T>(rho),
+            .one_minus_rho = static_cast<T>(1 - rho),
+            .momentum = static_cast<T>(has_momentum() ? momentum : 0),
+            .epsilon = static_cast<T>(epsilon),
+            .decay = static_cast<T>(weight_decay * rate),
+            .centered = centered};
+  }
+
+ private:
+  bool has_momentum() const { return momentum > 0; }
+};
+
+template <class T>
+struct RMSpropStep {
+  T rate, rho, one_minus_rho, momentum, epsilon, decay;
+  bool centered;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T const weight = w[i] - w[i] * decay;
+    T const velocity = rho * slots[0][i] + one_minus_rho * gradient * gradient;
+    slots[0][i] = velocity;
+    T variance = velocity;
+    if (centered) {
+      T* const average = slots[momentum > T(0) ? 2 : 1];
+      T const mean = rho * average[i] + one_minus_rho * gradient;
+      average[i] = mean;
+      variance -= mean * mean;
+    }
+    T increment = rate * gradient / Kokkos::sqrt(variance + epsilon);
+    if (momentum > T(0)) {
+      increment += momentum * slots[1][i];
+      slots[1][i] = increment;
+    }
+    w[i] = weight - increment;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,59 @@
+/// SGD: stochastic gradient descent, optionally with momentum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/schedules/rate.hpp"
+
+namespace trireme {
+
+template <class T>
+struct SGDStep;
+
+struct SGD {
+  static constexpr FixedString name = "sgd";
+
+  Rate learning_rate = 0.01;
+  double momentum = 0;
+  bool nesterov = false;  ///< the gradient as if the momentum had been applied already
+  double weight_decay = 0;
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  std::size_t slots() const { return momentum != 0 ? 1 : 0; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t) const { return "momentum"; }
+
+  template <class T>
+  SGDStep<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {.rate = static_cast<T>(rate),
+            .momentum = static_cast<T>(momentum),
+            .decay = static_cast<T>(weight_decay * rate),
+            .nesterov = nesterov};
+  }
+};
+
+/// The rate is inside the momentum, unlike PyTorch's.
+template <class T>
+struct SGDStep {
+  T rate, momentum, decay;
+  bool nesterov;
+
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    T weight = w[i] - w[i] * decay;
+    if (momentum == T(0)) {
+      weight -= rate * gradient;
+    } else {
+      T const m = momentum * slots[0][i] - rate * gradient;
+      slots[0][i] = m;
+      weight += nesterov ? momentum * m - rate * gradient : m;
+    }
+    w[i] = weight;
+  }
+};
+
+}  // namespace trireme

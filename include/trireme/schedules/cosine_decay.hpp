@@ -1,0 +1,39 @@
+/// CosineDecay: half a period of a cosine, after an optional linear warmup.
+/// Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", arXiv:1608.03983.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <optional>
+
+namespace trireme {
+
+struct CosineDecay {
+  double initial_learning_rate = 1e-3;
+  double decay_steps = 1000;
+  double alpha = 0;  ///< the rate at the end, as a part of the rate at which the decay starts
+  /// With it the rate first goes linearly from initial_learning_rate to this one in `warmup_steps` steps; the decay of
+  /// `decay_steps` follows. Without it `warmup_steps` has no effect, as in Keras.
+  std::optional<double> warmup_target = std::nullopt;
+  double warmup_steps = 0;
+
+  double operator()(std::uint64_t iteration) const {
+    double const step = static_cast<double>(iteration);
+    if (!warmup_target) return decayed(step, initial_learning_rate);
+    if (step < warmup_steps) {
+      return (*warmup_target - initial_learning_rate) * (step / warmup_steps) + initial_learning_rate;
+    }
+    return decayed(step - warmup_steps, *warmup_target);
+  }
+
+ private:
+  double decayed(double step, double from) const {
+    double const fraction = std::min(step, decay_steps) / decay_steps;
+    double const cosine = 0.5 * (1 + std::cos(std::numbers::pi * fraction));
+    return from * ((1 - alpha) * cosine + alpha);
+  }
+};
+
+}  // namespace trireme

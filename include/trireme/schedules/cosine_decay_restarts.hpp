@@ -1,0 +1,34 @@
+/// CosineDecayRestarts: cosine decays in a row, each t_mul times as long and m_mul times as high as the one before.
+/// Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", arXiv:1608.03983.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace trireme {
+
+struct CosineDecayRestarts {
+  double initial_learning_rate = 1e-3;
+  double first_decay_steps = 1000;
+  double t_mul = 2;
+  double m_mul = 1;
+  double alpha = 0;  ///< the lowest rate, as a part of initial_learning_rate
+
+  double operator()(std::uint64_t iteration) const {
+    double fraction = static_cast<double>(iteration) / first_decay_steps;
+    double restart = 0;
+    if (t_mul == 1) {
+      restart = std::floor(fraction);
+      fraction -= restart;
+    } else {
+      restart = std::floor(std::log(1 - fraction * (1 - t_mul)) / std::log(t_mul));
+      double const length = std::pow(t_mul, restart);
+      fraction = (fraction - (1 - length) / (1 - t_mul)) / length;
+    }
+    double const cosine = 0.5 * std::pow(m_mul, restart) * (1 + std::cos(std::numbers::pi * fraction));
+    return initial_learning_rate * ((1 - alpha) * cosine + alpha);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+/// ExponentialDecay: the rate is multiplied by `decay_rate` every `decay_steps` steps.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace trireme {
+
+struct ExponentialDecay {
+  double initial_learning_rate = 1e-3;
+  double decay_steps = 1000;
+  double decay_rate = 0.96;
+  bool staircase = false;  ///< in steps instead of continuously
+
+  double operator()(std::uint64_t iteration) const {
+    double const p = static_cast<double>(iteration) / decay_steps;
+    return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(p) : p);
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,21 @@
+/// InverseTimeDecay: the rate is divided by 1 + decay_rate * iteration / decay_steps.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace trireme {
+
+struct InverseTimeDecay {
+  double initial_learning_rate = 1e-3;
+  double decay_steps = 1000;
+  double decay_rate = 0.5;
+  bool staircase = false;  ///< in steps instead of continuously
+
+  double operator()(std::uint64_t iteration) const {
+    double const p = static_cast<double>(iteration) / decay_steps;
+    return initial_learning_rate / (1 + decay_rate * (staircase ? std::floor(p) : p));
+  }
+};
+
+}  // namespace trireme

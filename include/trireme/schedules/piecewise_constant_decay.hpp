@@ -1,0 +1,40 @@
+/// PiecewiseConstantDecay: values[i] up to and including step boundaries[i], the last value after all of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trireme/error.hpp"
+
+namespace trireme {
+
+class PiecewiseConstantDecay {
+ public:
+  /// \throws ValueError unless there is one value more than there are boundaries and these ascend.
+  PiecewiseConstantDecay(std::vector<std::uint64_t> boundaries, std::vector<double> values)
+      : boundaries_(std::move(boundaries)), values_(std::move(values)) {
+    if (values_.size() != boundaries_.size() + 1) {
+      throw ValueError(fmt::format("PiecewiseConstantDecay: {} boundaries need {} values, but {} were given",
+                                   boundaries_.size(), boundaries_.size() + 1, values_.size()));
+    }
+    if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) {
+      throw ValueError("PiecewiseConstantDecay: the boundaries do not ascend");
+    }
+  }
+
+  double operator()(std::uint64_t iteration) const {
+    auto const interval = std::lower_bound(boundaries_.begin(), boundaries_.end(), iteration) - boundaries_.begin();
+    return values_[static_cast<std::size_t>(interval)];
+  }
+
+ private:
+  std::vector<std::uint64_t> boundaries_;
+  std::vector<double> values_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,25 @@
+/// PolynomialDecay: from one rate to another within `decay_steps`, along (1 - iteration / decay_steps)^power.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace trireme {
+
+struct PolynomialDecay {
+  double initial_learning_rate = 1e-3;
+  double decay_steps = 1000;
+  double end_learning_rate = 1e-4;
+  double power = 1;
+  bool cycle = false;  ///< start again from a higher rate with a longer decay, instead of staying at the end
+
+  double operator()(std::uint64_t iteration) const {
+    double const step = static_cast<double>(iteration);
+    double const length = cycle ? decay_steps * (iteration == 0 ? 1 : std::ceil(step / decay_steps)) : decay_steps;
+    double const p = std::min(step, length) / length;
+    return (initial_learning_rate - end_learning_rate) * std::pow(1 - p, power) + end_learning_rate;
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,37 @@
+/// Rate: a learning rate, given as a number or as a schedule.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace trireme {
+
+/// What a schedule is: a learning rate for each optimizer step, counted from 0.
+template <class S>
+concept Schedule = std::is_invocable_r_v<double, S const&, std::uint64_t> && !std::is_arithmetic_v<S>;
+
+/// A number or any schedule, so that optimizers need no template argument for it: `Adam{.learning_rate = 1e-3}`,
+/// `Adam{.learning_rate = CosineDecay{…}}`.
+class Rate {
+ public:
+  template <class Number>
+  requires std::is_arithmetic_v<Number> Rate(Number constant) : constant_(static_cast<double>(constant)) {}
+
+  template <class S>
+  requires(Schedule<S> && !std::same_as<S, Rate>) Rate(S schedule) : schedule_(std::move(schedule)) {}
+
+  /// Whether it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.
+  bool is_schedule() const { return static_cast<bool>(schedule_); }
+
+  /// The rate of this optimizer step, counted from 0.
+  double operator()(std::uint64_t iteration) const { return schedule_ ? schedule_(iteration) : constant_; }
+
+ private:
+  double constant_ = 0;
+  std::function<double(std::uint64_t)> schedule_;
+};
+
+}  // namespace trireme

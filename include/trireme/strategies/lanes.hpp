@@ -1,0 +1,208 @@
+/// The lanes of one process: slices of the batch with a gradient arena, a workspace and metric sums each.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/parallel_region.hpp"
+#include "trireme/backend/space_context.hpp"
+#include "trireme/backend/thread_context.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/model.hpp"
+#include "trireme/strategies/plan.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+namespace kernels {
+
+/// sum += other, called lane after lane in order.
+template <class T>
+struct SumLanes {
+  T* sum;
+  T const* other;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { sum[i] += other[i]; }
+};
+
+}  // namespace kernels
+
+enum class Phase : std::size_t { train = 0, test = 1 };
+
+/// Runs a model's mathematics over the rows of this process's batch.
+template <class Model, class Space>
+class Lanes {
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+  using Memory = typename Space::memory_space;
+
+ public:
+  using Context = SpaceContext<Space>;
+
+  Lanes(Space const& space, Model const& model, LanePlan const& plan)
+      : context_(space), plan_(plan), elements_(model.description().elements) {
+    for (std::size_t lane = 0; lane < plan.lanes; ++lane) {
+      Lane& l = lanes_.emplace_back();
+      l.gradients = Arena<T, Space>("trireme::gradients", elements_);
+      for (auto& totals : l.totals) totals = Kokkos::View<double*, Memory>("trireme::totals", Model::totals_width);
+    }
+  }
+
+  Context& context() { return context_; }
+  LanePlan const& plan() const { return plan_; }
+  /// The sum over lanes, once `train` has returned (and the space's work is done).
+  T* gradients() { return lanes_[0].gradients.data(); }
+
+  /// Stands where nothing is left to do with the sums.
+  struct Nothing {
+    void operator()(ThreadContext const&, std::size_t, std::size_t) const {}
+  };
+
+  /// Forward and backward over all lanes, and the gradients' sum; `listener` is told of gradients that are final.
+  template <class Finish = Nothing>
+  void train(Model const& model, Slice<T, L> const& batch, double scale, T const* parameters, StepKeys const& keys,
+             GradientListener* listener, Finish const& finish = {}) {
+    auto const train_lane = [&](auto& context, std::size_t index, GradientListener* told) {
+      Lane& lane = lanes_[index];
+      auto const rows = lane_rows(index, batch.rows);
+      if (rows.begin == rows.end) {
+        context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
+        return;
+      }
+      StepKeys lane_keys = keys;
+      lane_keys.first_row += rows.begin;
+      model.train(context, slice(model, batch, rows), scale, parameters, lane.gradients.data(), lane.workspace.data(),
+                  lane.totals[0].data(), lane_keys, told);
+    };
+    reserve(model, batch.rows);
+    if (in_region([&](auto& context, std::size_t thread, auto const& barrier) {
+          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
+          barrier();
+          auto const range = thread_range(thread);
+          sum_range(context, range);
+          finish(context, range.begin, range.end);
+        }))
+      return;
+    for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
+      train_lane(context_, lane, plan_.lanes == 1 ? listener : nullptr);
+    for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
+      context_.for_each("trireme::sum_lanes", elements_,
+                        kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
+  }
+
+  /// Forward and metrics over all lanes.
+  void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
+    reserve(model, batch.rows);
+    for_lanes(batch.rows, [&](auto& context, Lane& lane, RowRange const& rows) {
+      model.test(context, slice(model, batch, rows), parameters, lane.workspace.data(), lane.totals[1].data());
+    });
+  }
+
+  /// y (rows, output) in the space's memory.
+  void predict(Model const& model, std::size_t rows, T const* x, T* y, T const* parameters) {
+    reserve(model, rows);
+    for_lanes(rows, [&](auto& context, Lane& lane, RowRange const& range) {
+      model.predict(context, range.end - range.begin, x + range.begin * model.input_size(),
+                    y + range.begin * model.output_size(), parameters, lane.workspace.data());
+    });
+  }
+
+  void reset(Phase phase) {
+    for (Lane& lane : lanes_) Kokkos::deep_copy(context_.space(), lane.totals[static_cast<std::size_t>(phase)], 0.0);
+  }
+
+  /// Sums of this process over its lanes, in order.
+  std::vector<double> totals(Phase phase) const {
+    std::vector<double> sums(Model::totals_width, 0.0);
+    for (Lane const& lane : lanes_) {
+      auto const host =
+          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), lane.totals[static_cast<std::size_t>(phase)]);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host(i);
+    }
+    return sums;
+  }
+
+ private:
+  struct Lane {
+    Arena<T, Space> gradients;
+    Kokkos::View<std::byte*, Memory> workspace;
+    std::array<Kokkos::View<double*, Memory>, 2> totals;
+  };
+
+  /// Replicas share the batch evenly, and lanes the rows of their replica.
+  RowRange lane_rows(std::size_t lane, std::size_t rows) const {
+    std::size_t const per_replica = plan_.lanes / plan_.replicas;
+    RowRange const replica = row_range(rows, lane / per_replica, plan_.replicas);
+    RowRange const part = row_range(replica.end - replica.begin, lane % per_replica, per_replica);
+    return {replica.begin + part.begin, replica.begin + part.end};
+  }
+  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows) const {
+    return {batch.x + rows.begin * model.input_size(), batch.y + rows.begin * model.target_size(),
+            batch.weight ? batch.weight + rows.begin : nullptr, rows.end - rows.begin};
+  }
+
+  template <class F>
+  void for_lanes(std::size_t rows, F const& f) {
+    auto const run_lane = [&](auto& context, std::size_t index) {
+      RowRange const range = lane_rows(index, rows);
+      if (range.begin != range.end) f(context, lanes_[index], range);
+    };
+    if (in_region([&](auto& context, std::size_t thread, auto const&) {
+          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) run_lane(context, lane);
+        }))
+      return;
+    for (std::size_t lane = 0; lane < plan_.lanes; ++lane) run_lane(context_, lane);
+  }
+
+  /// Runs f(context, thread, barrier) on every thread under the plan by rows; false under the plan by products.
+  template <class F>
+  bool in_region(F const& f) {
+    if constexpr (is_host_space<Space>)
+      if (plan_.rows)
+        parallel_region(context_.space(), plan_.threads, [&](std::size_t thread, auto const& barrier) {
+          ThreadContext context;
+          f(context, thread, barrier);
+        });
+    return plan_.rows;
+  }
+
+  /// The elements of the arena that a thread sums up, whole cache lines.
+  RowRange thread_range(std::size_t thread) const {
+    constexpr std::size_t line = arena_alignment / sizeof(T);
+    RowRange const lines = row_range(elements_ / line, thread, plan_.threads);
+    return {lines.begin * line, lines.end * line};
+  }
+
+  /// Lane after lane, in order.
+  void sum_range(ThreadContext const& context, RowRange const& range) {
+    for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
+      context.for_each("trireme::sum_lanes", range.end - range.begin,
+                       kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
+  }
+
+  /// Workspaces grow to the largest batch seen, and then stay.
+  void reserve(Model const& model, std::size_t rows) {
+    if (rows <= reserved_rows_) return;
+    for (std::size_t lane = 0; lane < plan_.lanes; ++lane) {
+      auto const range = lane_rows(lane, rows);
+      // Uneven splits of smaller batches may give a lane one row more than this one does.
+      std::size_t const most = range.end - range.begin + 2;
+      std::size_t const bytes = plan_.rows ? model.template workspace_bytes<ThreadContext>(most)
+                                           : model.template workspace_bytes<Context>(most);
+      lanes_[lane].workspace = Kokkos::View<std::byte*, Memory>(
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::workspace"), bytes);
+    }
+    reserved_rows_ = rows;
+  }
+
+  Context context_;
+  LanePlan plan_;
+  std::size_t elements_;
+  std::vector<Lane> lanes_;
+  std::size_t reserved_rows_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+/// MirroredStrategy: R replicas of the model within one process, without MPI.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/collectives/single_process.hpp"
+#include "trireme/error.hpp"
+#include "trireme/strategies/data_parallel.hpp"
+
+namespace trireme {
+
+/// Replicas take even parts of each batch; their gradients are added in the order of the replicas. On a host, R may be
+/// any number: as many partitions of the space as it has threads run them in turn.
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class MirroredStrategy {
+ public:
+  using Space = SpaceType;
+  template <class Model>
+  using Part = DataParallel<Model, Space, SingleProcess>;
+
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = Space()) : replicas_(replicas), space_(space) {
+    if (replicas == 0) throw ValueError("MirroredStrategy: 0 replicas; at least 1 is needed");
+  }
+
+  std::size_t replicas() const { return replicas_; }
+  SingleProcess const& group() const { return *group_; }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return Part<Model>(std::move(model), space_, group_, replicas_, plan);
+  }
+
+ private:
+  std::size_t replicas_;
+  Space space_;
+  std::shared_ptr<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+};
+
+}  // namespace trireme

@@ -1,0 +1,44 @@
+/// MultiWorkerMirroredStrategy: every rank of a communicator holds the model and takes its rows of each global batch.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/collectives/communicator.hpp"
+#include "trireme/strategies/data_parallel.hpp"
+
+namespace trireme {
+
+/// Sums of gradients and metrics are reduced with MPI, bucket by bucket, while backward still computes. Works on any
+/// communicator, which is duplicated; strategies on the parts of a split one do not meet.
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class MultiWorkerMirroredStrategy {
+ public:
+  using Space = SpaceType;
+  template <class Model>
+  using Part = DataParallel<Model, Space, Communicator>;
+
+  /// Collective. `bucket_bytes`: gradients that are reduced at once; small ones start early, large ones cost fewer
+  /// calls.
+  explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = Space(),
+                                       std::size_t bucket_bytes = std::size_t{4} << 20)
+      : group_(std::make_shared<Communicator>(communicator.duplicate())), space_(space), bucket_bytes_(bucket_bytes) {}
+
+  Communicator const& group() const { return *group_; }
+  Communicator const& communicator() const { return *group_; }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return Part<Model>(std::move(model), space_, group_, 1, plan, bucket_bytes_);
+  }
+
+ private:
+  std::shared_ptr<Communicator const> group_;
+  Space space_;
+  std::size_t bucket_bytes_;
+};
+
+}  // namespace trireme

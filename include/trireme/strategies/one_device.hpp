@@ -1,0 +1,36 @@
+/// OneDeviceStrategy: one process, one execution space. The reference that every other strategy is tested against.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/collectives/single_process.hpp"
+#include "trireme/strategies/data_parallel.hpp"
+
+namespace trireme {
+
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class OneDeviceStrategy {
+ public:
+  using Space = SpaceType;
+  template <class Model>
+  using Part = DataParallel<Model, Space, SingleProcess>;
+
+  explicit OneDeviceStrategy(Space const& space = Space()) : space_(space) {}
+
+  SingleProcess const& group() const { return *group_; }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return Part<Model>(std::move(model), space_, group_, 1, plan);
+  }
+
+ private:
+  Space space_;
+  std::shared_ptr<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+};
+
+}  // namespace trireme

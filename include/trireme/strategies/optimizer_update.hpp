@@ -1,0 +1,150 @@
+/// One optimizer step over the arena: penalties, clipping, then the optimizer's rule in one fused pass.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+#include <Kokkos_Core.hpp>
+
+#include "trireme/error.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/strategies/update_kernels.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// State of an optimizer: its slots (arenas of the parameters' layout), the steps done and the learning rate.
+template <class T, class Optimizer, class Context>
+class Updater {
+ public:
+  static constexpr std::size_t max_slots = kernels::max_slots;
+  using Slot = Kokkos::View<T*, typename Context::memory_space>;
+
+  Updater(Optimizer optimizer, ModelDescription const& description)
+      : optimizer_(std::move(optimizer)),
+        parameters_(description.parameters),
+        elements_(description.elements),
+        norms_("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size())) {
+    check_clipping();
+    if (optimizer_.slots() > max_slots)
+      throw ValueError(
+          fmt::format("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
+    for (std::size_t s = 0; s < optimizer_.slots(); ++s) {
+      slots_.emplace_back("trireme::optimizer_slot", elements_);
+      Kokkos::deep_copy(slots_.back(), static_cast<T>(optimizer_.initial(s)));
+    }
+    if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
+  }
+
+  std::uint64_t iteration() const { return iteration_; }
+  void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
+  bool has_schedule() const { return optimizer_.learning_rate.is_schedule(); }
+  /// The rate of the next step.
+  double learning_rate() const { return has_schedule() ? optimizer_.learning_rate(iteration_) : rate_; }
+  void set_learning_rate(double rate) {
+    if (has_schedule())
+      throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
+    rate_ = rate;
+  }
+
+  std::vector<Slot> const& slots() const { return slots_; }
+  Optimizer const& optimizer() const { return optimizer_; }
+
+  /// True if some parameter has a regularizer.
+  bool penalized() const {
+    for (auto const& parameter : parameters_)
+      if (parameter.regularizer.active()) return true;
+    return false;
+  }
+
+  /// Adds weight * (sum of the parameters' penalties) to the total in the space's memory.
+  void add_penalty(Context& context, T const* parameters, double weight, double* total) const {
+    for (auto const& p : parameters_)
+      if (p.regularizer.active())
+        context.accumulate(
+            "trireme::penalty", p.size,
+            kernels::Penalty<T>{parameters + p.offset, weight * p.regularizer.l1, weight * p.regularizer.l2}, total);
+  }
+
+  /// Applies the mean gradient of the global batch. `penalty_total` += batch_weight * penalty of the weights before.
+  void apply(Context& context, T* parameters, T* gradients, double batch_weight, double* penalty_total) {
+    add_penalty(context, parameters, batch_weight, penalty_total);
+    for (auto const& p : parameters_)
+      if (p.regularizer.active())
+        context.for_each(
+            "trireme::penalty_gradient", p.size,
+            kernels::PenaltyGradient<T>{parameters + p.offset, gradients + p.offset, static_cast<T>(p.regularizer.l1),
+                                        static_cast<T>(p.regularizer.l2)});
+    clip(context, gradients);
+    context.for_each("trireme::optimizer_step", elements_, next_step(parameters, gradients));
+  }
+
+  /// Whether a step is one pass over the elements, each for itself: then any thread may do its range of it.
+  bool is_elementwise() const { return !clips() && !penalized(); }
+
+  /// Counts a step and returns it as a functor over the elements of the arena.
+  auto next_step(T* parameters, T const* gradients) {
+    double const rate = learning_rate();
+    ++iteration_;
+    auto const step = optimizer_.template step<T>(iteration_, rate);
+    kernels::OptimizerStep<T, std::decay_t<decltype(step)>> kernel{step, parameters, gradients, {}};
+    for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
+    return kernel;
+  }
+
+ private:
+  double clipnorm() const {
+    if constexpr (requires { optimizer_.clipnorm; }) return optimizer_.clipnorm;
+    return 0;
+  }
+  double global_clipnorm() const {
+    if constexpr (requires { optimizer_.global_clipnorm; }) return optimizer_.global_clipnorm;
+    return 0;
+  }
+  double clipvalue() const {
+    if constexpr (requires { optimizer_.clipvalue; }) return optimizer_.clipvalue;
+    return 0;
+  }
+
+  bool clips() const { return clipnorm() != 0 || global_clipnorm() != 0 || clipvalue() != 0; }
+
+  void check_clipping() const {
+    int const given = (clipnorm() != 0) + (global_clipnorm() != 0) + (clipvalue() != 0);
+    if (given > 1)
+      throw ValueError("an optimizer takes one of clipnorm, global_clipnorm and clipvalue, and it was given several");
+    if (clipnorm() < 0 || global_clipnorm() < 0 || clipvalue() < 0)
+      throw ValueError("an optimizer's clipping limit is negative");
+  }
+
+  void clip(Context& context, T* gradients) {
+    if (clipvalue() != 0)
+      context.for_each("trireme::clip_value", elements_, kernels::ClipValue<T>{gradients, static_cast<T>(clipvalue())});
+    if (clipnorm() == 0 && global_clipnorm() == 0) return;
+    bool const global = global_clipnorm() != 0;
+    Kokkos::deep_copy(context.space(), norms_, 0.0);
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      context.accumulate("trireme::gradient_norm", parameters_[i].size,
+                         kernels::SquaredNorm<T>{gradients + parameters_[i].offset}, norms_.data() + (global ? 0 : i));
+    if (global)
+      context.for_each("trireme::clip_norm", elements_,
+                       kernels::ClipNorm<T>{gradients, norms_.data(), global_clipnorm()});
+    else
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        context.for_each("trireme::clip_norm", parameters_[i].size,
+                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, norms_.data() + i, clipnorm()});
+  }
+
+  Optimizer optimizer_;
+  std::vector<ParameterInfo> parameters_;
+  std::size_t elements_;
+  std::vector<Slot> slots_;
+  Kokkos::View<double*, typename Context::memory_space> norms_;
+  std::uint64_t iteration_ = 0;
+  double rate_ = 0;
+};
+
+}  // namespace trireme

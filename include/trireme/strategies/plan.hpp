@@ -1,0 +1,43 @@
+/// How the replicas of one process run.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace trireme {
+
+/// On a host: `rows` gives each thread its rows of the batch and takes them through all layers in one parallel region;
+/// `products` lets all threads work on each product. `automatic` takes rows while the parameters fit a core's cache.
+enum class Plan { automatic, rows, products };
+
+/// Beyond this many bytes of parameters a gradient arena for each thread costs more than it brings.
+inline constexpr std::size_t rows_plan_limit = std::size_t{4} << 20;
+
+/// What was chosen: `lanes` slices of the batch, each with a gradient arena of its own, run by `threads` threads at
+/// once (1: in turn, each by the whole space).
+struct LanePlan {
+  std::size_t replicas = 1;
+  std::size_t lanes = 1;
+  std::size_t threads = 1;
+  bool rows = false;
+};
+
+/// Lanes are replicas, divided further while threads are left; sums run over lanes in order, so over replicas in order.
+inline LanePlan plan_lanes(Plan plan, std::size_t replicas, std::size_t concurrency, std::size_t parameter_bytes,
+                           bool host) {
+  bool const rows = host && (plan == Plan::rows || (plan == Plan::automatic && parameter_bytes <= rows_plan_limit));
+  if (!rows) return {replicas, replicas, 1, false};
+  std::size_t const lanes_per_replica = std::max<std::size_t>(1, concurrency / replicas);
+  std::size_t const lanes = replicas * lanes_per_replica;
+  return {replicas, lanes, std::min(lanes, concurrency), true};
+}
+
+/// The rows [begin, end) of `rows` that part `index` of `count` has: as even as can be, possibly none.
+struct RowRange {
+  std::size_t begin, end;
+};
+constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t count) {
+  return {rows * index / count, rows * (index + 1) / count};
+}
+
+}  // namespace trireme

@@ -1,0 +1,44 @@
+/// Arenas: one contiguous allocation in which tensors start at multiples of 64 bytes and the padding is zero.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Core.hpp>
+
+namespace trireme {
+
+/// Where tensors of an arena start, in bytes: a cache line, and the widest vector of today's processors.
+inline constexpr std::size_t arena_alignment = 64;
+
+constexpr std::size_t aligned_bytes(std::size_t bytes) {
+  return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+}
+
+/// Elements of T that a tensor of `count` elements takes in an arena.
+template <class T>
+constexpr std::size_t aligned_count(std::size_t count) {
+  return aligned_bytes(count * sizeof(T)) / sizeof(T);
+}
+
+/// Parameters, gradients or one optimizer slot of a whole model.
+template <class T, class Space>
+using Arena = Kokkos::View<T*, typename Space::memory_space>;
+
+/// Hands out a workspace piece by piece. Forward and backward ask for the same pieces in the same order, so that both
+/// find the same memory without anything being stored.
+class Workspace {
+ public:
+  explicit constexpr Workspace(std::byte* begin) : next_(begin) {}
+
+  template <class T>
+  T* take(std::size_t count) {
+    T* piece = reinterpret_cast<T*>(next_);
+    next_ += aligned_bytes(count * sizeof(T));
+    return piece;
+  }
+
+ private:
+  std::byte* next_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Measures trireme's training steps against PyTorch, JAX and Keras, alternately in one run, and prints the ratios.
+#
+#   scripts/bench.sh [--cases "mlp_b32 cnn_b64 …"] [--peers "torch jax keras"] [--pairs 3] [--json FILE]
+#                    [--steps N] [--repetitions N] [--sweep] [--compile-time] [--kernels]
+#
+# --cases        of: mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096
+#                ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256 (all of them; also sweep_w64_d2_b8 and the like)
+# --peers        those that cannot be installed are left out
+# --pairs        how often each program runs; minima and medians are over all of them
+# --steps        steps of an epoch, for a quick look; 0: what scripts/bench/compare.py has for each case
+# --repetitions  epochs measured in each run (15)
+# --json         also writes {"results": [{"case": …, "peer": …, "trireme_us": …, "peer_us": …, "speedup": …}, …]}
+# --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
+#                where trireme is slower are listed
+# --compile-time only the time and memory that the translation unit of the quickstart takes
+# --kernels      only Google Benchmark's kernels and collectives, and what the abstraction costs
+#
+# The peers live in a Python environment in ~/.cache/trireme/bench-venv, which is made at first (3 GB of downloads: the
+# torch of PyPI is built for GPUs too). Let nothing else run meanwhile.
+source "$(dirname "$0")/dependencies.sh"
+
+cases="" peers="torch jax keras" pairs=3 json="" steps=0 repetitions=15 mode=table
+while [ $# -gt 0 ]; do
+  option=$1 value=${2:-}
+  case $option in
+    -h | --help)
+      sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+    --sweep | --compile-time | --kernels)
+      mode=${option#--}
+      shift
+      continue
+      ;;
+    --cases | --peers | --pairs | --json | --steps | --repetitions) [ $# -ge 2 ] || die "$option needs a value" ;;
+    *) die "unknown option '$option' (see --help)" ;;
+  esac
+  case $option in
+    --pairs | --repetitions) [[ $value =~ ^[1-9][0-9]*$ ]] || die "$option needs a positive number, not '$value'" ;;
+    --steps) [[ $value =~ ^[0-9]+$ ]] || die "$option needs a number, not '$value'" ;;
+    --peers)
+      for peer in $value; do
+        case $peer in torch | jax | keras) ;; *) die "there is no peer '$peer' (torch, jax or keras)" ;; esac
+      done
+      ;;
+  esac
+  case $option in
+    --cases) cases=$value ;;
+    --peers) peers=$value ;;
+    --pairs) pairs=$value ;;
+    --json) json=$value ;;
+    --steps) steps=$value ;;
+    --repetitions) repetitions=$value ;;
+  esac
+  shift 2
+done
+
+environment="$cache/bench-venv"
+python="$environment/bin/python"
+pip_install() { "$python" -m pip install -q --disable-pip-version-check "$@"; }
+install_torch() {
+  pip_install --no-deps torch && pip_install typing-extensions numpy || return 1
+  local needs
+  needs=$(mktemp)
+  "$python" "$project/scripts/bench/torch_requirements.py" >"$needs" && pip_install -r "$needs" || return 1
+  rm -f "$needs"
+}
+
+# install_peer NAME: leaves the peer importable, or says that it is left out.
+install_peer() {
+  local imports
+  case $1 in torch) imports="import torch" ;; jax) imports="import jax, optax" ;; *) imports="import keras, tensorflow" ;; esac
+  if ! KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null; then
+    say "installing $1"
+    case $1 in
+      torch) install_torch ;;
+      jax) pip_install "jax[cpu]" optax ;;
+      keras) pip_install tensorflow-cpu keras ;;
+    esac 2>&1 | grep -v -e "dependency resolver" -e "requires .* which is not installed" || true
+    KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null || return 1
+  fi
+}
+
+require_packages "${core_packages[@]}" libbenchmark-dev
+require_kokkos openmp
+build="$project/build/bench"
+say "building the benchmarks in build/bench"
+generator=()
+if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
+logged "configuring" cmake -S "$project" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release \
+  -DTRIREME_BUILD_TESTS=OFF -DTRIREME_BUILD_BENCHMARKS=ON -DTRIREME_BUILD_EXAMPLES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+
+if [ "$mode" = compile-time ]; then
+  exec python3 "$project/scripts/bench/compile_time.py" "$build/compile_commands.json" examples/digits/digits.cpp
+fi
+
+[ -n "$cases" ] || cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096
+                          ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256"
+targets=()
+case $mode in
+  kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction) ;;
+  sweep) targets=(training_sweep) ;;
+  table) mapfile -t targets < <(for one in $cases; do echo "training_${one%%_*}"; done | sort -u) ;;
+esac
+logged "building" cmake --build "$build" --target "${targets[@]}" -j "$(nproc)"
+
+threads=$(nproc)
+export OMP_PROC_BIND=${OMP_PROC_BIND:-false} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+  OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
+  PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+programs="$build/benchmarks"
+
+if [ "$mode" = kernels ]; then
+  export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+  "$programs/kernels_products"
+  "$programs/kernels_layers"
+  "$mpiexec" -n 2 "$programs/kernels_collectives"
+  OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_abstraction" --case mlp_b32
+  exit
+fi
+
+[ -e "$python" ] || python3 -m venv "$environment"
+present=()
+for peer in $peers; do
+  if install_peer "$peer"; then
+    present+=("$peer")
+  else
+    say "$peer is left out: it could not be installed or imported"
+  fi
+done
+arguments=(--programs "$programs" --python "$python" --mpiexec "$mpiexec" --threads "$threads" --pairs "$pairs"
+           --steps "$steps" --repetitions "$repetitions" --peers "${present[*]}")
+[ -z "$json" ] || arguments+=(--json "$json")
+if [ "$mode" = sweep ]; then arguments+=(--sweep); else arguments+=(--cases "$cases"); fi
+exec python3 "$project/scripts/bench/compare.py" "${arguments[@]}"

@@ -1,0 +1,162 @@
+"""Runs trireme's training benchmarks and the peers' alternately, and prints how many times faster trireme is.
+
+Called by scripts/bench.sh, which builds the programs and installs the peers.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+PEERS = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
+
+# Steps of an epoch: enough that its end does not count, few enough that the slowest peer takes seconds.
+STEPS = {"mlp_b32": 512, "mlp_b64": 512, "mlp_b512": 128, "cnn_b64": 32, "cnn_b256": 16, "wide_b256": 8,
+         "surrogate_b256": 512, "surrogate_b4096": 128, "ddp_mlp_b32": 512, "ddp_cnn_b64": 32, "ddp_wide_b256": 8}
+
+WIDTHS, DEPTHS, BATCHES = [16, 64, 256, 1024, 4096], [1, 2, 4, 8], [1, 8, 64, 512, 4096]
+SWEEP_FLOPS = 1e12  # of a step: more would only measure the BLAS, for minutes
+
+
+def sweep_points():
+    points = [(w, d, b) for w in WIDTHS for d in DEPTHS for b in BATCHES]
+    kept = [p for p in points if 6 * p[0] ** 2 * p[1] * p[2] <= SWEEP_FLOPS]
+    print(f"{len(points) - len(kept)} of {len(points)} points are left out: a step of theirs is more than "
+          f"{SWEEP_FLOPS:.0e} operations", flush=True)
+    return [f"sweep_w{w}_d{d}_b{b}" for w, d, b in kept]
+
+
+def describe_machine():
+    """The processor, its widest vectors and how busy it is."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    fields = dict(tuple(map(str.strip, line.split(":", 1))) for line in text.splitlines() if ":" in line)
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    vectors = next((name for name in ("avx512f", "avx2", "sve", "asimd") if name in flags), "no vectors known")
+    print(f"{fields.get('model name', 'unknown processor')} (family {fields.get('cpu family', '?')}, model "
+          f"{fields.get('model', '?')}), {vectors}, {os.cpu_count()} processors", flush=True)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"the machine is busy (load {load:.1f}): these times say little", flush=True)
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+
+    def command(self, who, cases):
+        o = self.options
+        distributed = cases[0].startswith("ddp_")
+        arguments = [part for case in cases for part in ("--case", case)]
+        steps = o.steps or (0 if o.sweep else STEPS.get(cases[0], 0))
+        arguments += ["--steps", str(steps), "--repetitions", str(o.repetitions)]
+        if who == "trireme":
+            program = [f"{o.programs}/training_{cases[0].split('_')[0]}"]
+            return ([o.mpiexec, "-n", "2"] if distributed else []) + program + arguments
+        return [o.python, str(PEERS / f"{who}_peer.py")] + arguments + ["--threads", str(o.threads)]
+
+    def run(self, who, cases):
+        """{case: its line}; nothing for a program that failed, which is said."""
+        environment = dict(os.environ)
+        if who == "trireme":
+            threads = "1" if cases[0].startswith("ddp_") else str(self.options.threads)
+            environment |= {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        else:  # as a user of theirs would start them
+            for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_PROC_BIND"):
+                environment.pop(name, None)
+        done = subprocess.run(self.command(who, cases), env=environment, capture_output=True, text=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"case"')]
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            print(f"{who} failed on {' '.join(cases)}: {last}", file=sys.stderr, flush=True)
+        return {line["case"]: line for line in lines}
+
+
+def takes_part(peer, case):
+    if case.startswith("ddp_"):
+        return peer == "torch"
+    return peer != "keras" or not case.startswith("sweep_")
+
+
+def measure(runner, groups, peers, pairs):
+    """{(who, case): lines}, each group of cases in one process of each program, in turn."""
+    seen = {}
+    for group in groups:
+        for pair in range(pairs):
+            order = ["trireme", *(peer for peer in peers if takes_part(peer, group[0]))]
+            for who in order if pair % 2 == 0 else reversed(order):
+                for case, line in runner.run(who, group).items():
+                    seen.setdefault((who, case), []).append(line)
+        print(f"measured {', '.join(group) if len(group) < 4 else f'{len(group)} cases'}", file=sys.stderr, flush=True)
+    return seen
+
+
+def summarise(lines):
+    return min(line["us_min"] for line in lines), statistics.median(line["us_median"] for line in lines)
+
+
+def compare(seen, cases, peers):
+    results, rows = [], []
+    for case in cases:
+        for peer in peers:
+            if ("trireme", case) not in seen or (peer, case) not in seen:
+                continue
+            own, own_median = summarise(seen["trireme", case])
+            other, other_median = summarise(seen[peer, case])
+            results.append({"case": case, "peer": peer, "trireme_us": own, "peer_us": other,
+                            "speedup": round(other / own, 3)})
+            rows.append((case, peer, own, own_median, other, other_median, other / own, other_median / own_median))
+    return results, rows
+
+
+def print_table(rows):
+    print("| case | peer | trireme min (median), us | peer min (median), us | ratio of minima | of medians |")
+    print("|---|---|---|---|---|---|")
+    for case, peer, own, own_median, other, other_median, ratio, ratio_median in rows:
+        print(f"| {case} | {peer} | {own:.1f} ({own_median:.1f}) | {other:.1f} ({other_median:.1f}) "
+              f"| {ratio:.2f} | {ratio_median:.2f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--programs", "--python", "--mpiexec"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--cases", type=str.split, default=[])
+    parser.add_argument("--peers", type=str.split, default=[])
+    for name, default in (("--pairs", 3), ("--threads", 2), ("--steps", 0), ("--repetitions", 15)):
+        parser.add_argument(name, type=int, default=default)
+    parser.add_argument("--json")
+    parser.add_argument("--sweep", action="store_true")
+    options = parser.parse_args()
+    if options.sweep:
+        cases = options.cases or sweep_points()
+        options.repetitions = min(options.repetitions, 5)
+        # A process for each width and depth, so that programs still alternate every few seconds.
+        groups = {}
+        for case in cases:
+            groups.setdefault(case.rsplit("_b", 1)[0], []).append(case)
+        groups = list(groups.values())
+        options.peers = [peer for peer in options.peers if peer != "keras"]
+    else:
+        cases, groups = options.cases, [[case] for case in options.cases]
+
+    describe_machine()
+    seen = measure(Runner(options), groups, options.peers, options.pairs)
+    results, rows = compare(seen, cases, options.peers)
+    print_table(rows)
+    if options.sweep:
+        slower = [row for row in rows if row[6] < 1]
+        print(f"\n{len(slower)} of {len(rows)} comparisons are lost" + (":" if slower else ""))
+        for case, peer, *_, ratio, _ in sorted(slower, key=lambda row: row[6]):
+            print(f"  {case} against {peer}: {ratio:.2f}")
+    if options.json:
+        Path(options.json).write_text(json.dumps({"results": results}, indent=1) + "\n")
+    missing = [case for case in cases if ("trireme", case) not in seen]
+    if missing:
+        raise SystemExit(f"compare.py: trireme gave no result for {' '.join(missing)}")
+
+
+if __name__ == "__main__":
+    main()

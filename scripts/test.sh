@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds and runs the tests; ends with the line `N passed, N failed`.
+#
+#   scripts/test.sh [ctest arguments]     for example -L law, -L unit, -R layers, --rerun-failed
+#
+# Labels: unit mpi law parity compile_fail consumer fault. TRIREME_PRESET chooses the preset (default dev), and
+# TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all).
+source "$(dirname "$0")/dependencies.sh"
+
+preset=${TRIREME_PRESET:-dev}
+build="$project/build/$preset"
+require_packages "${core_packages[@]}"
+configure=()
+case $preset in
+  tsan) require_kokkos serial ;;
+  clang19)
+    require_packages "${clang_packages[@]}"
+    CXX=clang++-19 bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp clang19)"
+    export Kokkos_ROOT
+    Kokkos_ROOT=$(kokkos_cache openmp clang19)
+    ;;
+  *) require_kokkos openmp ;;
+esac
+[ -z "${TRIREME_TEST_ROOMS:-}" ] || configure+=("-DTRIREME_TEST_ROOMS=$TRIREME_TEST_ROOMS")
+[ -z "${CI:-}" ] || configure+=(-DTRIREME_WARNINGS_AS_ERRORS=ON)
+
+say "building the tests in build/$preset"
+cd "$project"
+logged "configuring" cmake --preset "$preset" "${configure[@]}" ${Kokkos_ROOT:+"-DKokkos_ROOT=$Kokkos_ROOT"}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+broken=0
+if ! cmake --build "$build" -j "$(nproc)" -- -k 0 >"$log" 2>&1; then
+  broken=1
+  grep -E -A 3 '(error|warning): |undefined reference|ninja: error' "$log" | head -n 80 >&2 || tail -n 30 "$log" >&2
+  echo "test.sh: the build failed, the errors are above; what was built is tested nevertheless" >&2
+fi
+
+say "testing"
+status=0
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "$@" 2>&1 | tee "$log" || status=1
+summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || echo "0% tests passed, 0 tests failed out of 0")
+failed=$(sed -E 's/.*passed, ([0-9]+) tests? failed.*/\1/' <<<"$summary")
+total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$summary")
+echo "$((total - failed)) passed, $((failed + broken)) failed"
+[ "$status" -eq 0 ] && [ "$broken" -eq 0 ] && [ "$total" -gt 0 ]

@@ -1,0 +1,21 @@
+// expect: trireme: two metrics of a model have the same name in the logs
+#include "trireme/layers/dense.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/metrics/weighted.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/models/sequential.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+#ifdef TRIREME_MUST_FAIL
+using Metric = trireme::Accuracy;
+#else
+using Metric = trireme::Weighted<trireme::Accuracy>;  // "weighted_accuracy" beside "accuracy"
+#endif
+
+void compile_model() {
+  trireme::compile(trireme::OneDeviceStrategy<>(), trireme::Sequential{trireme::Input<4>{}, trireme::Dense<3>{}},
+                   trireme::SGD{}, trireme::SparseCategoricalCrossentropy{.from_logits = true}, trireme::Accuracy{},
+                   Metric{});
+}

@@ -1,0 +1,13 @@
+// expect: trireme: Conv2D and 2-D pooling take (height, width, channels)
+#include "trireme/layers/pooling2d.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/models/sequential.hpp"
+
+int main() {
+#ifdef TRIREME_MUST_FAIL
+  trireme::Sequential const model{trireme::Input<784>{}, trireme::MaxPooling2D<2, 2>{}};
+#else
+  trireme::Sequential const model{trireme::Input<28, 28, 1>{}, trireme::MaxPooling2D<2, 2>{}};
+#endif
+  return static_cast<int>(trireme::describe<float>(model).elements);
+}

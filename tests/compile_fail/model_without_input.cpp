@@ -1,0 +1,16 @@
+// expect: trireme: a model begins with an Input that says the extents of a sample
+#include "trireme/layers/dense.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/models/sequential.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+void compile_model() {
+#ifdef TRIREME_MUST_FAIL
+  trireme::Sequential const layers{trireme::Dense<3>{}};
+#else
+  trireme::Sequential const layers{trireme::Input<4>{}, trireme::Dense<3>{}};
+#endif
+  trireme::compile(trireme::OneDeviceStrategy<>(), layers, trireme::SGD{}, trireme::MeanSquaredError{});
+}

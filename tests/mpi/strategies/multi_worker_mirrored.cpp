@@ -1,0 +1,103 @@
+// ranks: 1 2 3 4   labels: law
+// Law 1: ranks train as one device does on the same global batches.
+#define BOOST_TEST_MODULE multi_worker_mirrored
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <cstddef>
+#include <vector>
+
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+Communicator const& world() { return test::environment().world(); }
+
+constexpr std::size_t a_bucket_a_parameter = 1, one_bucket = std::size_t{1} << 20;
+
+struct Way {
+  Plan plan;
+  std::size_t bucket_bytes;
+};
+
+template <class T, class Strategy, class Optimizer>
+auto compiled(Strategy const& strategy, Optimizer const& optimizer, SparseCategoricalCrossentropy const& loss,
+              Plan plan) {
+  return compile<T>(strategy, test::mlp(), optimizer, loss, Accuracy{}, test::Margin{},
+                    CompileOptions{.seed = 11, .plan = plan});
+}
+
+template <class T, class Optimizer, class Data>
+void check_ranks(Optimizer const& optimizer, Data const& data, FitOptions options, std::vector<Way> const& ways,
+                 SparseCategoricalCrossentropy const& loss = {.from_logits = true}) {
+  options.verbose = false;
+  auto const validate = test::mlp_samples<T>(9, 2);
+  auto const tests = validation(validate.data().batch(GlobalBatch{4}));
+  OneDeviceStrategy<> const one;
+  auto reference = compiled<T>(one, optimizer, loss, Plan::rows);
+  auto const expected = fit(one, reference, data, tests, options);
+  BOOST_TEST(reference.part().iteration() >= 20u);
+  for (auto const [plan, bucket_bytes] : ways)
+    BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products") << ", buckets of " << bucket_bytes << " bytes") {
+      MultiWorkerMirroredStrategy<> const strategy(world(), {}, bucket_bytes);
+      auto model = compiled<T>(strategy, optimizer, loss, plan);
+      auto const history = fit(strategy, model, data, tests, options);
+      test::check_same_weights(model, reference);
+      test::check_same_history(history, expected, test::tolerance<T>);
+      test::check_equal_on_all(world(), model);
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_for_both_plans_and_any_bucket_size) {
+  auto const train = test::mlp_samples<double>(61);
+  check_ranks<double>(SGD{.learning_rate = 0.1, .momentum = 0.9}, train.data().shuffle(61, 7).batch(GlobalBatch{7}),
+                      {.epochs = 3},
+                      {{Plan::rows, one_bucket},
+                       {Plan::products, one_bucket},
+                       {Plan::products, a_bucket_a_parameter},
+                       {Plan::products, 600}});
+}
+
+BOOST_AUTO_TEST_CASE(ranks_without_rows_add_nothing_and_still_take_the_step) {
+  auto const train = test::mlp_samples<double>(21);  // 11 batches, the last of one sample
+  check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{2}), {.epochs = 2},
+                      {{Plan::rows, one_bucket}, {Plan::products, a_bucket_a_parameter}});
+}
+
+BOOST_AUTO_TEST_CASE(the_norm_that_is_clipped_is_that_of_the_global_gradient) {
+  auto const train = test::mlp_samples<double>(61);
+  check_ranks<double>(SGD{.learning_rate = 0.1, .global_clipnorm = 0.1}, train.data().batch(GlobalBatch{7}),
+                      {.epochs = 3}, {{Plan::products, one_bucket}});
+}
+
+BOOST_AUTO_TEST_CASE(sample_weights_and_class_weights_are_those_of_one_device) {
+  auto const train = test::mlp_samples<double>(41);
+  check_ranks<double>(SGD{.learning_rate = 0.1}, train.weighted_data().batch(GlobalBatch{4}), {.epochs = 2},
+                      {{Plan::rows, one_bucket}});
+  check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}),
+                      {.epochs = 2, .class_weight = {0.5, 2, 1, 3}}, {{Plan::rows, one_bucket}});
+}
+
+BOOST_AUTO_TEST_CASE(positions_of_the_ignored_class_leave_the_global_count) {
+  auto train = test::mlp_samples<double>(41);
+  train.y[4] = train.y[5] = train.y[6] = train.y[7] = 2;  // a whole batch of them
+  check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}), {.epochs = 2},
+                      {{Plan::products, one_bucket}}, {.from_logits = true, .ignore_class = 2});
+}
+
+BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_in_single_precision_with_adam) {
+  auto const train = test::mlp_samples<float>(61);
+  check_ranks<float>(Adam{.learning_rate = 1e-2}, train.data().shuffle(61, 7).batch(GlobalBatch{7}), {.epochs = 3},
+                     {{Plan::rows, one_bucket}, {Plan::products, 600}});
+}

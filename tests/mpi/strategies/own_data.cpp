@@ -1,0 +1,134 @@
+// ranks: 1 2 3 4   labels: law
+// Law 1 with samples that each rank owns: every global batch takes from a rank in proportion to what it has.
+#define BOOST_TEST_MODULE own_data
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "trireme/data/from_local_slices.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+Communicator const& world() { return test::environment().world(); }
+
+template <class T, class Strategy>
+auto compiled(Strategy const& strategy) {
+  return compile<T>(strategy, test::mlp(), SGD{.learning_rate = 0.1, .momentum = 0.9},
+                    SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, test::Margin{},
+                    CompileOptions{.seed = 4});
+}
+
+/// Rows [first, first + rows) of samples, after those of `batch`.
+template <class T>
+void append(test::Samples<T>& batch, test::Samples<T> const& samples, std::size_t first, std::size_t rows) {
+  std::vector<T> x(batch.x.data(), batch.x.data() + batch.x.size());
+  x.insert(x.end(), samples.x.data() + first * test::mlp_inputs, samples.x.data() + (first + rows) * test::mlp_inputs);
+  for (std::size_t i = first; i < first + rows; ++i) {
+    batch.y.push_back(samples.y[i]);
+    batch.weight.push_back(samples.weight[i]);
+  }
+  batch.x = to_xarray(x.data(), {batch.y.size(), test::mlp_inputs});
+}
+
+/// Batch k of B as documented: of n_r of N samples, floor(n_r min((k+1) B, N) / N) - floor(n_r min(k B, N) / N) each.
+template <class T>
+std::vector<test::Samples<T>> global_batches(std::vector<test::Samples<T>> const& owned, std::size_t size) {
+  std::size_t const total = std::accumulate(owned.begin(), owned.end(), std::size_t{0},
+                                            [](std::size_t sum, auto const& s) { return sum + s.size(); });
+  std::vector<test::Samples<T>> batches;
+  for (std::size_t begin = 0; begin < total; begin += size) {
+    std::size_t const end = std::min(begin + size, total);
+    test::Samples<T> batch = test::mlp_samples<T>(0);
+    for (auto const& own : owned) {
+      std::size_t const first = own.size() * begin / total;
+      append(batch, own, first, own.size() * end / total - first);
+    }
+    if (batch.size() != 0) batches.push_back(batch);
+  }
+  return batches;
+}
+
+/// Sizes by rank; the first has none where there are several.
+template <class T>
+std::vector<test::Samples<T>> owned_samples() {
+  std::vector<std::size_t> sizes{0, 31, 7, 23};
+  if (world().size() == 1) sizes = {61};
+  std::vector<test::Samples<T>> owned;
+  for (std::size_t rank = 0; rank < world().size(); ++rank)
+    owned.push_back(test::mlp_samples<T>(sizes[rank], 100 + rank));
+  return owned;
+}
+
+using Scalars = std::tuple<float, double>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_train_on_their_own_samples_as_one_device_on_the_same_batches, T, Scalars) {
+  auto const owned = owned_samples<T>();
+  auto const& mine = owned[world().rank()];
+  for (std::size_t size : {7u, 3u}) BOOST_TEST_CONTEXT("batches of " << size) {
+      auto const batches = global_batches(owned, size);
+      OneDeviceStrategy<> const one;
+      auto reference = compiled<T>(one);
+      std::size_t epochs = 0;
+      double loss = 0, right = 0, samples = 0;
+      for (; reference.part().iteration() < 20; ++epochs) {
+        loss = right = samples = 0;
+        for (auto const& batch : batches) {
+          auto const logs = reference.train_on_batch(batch.x, batch.y, batch.weight);
+          auto const rows = static_cast<double>(batch.size());
+          loss += rows * logs.find("loss")->value();
+          right += rows * logs.find("accuracy")->value();
+          samples += rows;
+        }
+      }
+      MultiWorkerMirroredStrategy<> const strategy(world());
+      auto model = compiled<T>(strategy);
+      auto const data = data::from_local_slices(strategy, mine.x, mine.y, mine.weight).batch(GlobalBatch{size});
+      auto const history = fit(strategy, model, data, {.epochs = epochs, .verbose = false});
+      BOOST_TEST(model.part().iteration() == reference.part().iteration());
+      test::check_same_weights(model, reference);
+      test::check_close(history["loss"].back(), loss / samples, test::tolerance<T>, "loss");
+      test::check_close(history["accuracy"].back(), right / samples, test::tolerance<T>, "accuracy");
+      test::check_equal_on_all(world(), model);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(metrics_over_own_samples_are_those_over_all_of_them) {
+  auto const owned = owned_samples<double>();
+  auto const& mine = owned[world().rank()];
+  auto all = test::mlp_samples<double>(0);
+  for (auto const& own : owned) append(all, own, 0, own.size());
+  OneDeviceStrategy<> const one;
+  MultiWorkerMirroredStrategy<> const many(world());
+  auto reference = compiled<double>(one);
+  auto model = compiled<double>(many);
+  test::check_same_logs(evaluate(many, model, data::from_local_slices(many, mine.x, mine.y).batch(GlobalBatch{5})),
+                        evaluate(one, reference, all.data().batch(GlobalBatch{all.size()})), 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(every_rank_shuffles_its_own_samples_in_each_epoch) {
+  auto const owned = owned_samples<double>();
+  auto const& mine = owned[world().rank()];
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto still = compiled<double>(strategy), shuffled = compiled<double>(strategy);
+  auto const data = data::from_local_slices(strategy, mine.x, mine.y);
+  fit(strategy, still, data.batch(GlobalBatch{7}), {.verbose = false});
+  fit(strategy, shuffled, data.shuffle(61, 1).batch(GlobalBatch{7}), {.verbose = false});
+  BOOST_TEST(still.part().iteration() == shuffled.part().iteration());
+  BOOST_TEST(test::weight_bits(still) != test::weight_bits(shuffled));
+  test::check_equal_on_all(world(), shuffled);
+}

@@ -1,0 +1,65 @@
+/// A run whose logs are written down beforehand: what `fit` gives to callbacks, without a model.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/callbacks/logs.hpp"
+#include "trireme/error.hpp"
+#include "trireme/metrics/direction.hpp"
+
+namespace trireme::test {
+
+inline Uniform<double> uniform(double value) { return detail::UniformAccess::make(value); }
+
+/// The "weights" are one integer, so that a test sees whose they are.
+struct ScriptedRun {
+  std::size_t epoch() const { return epoch_now; }
+  std::size_t epochs() const { return epoch_count; }
+  std::size_t batch() const { return batch_now; }
+  Logs& logs() { return epoch_logs; }
+  Uniform<double> loss() {
+    ++collectives;
+    return batch_logs.find("loss").value();
+  }
+  Logs const& metrics() {
+    ++collectives;
+    return batch_logs;
+  }
+  std::vector<std::string> const& log_names() const { return names; }
+  Uniform<double> learning_rate() const { return uniform(rate); }
+  void set_learning_rate(double value) { rate = value; }
+  int snapshot() const { return weights; }
+  void restore(int const& handle) { weights = handle; }
+  void save_weights(std::string const& path) { saved.push_back(path); }
+  void save_model(std::string const& path) { saved.push_back("model:" + path); }
+  Direction direction(std::string_view metric) const {
+    if (metric == "accuracy") return Direction::up;
+    if (metric == "mae") return Direction::down;
+    return Direction::none;
+  }
+  template <class Function, class... Arguments>
+  void on_chief(Function function, Arguments... arguments) {
+    struct ChiefScope {};
+    ++collectives;
+    if (is_chief) function(ChiefScope{}, arguments...);
+  }
+  void message(std::string const& text) { messages.push_back(text); }
+
+  std::size_t epoch_now = 0;
+  std::size_t epoch_count = 1;
+  std::size_t batch_now = 0;
+  Logs epoch_logs;
+  Logs batch_logs;
+  std::vector<std::string> names;
+  double rate = 1;
+  int weights = 0;
+  bool is_chief = true;
+  std::size_t collectives = 0;
+  std::vector<std::string> saved;
+  std::vector<std::string> messages;
+};
+
+}  // namespace trireme::test

@@ -1,0 +1,95 @@
+#define BOOST_TEST_MODULE io_event_file
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trireme/io/crc32c.hpp"
+
+static_assert(trireme::io::crc32c("123456789") == 0xE3069283);
+
+namespace io = trireme::io;
+
+BOOST_AUTO_TEST_CASE(the_checksums_are_those_of_rfc_3720) {
+  std::string ascending;
+  for (char c = 0; c < 32; ++c) ascending += c;
+  std::string const descending(ascending.rbegin(), ascending.rend());
+  BOOST_TEST(io::crc32c("") == 0u);
+  BOOST_TEST(io::crc32c(std::string(32, '\0')) == 0x8A9136AAu);
+  BOOST_TEST(io::crc32c(std::string(32, '\xFF')) == 0x62A8AB43u);
+  BOOST_TEST(io::crc32c(ascending) == 0x46DD794Eu);
+  BOOST_TEST(io::crc32c(descending) == 0x113FDB5Cu);
+  // What TensorBoard's own masked_crc32c gives.
+  BOOST_TEST(io::masked_crc32c("123456789") == 0xC78AB0E5u);
+}
+
+#ifdef TRIREME_HAVE_PROTOZERO
+
+#include <filesystem>
+#include <vector>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "trireme/error.hpp"
+#include "trireme/io/event_file.hpp"
+
+#include "event_records.hpp"
+#include "folder.hpp"
+
+using trireme::test::Folder;
+
+// The bytes are those of TensorBoard's RecordWriter and Event(wall_time=1.5e9, …).SerializeToString().
+BOOST_AUTO_TEST_CASE(the_record_of_the_version_is_to_the_byte_the_one_of_tensorboard) {
+  std::string const content = std::string("\x09\0\0\0\xC0\x0B\x5A\xD6\x41\x1A\x0D", 11) + "brain.Event:2";
+  BOOST_TEST(io::version_message(1.5e9) == content);
+  BOOST_TEST(io::EventFile::record(content) ==
+             std::string("\x18\0\0\0\0\0\0\0\xA3\x7F\x4B\x22", 12) + content + "\x4C\xA9\xA4\x64");
+}
+
+// The bytes are those of the Event that TensorBoard's Summary.Value, with the metadata of its scalars, is put in.
+BOOST_AUTO_TEST_CASE(a_scalar_is_to_the_byte_the_one_of_tensorboard) {
+  std::string const tensor = std::string("\x42\x0A\x08\x01\x12\0\x2A\x04\0\0\0\x3F", 12);
+  BOOST_TEST(io::scalar_message(1.5e9, {"epoch_loss", 7, 0.5}) ==
+             std::string("\x09\0\0\0\xC0\x0B\x5A\xD6\x41\x10\x07\x2A\x27\x0A\x25\x0A\x0A", 17) + "epoch_loss" + tensor +
+                 "\x4A\x0B\x0A\x09\x0A\x07" + "scalars");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_holds_its_version_and_every_scalar_with_valid_checksums, Folder) {
+  std::string const folder = file("logs/train");  // neither is there yet
+  io::EventFile events(folder);
+  std::vector<io::ScalarEvent> const scalars{{"epoch_loss", 0, 0.5}, {"epoch_loss", 4000000000, -1e30}};
+  events.write(scalars);
+  events.flush();
+
+  auto const records = trireme::test::read_records(trireme::test::text_of(events.path()));
+  BOOST_TEST_REQUIRE(records.size() == 3u);
+  auto const version = trireme::test::decode(records[0]);
+  BOOST_TEST(version.file_version == "brain.Event:2");
+  BOOST_TEST(version.wall_time > 1.7e9);
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    auto const event = trireme::test::decode(records[i + 1]);
+    BOOST_TEST(event.tag == scalars[i].tag);
+    BOOST_TEST(event.step == scalars[i].step);
+    BOOST_TEST(event.value == static_cast<float>(scalars[i].value));
+    BOOST_TEST(event.plugin == "scalars");
+    BOOST_TEST(event.wall_time >= version.wall_time);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_second_file_of_a_folder_has_a_name_of_its_own, Folder) {
+  io::EventFile const first(root.string()), second(root.string());
+  BOOST_TEST(first.path() != second.path());
+  BOOST_TEST(entries() == 2u);
+  std::string const name = std::filesystem::path(first.path()).filename().string();
+  BOOST_TEST(name.starts_with("events.out.tfevents."));
+  BOOST_TEST(name.ends_with(".v2"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_is_an_error, Folder) {
+  std::ofstream(file("logs")) << "a file";
+  BOOST_TEST(trireme::test::message_of<trireme::FileError>([&] { io::EventFile{file("logs/train")}; }) ==
+             file("logs/train") + ": the folder cannot be made: Not a directory");
+}
+
+#endif

@@ -1,0 +1,144 @@
+// Weights, infer, train_on_batch and summary of a compiled model.
+#define BOOST_TEST_MODULE compiled_model
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Fixture {
+  OneDeviceStrategy<> strategy;
+  decltype(compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{}, Accuracy{})) model =
+      compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true},
+              Accuracy{}, CompileOptions{.seed = 1});
+  test::Samples<float> samples = test::mlp_samples<float>(7);
+};
+
+template <class E, class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (E const& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(weights_have_keras_names_and_extents, Fixture) {
+  BOOST_TEST(model.weight_names() ==
+                 (std::vector<std::string>{"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(model.weights("dense_1/kernel").shape() == (std::vector<std::size_t>{9, 4}),
+             boost::test_tools::per_element());
+  BOOST_TEST(model.parameter_count() == 6u * 9 + 9 + 9 * 4 + 4);
+}
+
+BOOST_FIXTURE_TEST_CASE(initial_weights_follow_the_seed_and_glorots_limit, Fixture) {
+  auto const of_seed = [&](std::uint64_t seed) {
+    return compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{}, Accuracy{},
+                   CompileOptions{.seed = seed})
+        .weights("dense/kernel");
+  };
+  BOOST_TEST((of_seed(1) == model.weights("dense/kernel")));
+  BOOST_TEST(!(of_seed(2) == model.weights("dense/kernel")));
+  double const limit = std::sqrt(6.0 / (6 + 9));
+  for (float w : of_seed(1)) BOOST_TEST(std::abs(w) <= limit);
+  for (float b : model.weights("dense/bias")) BOOST_TEST(b == 0.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(weights_can_be_set_and_written_through_a_view, Fixture) {
+  auto const other = model.weights("dense/kernel");
+  auto bias = xt::xtensor<double, 1>::from_shape({4});
+  for (std::size_t i = 0; i < 4; ++i) bias(i) = static_cast<double>(i) / 2;
+  model.set_weights("dense_1/bias", bias);
+  BOOST_TEST(model.weights("dense_1/bias")(3) == 1.5f);
+  model.weights_view("dense_1/bias")(3) = 7;
+  BOOST_TEST(model.weights("dense_1/bias")(3) == 7.0f);
+  BOOST_TEST((model.weights("dense/kernel") == other));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_parameter_that_is_not_there_and_values_that_do_not_fit_are_named, Fixture) {
+  BOOST_TEST(message_of<ValueError>([&] { model.weights("dense_2/kernel"); }) ==
+             "the model has no parameter 'dense_2/kernel'; it has dense/kernel, dense/bias, dense_1/kernel, "
+             "dense_1/bias");
+  auto const before = test::weight_bits(model);
+  BOOST_TEST(message_of<ShapeError>([&] { model.set_weights("dense/bias", std::vector<float>(8)); }) ==
+             "'dense/bias' has extents (9,), and cannot be set to values of extents (8,)");
+  BOOST_TEST(test::weight_bits(model) == before);
+}
+
+BOOST_FIXTURE_TEST_CASE(infer_gives_what_predict_gives, Fixture) {
+  Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace> in("in", 7, 6), out("out", 7, 4);
+  for (std::size_t i = 0; i < 7; ++i)
+    for (std::size_t j = 0; j < 6; ++j) in(i, j) = samples.x(i, j);
+  model.infer(in, out);
+  auto const y = predict(strategy, model, samples.data().batch(GlobalBatch{3}));
+  for (std::size_t i = 0; i < 7; ++i)
+    for (std::size_t k = 0; k < 4; ++k) BOOST_TEST(std::abs(out(i, k) - y(i, k)) <= 1e-6);
+}
+
+BOOST_FIXTURE_TEST_CASE(infer_refuses_views_that_do_not_fit, Fixture) {
+  Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace> const in("in", 7, 5), out("out", 7, 4);
+  BOOST_CHECK_THROW(model.infer(in, out), ShapeError);
+  Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace> const good("in", 7, 6), small("out", 6, 4);
+  BOOST_CHECK_THROW(model.infer(good, small), ShapeError);
+}
+
+BOOST_FIXTURE_TEST_CASE(infer_grows_with_the_rows_it_is_given, Fixture) {
+  using View = Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+  for (std::size_t rows : {1u, 3u, 64u, 2u}) {
+    View const in("in", rows, 6), out("out", rows, 4);
+    Kokkos::deep_copy(in, 0.5f);
+    model.infer(in, out);
+    for (std::size_t i = 1; i < rows; ++i) BOOST_TEST(std::abs(out(i, 2) - out(0, 2)) <= 1e-6);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(train_on_batch_is_one_step_of_fit, Fixture) {
+  auto other = compile(strategy, test::mlp(), SGD{.learning_rate = 0.1},
+                       SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, CompileOptions{.seed = 1});
+  auto const logs = model.train_on_batch(samples.x, samples.y);
+  auto const history = fit(strategy, other, samples.data().batch(GlobalBatch{7}), {.verbose = false});
+  BOOST_TEST(test::weight_bits(model) == test::weight_bits(other));
+  BOOST_TEST(model.part().iteration() == 1u);
+  BOOST_TEST(logs.find("loss")->value() == history["loss"][0]);
+  BOOST_TEST(logs.find("accuracy")->value() == history["accuracy"][0]);
+}
+
+BOOST_FIXTURE_TEST_CASE(train_on_batch_refuses_arrays_that_do_not_fit, Fixture) {
+  BOOST_CHECK_THROW(model.train_on_batch(samples.x, std::vector<std::int32_t>(6)), ShapeError);
+  BOOST_CHECK_THROW(model.train_on_batch(samples.x, samples.y, std::vector<double>(6)), ShapeError);
+  BOOST_CHECK_THROW(model.train_on_batch(test::make_samples<float>(7, {5}, 4).x, samples.y), ShapeError);
+  BOOST_CHECK_THROW(model.train_on_batch(test::mlp_samples<float>(0).x, std::vector<std::int32_t>{}), ValueError);
+  auto labels = samples.y;
+  labels[2] = 4;
+  BOOST_CHECK_THROW(model.train_on_batch(samples.x, labels), ValueError);
+  BOOST_TEST(model.part().iteration() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints, Fixture) {
+  BOOST_TEST(model.summary() ==
+             "------------------------------------------\n"
+             " Layer (type)       Output shape  Param #\n"
+             "------------------------------------------\n"
+             " dense (Dense)      (None, 9)          63\n"
+             " dropout (Dropout)  (None, 9)           0\n"
+             " dense_1 (Dense)    (None, 4)          40\n"
+             "------------------------------------------\n"
+             "Total params: 103 (412 B)\n");
+}

@@ -1,0 +1,176 @@
+// What fit, evaluate and predict do with epochs, steps, validation and state.
+#define BOOST_TEST_MODULE fit
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/terminate_on_nan.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Fixture {
+  OneDeviceStrategy<> strategy;
+  test::Samples<double> samples = test::mlp_samples<double>(23), held_out = test::mlp_samples<double>(7, 2);
+
+  auto compiled() const {
+    return compile<double>(strategy, test::mlp(), Adam{.learning_rate = 0.01},
+                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, CompileOptions{.seed = 6});
+  }
+  auto data() const { return samples.data().shuffle(23, 4).batch(GlobalBatch{5}); }  // 5 batches an epoch
+  auto tests() const { return validation(held_out.data().batch(GlobalBatch{3})); }
+};
+
+using Epochs = std::vector<std::size_t>;
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_second_fit_goes_on_where_the_first_ended, Fixture) {
+  auto once = compiled(), twice = compiled();
+  fit(strategy, once, data(), {.epochs = 4, .verbose = false});
+  auto const first = fit(strategy, twice, data(), {.epochs = 2, .verbose = false});
+  auto const second = fit(strategy, twice, data(), {.epochs = 4, .initial_epoch = 2, .verbose = false});
+  BOOST_TEST(first.epochs == (Epochs{0, 1}), boost::test_tools::per_element());
+  BOOST_TEST(second.epochs == (Epochs{2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(twice.part().iteration() == 20u);
+  BOOST_TEST(test::weight_bits(twice) == test::weight_bits(once));
+}
+
+BOOST_FIXTURE_TEST_CASE(each_epoch_has_its_own_order_and_starts_its_means_anew, Fixture) {
+  auto model = compiled(), unshuffled = compiled();
+  auto const history = fit(strategy, model, data(), {.epochs = 30, .verbose = false});
+  fit(strategy, unshuffled, samples.data().batch(GlobalBatch{5}), {.epochs = 30, .verbose = false});
+  BOOST_TEST(history["loss"].back() < history["loss"].front());
+  BOOST_TEST(test::weight_bits(model) != test::weight_bits(unshuffled));
+}
+
+BOOST_FIXTURE_TEST_CASE(steps_per_epoch_cuts_an_epoch_short, Fixture) {
+  auto model = compiled();
+  std::vector<std::size_t> batches;
+  fit(strategy, model, data(), {.epochs = 2, .steps_per_epoch = 2, .verbose = false},
+      LambdaCallback{.on_epoch_begin = [&](auto& run) { batches.push_back(run.batches()); }});
+  BOOST_TEST(model.part().iteration() == 4u);
+  BOOST_TEST(batches == (Epochs{2, 2}), boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(steps_per_epoch_gives_endless_data_their_epochs, Fixture) {
+  auto model = compiled();
+  fit(strategy, model, data().repeat(), {.epochs = 2, .steps_per_epoch = 8, .verbose = false});
+  BOOST_TEST(model.part().iteration() == 16u);
+}
+
+BOOST_FIXTURE_TEST_CASE(validation_freq_validates_every_so_many_epochs, Fixture) {
+  auto model = compiled();
+  auto const history = fit(strategy, model, data(), tests(), {.epochs = 5, .validation_freq = 2, .verbose = false});
+  BOOST_TEST(history["loss"].size() == 5u);
+  BOOST_TEST(history["val_loss"].size() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_last_validation_is_what_evaluate_says_of_the_trained_model, Fixture) {
+  auto model = compiled();
+  auto const history = fit(strategy, model, data(), tests(), {.epochs = 2, .verbose = false});
+  auto const logs = evaluate(strategy, model, tests().data);
+  BOOST_TEST(logs.names() == "loss, accuracy");
+  BOOST_TEST(logs.find("loss")->value() == history["val_loss"].back());
+  BOOST_TEST(logs.find("accuracy")->value() == history["val_accuracy"].back());
+  BOOST_TEST(test::weight_bits(model) != 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(evaluate_and_predict_leave_the_model_as_it_is, Fixture) {
+  auto model = compiled();
+  auto const before = test::weight_bits(model);
+  evaluate(strategy, model, tests().data);
+  predict(strategy, model, tests().data);
+  BOOST_TEST(test::weight_bits(model) == before);
+  BOOST_TEST(model.part().iteration() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(predictions_explain_the_loss_and_accuracy_that_evaluate_gives, Fixture) {
+  auto model = compiled();
+  fit(strategy, model, data(), {.verbose = false});
+  auto const y = predict(strategy, model, tests().data);
+  double loss = 0, right = 0;
+  for (std::size_t i = 0; i < held_out.size(); ++i) {
+    double total = 0;
+    std::size_t largest = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      total += std::exp(y(i, k));
+      if (y(i, k) > y(i, largest)) largest = k;
+    }
+    loss += std::log(total) - y(i, static_cast<std::size_t>(held_out.y[i]));
+    right += largest == static_cast<std::size_t>(held_out.y[i]) ? 1 : 0;
+  }
+  double penalty = 0;  // of the first kernel, as test::mlp() says
+  for (double w : model.weights("dense/kernel")) penalty += 1e-2 * w * w;
+  auto const logs = evaluate(strategy, model, tests().data);
+  test::check_close(logs.find("loss")->value(), loss / 7 + penalty, 1e-13, "loss");
+  test::check_close(logs.find("accuracy")->value(), right / 7, 1e-15, "accuracy");
+}
+
+BOOST_FIXTURE_TEST_CASE(evaluate_can_be_given_a_number_of_steps, Fixture) {
+  auto model = compiled();
+  auto const first_three = test::Samples<double>{
+      to_xarray(held_out.x.data(), {3, test::mlp_inputs}), {held_out.y.begin(), held_out.y.begin() + 3}, {}};
+  test::check_same_logs(evaluate(strategy, model, tests().data, {.steps = 1}),
+                        evaluate(strategy, model, first_three.data().batch(GlobalBatch{3})), 1e-15);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_sample_weight_scales_the_loss_and_its_gradient_but_not_the_count, Fixture) {
+  // Weight 2 everywhere: twice the data loss, the same penalty and accuracy.
+  auto model = compiled();
+  std::vector<double> const two(held_out.size(), 2.0), one(held_out.size(), 1.0);
+  auto const value = [&](std::vector<double> const& weight, char const* name) {
+    auto const data = data::from_tensor_slices(held_out.x, held_out.y, weight).batch(GlobalBatch{3});
+    return evaluate(strategy, model, data).find(name)->value();
+  };
+  double penalty = 0;
+  for (double w : model.weights("dense/kernel")) penalty += 1e-2 * w * w;
+  test::check_close(value(two, "loss") - penalty, 2 * (value(one, "loss") - penalty), 1e-13, "loss");
+  BOOST_TEST(value(two, "accuracy") == value(one, "accuracy"));
+}
+
+BOOST_FIXTURE_TEST_CASE(class_weights_are_the_sample_weights_of_their_classes, Fixture) {
+  auto by_class = compiled(), by_sample = compiled();
+  std::vector<double> const of_class{0.5, 2, 1, 3};
+  std::vector<double> weight;
+  for (auto label : samples.y) weight.push_back(of_class[static_cast<std::size_t>(label)]);
+  auto const a = fit(strategy, by_class, samples.data().batch(GlobalBatch{5}),
+                     {.epochs = 2, .class_weight = of_class, .verbose = false});
+  auto const b = fit(strategy, by_sample, data::from_tensor_slices(samples.x, samples.y, weight).batch(GlobalBatch{5}),
+                     {.epochs = 2, .verbose = false});
+  BOOST_TEST(test::weight_bits(by_class) == test::weight_bits(by_sample));
+  test::check_same_history(a, b, 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(prefetching_and_mapping_change_nothing_but_the_inputs, Fixture) {
+  auto plain = compiled(), ahead = compiled();
+  auto const half = [](std::span<double const> in, std::span<double> out) {
+    for (std::size_t i = 0; i < in.size(); ++i) out[i] = in[i] / 2;
+  };
+  test::Samples<double> halved = samples;
+  for (double& x : halved.x) x /= 2;
+  fit(strategy, plain, halved.data().shuffle(23, 4).batch(GlobalBatch{5}), {.epochs = 2, .verbose = false});
+  fit(strategy, ahead, samples.data().map({6}, half).shuffle(23, 4).batch(GlobalBatch{5}).prefetch(2),
+      {.epochs = 2, .verbose = false});
+  BOOST_TEST(test::weight_bits(plain) == test::weight_bits(ahead));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_loss_that_is_no_number_ends_training, Fixture) {
+  samples.x(7, 3) = std::numeric_limits<double>::infinity();
+  samples.x(7, 4) = std::numeric_limits<double>::quiet_NaN();
+  auto model = compiled();
+  fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 3, .verbose = false}, TerminateOnNaN{});
+  BOOST_TEST(model.part().iteration() == 2u);
+}

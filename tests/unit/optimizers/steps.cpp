@@ -1,0 +1,107 @@
+#define BOOST_TEST_MODULE optimizer_steps
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trireme/optimizers/adadelta.hpp"
+#include "trireme/optimizers/adagrad.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/adamax.hpp"
+#include "trireme/optimizers/adamw.hpp"
+#include "trireme/optimizers/ftrl.hpp"
+#include "trireme/optimizers/lion.hpp"
+#include "trireme/optimizers/nadam.hpp"
+#include "trireme/optimizers/rmsprop.hpp"
+#include "trireme/optimizers/sgd.hpp"
+
+namespace tr = trireme;
+using boost::test_tools::tolerance;
+
+namespace {
+
+/// The weight after each of these gradients.
+template <class Optimizer>
+std::vector<double> weights(Optimizer const& o, double weight, std::vector<double> const& gradients) {
+  std::array<double, 3> slots{};
+  std::array<double*, 3> pointers{};
+  for (std::size_t s = 0; s < o.slots(); ++s) slots[s] = o.initial(s);
+  for (std::size_t s = 0; s < 3; ++s) pointers[s] = &slots[s];
+  std::vector<double> after;
+  for (std::size_t step = 0; step < gradients.size(); ++step) {
+    o.template step<double>(step + 1, o.learning_rate(step))(0, &weight, gradients[step], pointers.data());
+    after.push_back(weight);
+  }
+  return after;
+}
+
+/// Distance from the minimum of (w - 3)^2 / 2 after many steps.
+template <class Optimizer>
+double distance(Optimizer const& o) {
+  std::array<double, 3> slots{};
+  std::array<double*, 3> pointers{&slots[0], &slots[1], &slots[2]};
+  for (std::size_t s = 0; s < o.slots(); ++s) slots[s] = o.initial(s);
+  double w = 0;
+  for (std::uint64_t step = 0; step < 3000; ++step)
+    o.template step<double>(step + 1, o.learning_rate(step))(0, &w, w - 3, pointers.data());
+  return std::abs(w - 3);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sgd_keeps_the_rate_inside_the_momentum) {
+  auto const w = weights(tr::SGD{.learning_rate = 0.1, .momentum = 0.5}, 1.0, {1, 2});
+  BOOST_TEST(w[0] == 0.9, tolerance(1e-15));
+  BOOST_TEST(w[1] == 0.9 - 0.05 - 0.2, tolerance(1e-15));
+  auto const n = weights(tr::SGD{.learning_rate = 0.1, .momentum = 0.5, .nesterov = true}, 1.0, {1});
+  BOOST_TEST(n[0] == 1 - 0.05 - 0.1, tolerance(1e-15));
+}
+
+BOOST_AUTO_TEST_CASE(the_first_step_of_adam_has_the_size_of_the_rate) {
+  auto const w = weights(tr::Adam{.learning_rate = 0.01, .epsilon = 0}, 1.0, {123.0});
+  BOOST_TEST(w[0] == 0.99, tolerance(1e-14));
+}
+
+BOOST_AUTO_TEST_CASE(amsgrad_never_forgets_the_largest_mean_square) {
+  tr::Adam const plain{.beta_2 = 0.5}, kept{.beta_2 = 0.5, .amsgrad = true};
+  auto const p = weights(plain, 1.0, {100, 1, 1, 1}), k = weights(kept, 1.0, {100, 1, 1, 1});
+  BOOST_TEST(p[0] == k[0]);
+  BOOST_TEST(std::abs(p[3] - p[2]) > 1.5 * std::abs(k[3] - k[2]));
+}
+
+BOOST_AUTO_TEST_CASE(weights_decay_before_the_step_and_in_proportion_to_the_rate) {
+  BOOST_TEST(weights(tr::SGD{.learning_rate = 0.1, .weight_decay = 0.5}, 2.0, {0})[0] == 1.9, tolerance(1e-15));
+  BOOST_TEST(weights(tr::AdamW{.learning_rate = 0.1, .weight_decay = 0.5}, 2.0, {0})[0] == 1.9, tolerance(1e-15));
+}
+
+BOOST_AUTO_TEST_CASE(slots_are_as_many_as_the_options_need) {
+  BOOST_TEST(tr::SGD{}.slots() == 0u);
+  BOOST_TEST(tr::SGD{.momentum = 0.9}.slots() == 1u);
+  BOOST_TEST(tr::Adam{}.slots() == 2u);
+  BOOST_TEST(tr::Adam{.amsgrad = true}.slots() == 3u);
+  BOOST_TEST(tr::Adam{.amsgrad = true}.slot_name(2) == "velocity_hat");
+  BOOST_TEST(tr::RMSprop{}.slots() == 1u);
+  tr::RMSprop const both{.momentum = 0.5, .centered = true}, centered{.centered = true};
+  BOOST_TEST(both.slots() == 3u);
+  BOOST_TEST(both.slot_name(1) == "momentum");
+  BOOST_TEST(both.slot_name(2) == "average_gradient");
+  BOOST_TEST(centered.slot_name(1) == "average_gradient");
+  BOOST_TEST(tr::Adagrad{}.initial(0) == 0.1);
+}
+
+BOOST_AUTO_TEST_CASE(every_optimizer_finds_the_minimum_of_a_parabola) {
+  BOOST_TEST(distance(tr::SGD{.learning_rate = 0.1}) < 1e-6);
+  BOOST_TEST(distance(tr::SGD{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true}) < 1e-6);
+  BOOST_TEST(distance(tr::Adam{.learning_rate = 0.05}) < 1e-3);
+  BOOST_TEST(distance(tr::AdamW{.learning_rate = 0.05, .weight_decay = 1e-5}) < 1e-3);
+  BOOST_TEST(distance(tr::RMSprop{.learning_rate = 0.01}) < 2e-2);
+  BOOST_TEST(distance(tr::Adagrad{.learning_rate = 1}) < 1e-3);
+  BOOST_TEST(distance(tr::Adadelta{.learning_rate = 10}) < 1e-1);
+  BOOST_TEST(distance(tr::Adamax{.learning_rate = 0.05}) < 1e-3);
+  BOOST_TEST(distance(tr::Nadam{.learning_rate = 0.05}) < 1e-3);
+  BOOST_TEST(distance(tr::Lion{.learning_rate = 0.01}) < 1e-1);
+  BOOST_TEST(distance(tr::Ftrl{.learning_rate = 1}) < 1e-3);
+}
