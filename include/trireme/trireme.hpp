@@ -169,3 +169,4 @@
 #include "trireme/strategies/optimizer_update.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/update_kernels.hpp"
+#include "trireme/text.hpp"

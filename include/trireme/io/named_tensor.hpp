@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "trireme/text.hpp"
+
 namespace trireme {
 
 enum class ElementType { float32, float64, int64 };
@@ -42,7 +44,7 @@ struct BasicNamedTensor {
   std::size_t bytes() const { return size() * size_of(type); }
 
   /// "layers/conv2d_1/vars"
-  std::string group() const { return fmt::format("{}", fmt::join(layer_path, "/")); }
+  std::string group() const { return joined(layer_path, "/"); }
   /// "layers/conv2d_1/vars/0"
   std::string name() const { return fmt::format("{}/{}", group(), index); }
 };

@@ -21,6 +21,7 @@
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -105,7 +106,7 @@ class Hdf5Writer {
   }
 
   void group(NamedGroup const& group) {
-    std::string const name = fmt::format("{}", fmt::join(group.path, "/"));
+    std::string const name = joined(group.path, "/");
     Hdf5Handle const made(H5Gcreate2(file_, name.c_str(), with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
     require(made.valid(), name);
     Hdf5Handle const text(H5Tcopy(H5T_C_S1), H5Tclose);

@@ -22,6 +22,7 @@
 #include "trireme/strategies/lanes.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/tensor/xtensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -137,7 +138,7 @@ class CompiledModel {
   ParameterInfo const& find(std::string_view path) const {
     for (auto const& parameter : description().parameters)
       if (parameter.path == path) return parameter;
-    throw ValueError(fmt::format("the model has no parameter '{}'; it has {}", path, fmt::join(weight_names(), ", ")));
+    throw ValueError(fmt::format("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
   }
 
   static void require_sizes(std::size_t given, std::size_t needed, char const* what) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -48,14 +47,13 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
     for (std::size_t c = 0; c < 3; ++c) width[c] = std::max(width[c], row[c].size());
   std::string const rule(width[0] + width[1] + width[2] + 6, '-');
   std::string text = rule + "\n";
-  auto out = std::back_inserter(text);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    fmt::format_to(out, " {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
+    text += fmt::format(" {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
     if (r == 0) text += rule + "\n";
   }
   std::size_t const count = model.parameter_count();
-  fmt::format_to(out, "{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
-                 detail::readable_bytes(count * scalar_size));
+  text += fmt::format("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
+                      detail::readable_bytes(count * scalar_size));
   return text;
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -85,7 +85,9 @@ constexpr auto replace_back(Extents<E...> const& in, std::size_t back) {
 
 /// "(28, 28, 1)": how extents are written in messages and tables.
 inline std::string format_extents(std::vector<std::size_t> const& extents) {
-  return fmt::format("({}{})", fmt::join(extents, ", "), extents.size() == 1 ? "," : "");
+  std::vector<std::string> numbers;
+  for (std::size_t extent : extents) numbers.push_back(std::to_string(extent));
+  return "(" + joined(numbers, ", ") + (extents.size() == 1 ? ",)" : ")");
 }
 
 }  // namespace trireme
