@@ -7,33 +7,58 @@
 
 namespace trireme {
 
+/// Waits for all threads of the region.
+class RegionBarrier {
+ public:
+  RegionBarrier() = default;
+  template <class Team>
+  explicit RegionBarrier(Team const& team)
+      : wait_([](void const* all) { static_cast<Team const*>(all)->team_barrier(); }), team_(&team) {}
+
+  void operator()() const {
+    if (wait_) wait_(team_);
+  }
+
+ private:
+  void (*wait_)(void const* team) = nullptr;
+  void const* team_ = nullptr;
+};
+
 namespace detail {
 
-template <class Team, class F>
-struct RegionBody {
-  F const* f;
-  void operator()(Team const& team) const {
-    Barrier const barrier{&team};
-    (*f)(static_cast<std::size_t>(team.team_rank()), barrier);
-  }
-  struct Barrier {
-    Team const* team;
-    void operator()() const { team->team_barrier(); }
-  };
+/// A function of any type: Kokkos' loop over teams is compiled once for all of them.
+struct RegionFunction {
+  void (*run)(void const* f, std::size_t thread, RegionBarrier const& barrier);
+  void const* f;
 };
+
+template <class Team>
+struct RegionBody {
+  RegionFunction function;
+  void operator()(Team const& team) const {
+    function.run(function.f, static_cast<std::size_t>(team.team_rank()), RegionBarrier(team));
+  }
+};
+
+template <class Space>
+[[gnu::noinline]] void parallel_region(Space const& space, std::size_t threads, RegionFunction const& function) {
+  using Policy = Kokkos::TeamPolicy<Space>;
+  Kokkos::parallel_for("trireme::parallel_region", Policy(space, 1, static_cast<int>(threads)),
+                       RegionBody<typename Policy::member_type>{function});
+}
 
 }  // namespace detail
 
 /// Calls f(thread, barrier) on `threads` threads; `barrier()` waits for all of them. f must not throw.
 template <class Space, class F>
 void parallel_region(Space const& space, std::size_t threads, F const& f) {
-  if (threads == 1) {
-    f(std::size_t{0}, [] {});
-    return;
-  }
-  using Policy = Kokkos::TeamPolicy<Space>;
-  using Body = detail::RegionBody<typename Policy::member_type, F>;
-  Kokkos::parallel_for("trireme::parallel_region", Policy(space, 1, static_cast<int>(threads)), Body{&f});
+  auto const run = [](void const* function, std::size_t thread, RegionBarrier const& barrier) {
+    (*static_cast<F const*>(function))(thread, barrier);
+  };
+  if (threads == 1)
+    run(&f, 0, RegionBarrier());
+  else
+    detail::parallel_region(space, threads, detail::RegionFunction{run, &f});
 }
 
 }  // namespace trireme

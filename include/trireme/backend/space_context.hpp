@@ -9,6 +9,7 @@
 
 #include "trireme/backend/device_blas.hpp"
 #include "trireme/backend/host_blas.hpp"
+#include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/simd.hpp"
 
@@ -179,7 +180,10 @@ class SpaceContext {
 
   template <class F>
   void run(char const* label, std::size_t n, F const& f) const {
-    if (n > 0) Kokkos::parallel_for(label, policy(n), f);
+    if constexpr (on_host)
+      detail::host_loop(space_, label, n, f);
+    else if (n > 0)
+      Kokkos::parallel_for(label, policy(n), f);
   }
 
   double* scratch(std::size_t count) {
