@@ -1,15 +1,21 @@
 /// What a model consists of, as a table: for initializing, saving, summing up and cutting into buckets.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "trireme/concepts/layer.hpp"
 #include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/parameter.hpp"
 #include "trireme/layers/regularizer.hpp"
 #include "trireme/models/layer_names.hpp"
+#include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/shape.hpp"
 
 namespace trireme {
@@ -49,31 +55,76 @@ struct ModelDescription {
 
 namespace detail {
 
-/// Adds the layers of a composite at `in`, whose parameters start at description.elements.
-template <class T, class Composite, class In>
-void describe(Composite const& composite, In const& in, std::string const& path, std::string const& keras_path,
-              ModelDescription& description) {
-  LayerNames names, keras_names;
-  composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
-    std::string const keras_name = keras_names.next(class_name_of<L>());
-    std::string const name = path + (name_of(layer).empty() ? keras_name : std::string(name_of(layer)));
-    std::string const keras = keras_path + "layers/" + keras_name;
-    if constexpr (is_composite<L>) {
-      describe<T>(layer, extents, name + "/", keras + "/", description);
-    } else {
-      LayerInfo info{name, keras, std::string(class_name_of<L>()), layer.output(extents).to_vector(), 0};
-      std::size_t index = 0;
-      for (ParameterShape const& parameter : parameters_of(layer, extents)) {
-        std::size_t const size = parameter.shape.size();
-        description.parameters.push_back({name + "/" + std::string(parameter.name), description.layers.size(),
-                                          parameter.shape, description.elements, size, initializer_of(layer, index),
-                                          regularizer_of(layer, index)});
-        description.elements += aligned_count<T>(size);
-        info.parameters += size;
-        ++index;
-      }
-      description.layers.push_back(std::move(info));
+/// A parameter as its layer states it.
+struct StatedParameter {
+  ParameterShape shape;
+  Initializer initializer;
+  Regularizer regularizer;
+};
+
+/// Adds layers to a description: what does not depend on their types.
+class LayerTable {
+ public:
+  LayerTable(ModelDescription& description, std::size_t scalar_size, std::string path, std::string keras_path)
+      : description_(description),
+        scalar_size_(scalar_size),
+        path_(std::move(path)),
+        keras_path_(std::move(keras_path)) {}
+
+  /// The table of a composite that is the next layer of this one.
+  LayerTable nested(std::string_view class_name, std::string_view name) {
+    Paths const paths = next(class_name, name);
+    return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
+  }
+
+  void add(std::string_view class_name, std::string_view name, std::span<std::size_t const> output,
+           std::span<StatedParameter const> parameters) {
+    Paths paths = next(class_name, name);
+    std::size_t count = 0;
+    for (StatedParameter const& parameter : parameters) {
+      std::size_t const size = parameter.shape.shape.size();
+      description_.parameters.push_back({paths.own + "/" + std::string(parameter.shape.name),
+                                         description_.layers.size(), parameter.shape.shape, description_.elements, size,
+                                         parameter.initializer, parameter.regularizer});
+      description_.elements += aligned_bytes(size * scalar_size_) / scalar_size_;
+      count += size;
     }
+    description_.layers.push_back(
+        {std::move(paths.own), std::move(paths.keras), std::string(class_name), {output.begin(), output.end()}, count});
+  }
+
+ private:
+  struct Paths {
+    std::string own, keras;
+  };
+  Paths next(std::string_view class_name, std::string_view name) {
+    std::string const keras_name = names_.next(class_name);
+    return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
+  }
+
+  ModelDescription& description_;
+  std::size_t scalar_size_;
+  std::string path_, keras_path_;
+  LayerNames names_;
+};
+
+template <class L, class In>
+auto stated_parameters(L const& layer, In const& in) {
+  auto const shapes = parameters_of(layer, in);
+  std::array<StatedParameter, std::tuple_size_v<decltype(shapes)>> parameters;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    parameters[i] = {shapes[i], initializer_of(layer, i), regularizer_of(layer, i)};
+  return parameters;
+}
+
+/// Adds the layers of a composite at `in`.
+template <class Composite, class In>
+void describe(Composite const& composite, In const& in, LayerTable table) {
+  composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
+    if constexpr (is_composite<L>)
+      describe(layer, extents, table.nested(class_name_of<L>(), name_of(layer)));
+    else
+      table.add(class_name_of<L>(), name_of(layer), layer.output(extents).values, stated_parameters(layer, extents));
   });
 }
 
@@ -86,7 +137,7 @@ ModelDescription describe(Architecture const& architecture) {
   ModelDescription description;
   description.input = in.to_vector();
   description.output = architecture.output(in).to_vector();
-  detail::describe<T>(architecture, in, "", "", description);
+  detail::describe(architecture, in, detail::LayerTable(description, sizeof(T), "", ""));
   return description;
 }
 
