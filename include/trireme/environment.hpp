@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "trireme/backend/openblas_core.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/farewell.hpp"
 #include "trireme/error.hpp"
@@ -82,7 +83,9 @@ class Environment {
         kokkos_(argc, argv, options.threads),
         world_(MPI_COMM_WORLD),
         farewell_(world_, options.patience),
-        exceptions_at_start_(std::uncaught_exceptions()) {}
+        exceptions_at_start_(std::uncaught_exceptions()) {
+    detail::correct_openblas_core();
+  }
 
   ~Environment() {
     if (!mpi_.started_here() || detail::mpi_is_finalized()) return;

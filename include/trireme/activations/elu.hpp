@@ -15,6 +15,7 @@ struct ELU {
   static constexpr FixedString name = "elu";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;
+  static constexpr bool non_decreasing = true;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {

@@ -14,6 +14,7 @@ struct LeakyReLU {
   static constexpr FixedString name = "leaky_relu";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;  // the slope is not negative, so the output keeps x's sign
+  static constexpr bool non_decreasing = true;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {

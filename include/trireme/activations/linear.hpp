@@ -11,6 +11,7 @@ struct Linear {
   static constexpr FixedString name = "linear";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;
+  static constexpr bool non_decreasing = true;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {

@@ -12,6 +12,7 @@ struct Sigmoid {
   static constexpr FixedString name = "sigmoid";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;
+  static constexpr bool non_decreasing = true;
 
   /// Without branches: for very negative x the exponential overflows to infinity, and the result is the right one, 0.
   template <class T>

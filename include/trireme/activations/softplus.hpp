@@ -12,6 +12,7 @@ struct Softplus {
   static constexpr FixedString name = "softplus";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;
+  static constexpr bool non_decreasing = true;
 
   /// The exponential of -|x| cannot overflow.
   template <class T>

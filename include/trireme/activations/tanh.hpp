@@ -12,6 +12,7 @@ struct Tanh {
   static constexpr FixedString name = "tanh";
   static constexpr bool elementwise = true;
   static constexpr bool derivative_from_output = true;
+  static constexpr bool non_decreasing = true;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/product.hpp"
@@ -19,7 +18,7 @@ void cache_gemm(Product<T> const& p) {
     host_blas_gemm(p);
     return;
   }
-  TileProduct<T> tiles{.m = p.m,
+  TileGemm<T>::run({.m = p.m,
                        .n = p.n,
                        .a = p.a,
                        .row_stride = p.transpose_a ? 1 : p.lda,
@@ -31,15 +30,8 @@ void cache_gemm(Product<T> const& p) {
                        .ldb = p.ldb,
                        .c = p.c,
                        .ldc = p.ldc,
-                       .accumulate = p.accumulate};
-  if (p.transpose_b) {
-    thread_local std::vector<T> transposed;
-    if (transposed.size() < p.k * p.n) transposed.resize(p.k * p.n);
-    transpose(p.n, p.k, p.b, p.ldb, transposed.data(), p.n);
-    tiles.b = transposed.data();
-    tiles.ldb = p.n;
-  }
-  TileGemm<T>::run(tiles);
+                       .accumulate = p.accumulate,
+                       .transpose_b = p.transpose_b});
 }
 
 }  // namespace trireme::detail

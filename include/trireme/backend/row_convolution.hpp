@@ -50,7 +50,7 @@ class RowConvolution {
 
   /// kernel_gradient is overwritten; dx may be null.
   void backward(std::size_t rows, T const* x, T const* kernel, T const* dy, T* kernel_gradient, T* dx) const {
-    if (dx) transpose(w_.taps() * w_.channels, filters_, kernel, filters_, transposed_, w_.taps() * w_.channels);
+    if (dx) prepare_input_gradient(kernel);
     for (std::size_t sample = 0; sample < rows; ++sample) {
       add_kernel_gradient(pad(x), dy, kernel_gradient, sample > 0);
       if (dx) {
@@ -62,23 +62,10 @@ class RowConvolution {
     }
   }
 
- private:
-  /// The part of the image, with zeros around, that some window covers.
-  static constexpr std::size_t padded(WindowAxis const& axis) {
-    return std::max((axis.out - 1) * axis.stride + covered(axis.window, axis.dilation), axis.in + axis.padding);
-  }
-  static constexpr bool is_padded(Window2D const& w) {
-    return padded(w.height) != w.height.in || padded(w.width) != w.width.in;
-  }
-  static constexpr std::size_t padded_size(Window2D const& w) {
-    return is_padded(w) ? padded(w.height) * padded(w.width) * w.channels : 0;
-  }
-  static constexpr std::size_t kernel_size(Window2D const& w, std::size_t filters) {
-    return w.taps() * w.channels * filters;
-  }
   std::size_t row_size() const { return padded(w_.width) * w_.channels; }
   std::size_t taps_size() const { return w_.width.window * w_.channels; }
 
+  /// One sample's image with its padding around it.
   T const* pad(T const* x) const {
     if (!is_padded(w_)) return x;
     std::fill_n(image_, padded_size(w_), T{0});
@@ -86,11 +73,19 @@ class RowConvolution {
       std::copy_n(x + i * w_.width.in * w_.channels, w_.width.in * w_.channels, image_ + inside(i));
     return image_;
   }
-  /// Where row i of the image begins in the padded one.
-  std::size_t inside(std::size_t i) const {
-    return (i + w_.height.padding) * row_size() + w_.width.padding * w_.channels;
+  /// Zeros, as large as a padded image, in which one sample's dx is summed up; `unpad` puts them into dx.
+  T* cleared(T* dx) const {
+    T* const image = is_padded(w_) ? gradient_ : dx;
+    std::fill_n(image, is_padded(w_) ? padded_size(w_) : w_.input_size(), T{0});
+    return image;
+  }
+  void unpad(T* dx) const {
+    if (!is_padded(w_)) return;
+    for (std::size_t i = 0; i < w_.height.in; ++i)
+      std::copy_n(gradient_ + inside(i), w_.width.in * w_.channels, dx + i * w_.width.in * w_.channels);
   }
 
+  /// One sample's part of the kernel's gradient, from its padded image.
   void add_kernel_gradient(T const* image, T const* dy, T* kernel_gradient, bool accumulate) const {
     for (std::size_t tap = 0; tap < w_.height.window; ++tap)
       TileGemm<T>::run({.m = taps_size(),
@@ -108,9 +103,12 @@ class RowConvolution {
                         .accumulate = accumulate});
   }
 
+  /// One sample's dx, once `prepare_input_gradient` has seen the kernel.
+  void prepare_input_gradient(T const* kernel) const {
+    transpose(w_.taps() * w_.channels, filters_, kernel, filters_, transposed_, w_.taps() * w_.channels);
+  }
   void input_gradient(T const* dy, T* dx) const {
-    T* const image = is_padded(w_) ? gradient_ : dx;
-    std::fill_n(image, is_padded(w_) ? padded_size(w_) : w_.input_size(), T{0});
+    T* const image = cleared(dx);
     for (std::size_t line = 0; line < w_.height.out; ++line)
       for (std::size_t tap = 0; tap < w_.height.window; ++tap)
         TileGemm<T>::run({.m = w_.width.out,
@@ -126,9 +124,26 @@ class RowConvolution {
                           .c = image + (line * w_.height.stride + tap * w_.height.dilation) * row_size(),
                           .ldc = w_.width.stride * w_.channels,
                           .accumulate = true});
-    if (!is_padded(w_)) return;
-    for (std::size_t i = 0; i < w_.height.in; ++i)
-      std::copy_n(image + inside(i), w_.width.in * w_.channels, dx + i * w_.width.in * w_.channels);
+    unpad(dx);
+  }
+
+ private:
+  /// The part of the image, with zeros around, that some window covers.
+  static constexpr std::size_t padded(WindowAxis const& axis) {
+    return std::max((axis.out - 1) * axis.stride + covered(axis.window, axis.dilation), axis.in + axis.padding);
+  }
+  static constexpr bool is_padded(Window2D const& w) {
+    return padded(w.height) != w.height.in || padded(w.width) != w.width.in;
+  }
+  static constexpr std::size_t padded_size(Window2D const& w) {
+    return is_padded(w) ? padded(w.height) * padded(w.width) * w.channels : 0;
+  }
+  static constexpr std::size_t kernel_size(Window2D const& w, std::size_t filters) {
+    return w.taps() * w.channels * filters;
+  }
+  /// Where row i of the image begins in the padded one.
+  std::size_t inside(std::size_t i) const {
+    return (i + w_.height.padding) * row_size() + w_.width.padding * w_.channels;
   }
 
   Window2D w_;

@@ -89,6 +89,29 @@ struct AddTotals {
   KOKKOS_FUNCTION void operator()(std::size_t w) const { totals[w] += sums[w]; }
 };
 
+/// Columns and rows of a matrix that one host thread sums up at once: the sums stay in registers and the first cache.
+inline constexpr std::size_t sum_columns = 256, sum_rows = 256;
+
+/// Sums of the columns of fixed blocks of rows, as rows of `sums`.
+template <class T>
+struct BlockColumnSums {
+  T const* x;
+  T* sums;
+  std::size_t rows, columns, row_blocks;
+  void operator()(std::size_t block) const {
+    std::size_t const first_row = block % row_blocks * sum_rows, first = block / row_blocks * sum_columns;
+    std::size_t const height = std::min(rows - first_row, sum_rows), width = std::min(columns - first, sum_columns);
+    T const* row = x + first_row * columns + first;
+    T block_sums[sum_columns];
+    std::fill_n(block_sums, width, T{0});
+    for (std::size_t i = 0; i < height; ++i, row += columns) {
+      TRIREME_SIMD
+      for (std::size_t j = 0; j < width; ++j) block_sums[j] += row[j];
+    }
+    std::copy_n(block_sums, width, sums + block % row_blocks * columns + first);
+  }
+};
+
 template <class T>
 struct ColumnSum {
   T const* x;
@@ -119,8 +142,7 @@ class SpaceContext {
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
     if constexpr (on_host) {
-      std::size_t const blocks = (n + detail::element_block - 1) / detail::element_block;
-      run(label, blocks, detail::BlockedElements<F>{f, n});
+      run(label, blocks_of(n, detail::element_block), detail::BlockedElements<F>{f, n});
     } else {
       run(label, n, f);
     }
@@ -143,7 +165,7 @@ class SpaceContext {
   void accumulate(char const* label, std::size_t n, F const& f, double* totals) {
     if constexpr (on_host) {
       constexpr std::size_t block = 256;
-      std::size_t const blocks = (n + block - 1) / block;
+      std::size_t const blocks = blocks_of(n, block);
       double* const partial = scratch(blocks * F::width);
       run(label, blocks, detail::BlockSums<F>{f, n, block, partial});
       fence("trireme: partial sums complete");
@@ -158,8 +180,22 @@ class SpaceContext {
   }
 
   template <class T>
-  void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) const {
-    run(label, columns, detail::ColumnSum<T>{x, sums, rows, columns});
+  void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) {
+    if constexpr (on_host) {
+      // Blocks of rows, then blocks of their sums, until one is left: how many threads there are does not show.
+      std::size_t const most = rows > detail::sum_rows ? 2 * blocks_of(rows, detail::sum_rows) * columns : 0;
+      T* partial = reinterpret_cast<T*>(scratch(blocks_of(most * sizeof(T), sizeof(double))));
+      while (rows > detail::sum_rows) {
+        std::size_t const blocks = blocks_of(rows, detail::sum_rows);
+        sum_blocks(label, detail::BlockColumnSums<T>{x, partial, rows, columns, blocks});
+        x = partial;
+        partial += blocks * columns;
+        rows = blocks;
+      }
+      sum_blocks(label, detail::BlockColumnSums<T>{x, sums, rows, columns, 1});
+    } else {
+      run(label, columns, detail::ColumnSum<T>{x, sums, rows, columns});
+    }
   }
 
   template <class T>
@@ -184,6 +220,13 @@ class SpaceContext {
       detail::host_loop(space_, label, n, f);
     else if (n > 0)
       Kokkos::parallel_for(label, policy(n), f);
+  }
+
+  static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+
+  template <class T>
+  void sum_blocks(char const* label, detail::BlockColumnSums<T> const& kernel) const {
+    run(label, kernel.row_blocks * blocks_of(kernel.columns, detail::sum_columns), kernel);
   }
 
   double* scratch(std::size_t count) {

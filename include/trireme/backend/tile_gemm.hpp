@@ -1,13 +1,14 @@
-/// Matrix products whose operands stay in a core's caches: register tiles, no packing but of what does not fit a
-/// vector.
+/// Matrix products whose operands stay in a core's caches: register tiles, and packing only of what would be read badly.
 ///
 /// Faster than a BLAS for the sizes of small layers, and for the rows of convolutions, whose operands overlap.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <vector>
+#include <utility>
 
+#include "trireme/backend/pack.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/simd_vector.hpp"
 
@@ -16,8 +17,8 @@ namespace trireme::detail {
 /// c (m, n) = a (m, k) b (k, n), or c += …
 ///
 /// Element (i, s * segment + r) of a is at a + i * row_stride + s * segment_stride + r * step: so a may be transposed,
-/// and may be the patches of an image without being unfolded. b has contiguous rows. Rows of c may overlap when
-/// accumulating: they are added one after the other.
+/// and may be the patches of an image without being unfolded. b has contiguous rows, or columns if `transpose_b`. Rows
+/// of c may overlap when accumulating: they are added one after the other.
 template <class T>
 struct TileProduct {
   std::size_t m, n;
@@ -29,6 +30,9 @@ struct TileProduct {
   T* c;
   std::size_t ldc;
   bool accumulate = false;
+  bool transpose_b = false;
+
+  std::size_t depth() const { return segments * segment; }
 };
 
 template <class T>
@@ -39,70 +43,164 @@ class TileGemm {
   /// Rows of a tile that is `vectors` wide: the accumulators, a row of b and an element of a fit the registers.
   static constexpr std::size_t tile_rows(std::size_t vectors) {
     if (simd_registers >= 32) return vectors == 4 ? 6 : vectors == 3 ? 8 : 12;
-    return vectors == 3 ? 4 : vectors == 2 ? 6 : 12;
+    return vectors == 2 ? 6 : 12;
   }
   static constexpr std::size_t widest = simd_registers >= 32 ? 4 : 2;
 
+  /// A panel of b as deep as this, and the rows of a that meet it, share the first cache.
+  static constexpr std::size_t block_depth = 1024 / sizeof(T);
+  /// Rows of a transposed a that are packed at once: with that depth they take a part of the second cache.
+  static constexpr std::size_t block_rows = 96;
+  static constexpr std::size_t first_cache = std::size_t{32} << 10;
+
  public:
   static void run(TileProduct<T> const& p) {
-    std::size_t j = 0;
-    if constexpr (widest == 4) {
-      // One panel of three vectors, where that leaves a multiple of four.
-      if (p.n % (4 * lanes) >= 3 * lanes) j = panel<3>(p, j);
-      while (j + 4 * lanes <= p.n) j = panel<4>(p, j);
+    if (p.segments != 1 || p.segment <= block_depth + block_depth / 2) {
+      run_block(p);
+      return;
     }
-    while (j + 2 * lanes <= p.n) j = panel<2>(p, j);
-    while (j + lanes <= p.n) j = panel<1>(p, j);
-    if (j < p.n) rest(p, j);
+    TileProduct<T> block = p;
+    std::size_t const blocks = (p.segment + block_depth - 1) / block_depth;
+    for (std::size_t s = 0, k = 0; s < blocks; ++s, k += block.segment) {
+      block.segment = p.segment / blocks + (s < p.segment % blocks ? 1 : 0);
+      block.a = p.a + k * p.step;
+      block.b = p.b + k * (p.transpose_b ? 1 : p.ldb);
+      block.accumulate = p.accumulate || s > 0;
+      run_block(block);
+    }
   }
 
  private:
-  template <std::size_t NV>
-  static std::size_t panel(TileProduct<T> const& p, std::size_t j) {
-    rows<NV>(p, p.b + j, p.ldb, [&](std::size_t i, std::size_t v, V value) {
-      T* const c = p.c + i * p.ldc + j + v * lanes;
-      Vector::store(c, p.accumulate ? Vector::load(c) + value : value);
-    });
-    return j + NV * lanes;
+  /// A panel of b: `vectors` vectors wide, of which `columns` numbers count.
+  struct Panel {
+    std::size_t vectors, columns;
+  };
+  static Panel next_panel(std::size_t left) {
+    std::size_t const most = widest * lanes;
+    if (left >= most) {
+      // One panel of three vectors, where that leaves a multiple of four.
+      if (widest == 4 && left < 2 * most && left % most >= 3 * lanes && left % most < most && left > most)
+        return {3, 3 * lanes};
+      return {widest, most};
+    }
+    return {(left + lanes - 1) / lanes, left};
   }
 
-  /// The last columns, fewer than a vector has: from a copy of b that is filled up with zeros.
-  static void rest(TileProduct<T> const& p, std::size_t j) {
-    thread_local std::vector<T> filled;
-    std::size_t const k = p.segments * p.segment, n = p.n - j;
-    if (filled.size() < k * lanes) filled.resize(k * lanes);
-    for (std::size_t r = 0; r < k; ++r) Vector::store(filled.data() + r * lanes, Vector::load(p.b + r * p.ldb + j, n));
-    rows<1>(p, filled.data(), lanes, [&](std::size_t i, std::size_t, V value) {
-      T* const c = p.c + i * p.ldc + j;
-      Vector::store(c, p.accumulate ? Vector::load(c, n) + value : value, n);
-    });
-  }
-
-  /// All rows of a panel, in tiles of as equal heights as can be: a tile of one or two rows waits for its additions.
-  template <std::size_t NV, class Store>
-  static void rows(TileProduct<T> const& p, T const* b, std::size_t ldb, Store const& store) {
-    constexpr std::size_t most = tile_rows(NV);
-    std::size_t const tiles = (p.m + most - 1) / most;
-    for (std::size_t t = 0, i = 0; t < tiles; ++t) {
-      std::size_t const height = p.m / tiles + (t < p.m % tiles ? 1 : 0);
-      tile_of<most, NV>(height, p, p.a + i * p.row_stride, b, ldb,
-                        [&](std::size_t r, std::size_t v, V value) { store(i + r, v, value); });
-      i += height;
+  static void run_block(TileProduct<T> const& p) {
+    std::size_t const reach = p.depth() * p.ldb * sizeof(T);
+    bool const in_place = !p.transpose_b && p.n % lanes == 0;
+    // Short products write more than they read: c goes row after row, while all of b stays in the first cache.
+    if (in_place && 2 * reach <= first_cache && p.m * p.n > 4 * p.depth() * p.n) {
+      by_rows(p);
+      return;
+    }
+    bool const scattered = p.row_stride == 1 && p.segments == 1 && p.step * p.depth() * sizeof(T) > 4 * first_cache &&
+                           p.n > widest * lanes;
+    if (!scattered) {
+      by_panels(p);
+      return;
+    }
+    TileProduct<T> part = p;
+    for (std::size_t i = 0; i < p.m; i += part.m) {
+      part.m = std::min(p.m - i, block_rows);
+      T* const packed = pack_buffer<T, 1>(part.m * p.depth());
+      pack_left(part.m, p.depth(), p.a + i, p.step, packed);
+      part.a = packed;
+      part.row_stride = p.depth();
+      part.step = 1;
+      part.c = p.c + i * p.ldc;
+      by_panels(part);
     }
   }
 
-  template <std::size_t MR, std::size_t NV, class Store>
-  static void tile_of(std::size_t height, TileProduct<T> const& p, T const* a, T const* b, std::size_t ldb,
-                      Store const& store) {
-    if (height == MR)
-      tile<MR, NV>(p, a, b, ldb, store);
-    else if constexpr (MR > 1)
-      tile_of<MR - 1, NV>(height, p, a, b, ldb, store);
+  static void by_rows(TileProduct<T> const& p) {
+    constexpr std::size_t most = tile_rows(widest);
+    for_tiles(p.m, most, [&](std::size_t i, std::size_t height) {
+      for (std::size_t j = 0; j < p.n;) {
+        Panel const panel = next_panel(p.n - j);
+        run_tile(panel.vectors, height, p, p.a + i * p.row_stride, p.b + j, p.ldb, p.c + i * p.ldc + j, p.ldc,
+                 p.accumulate);
+        j += panel.columns;
+      }
+    });
   }
 
-  template <std::size_t MR, std::size_t NV, class Store>
-  [[gnu::noinline]] static void tile(TileProduct<T> const& p, T const* a, T const* b, std::size_t ldb,
-                                     Store const& store) {
+  /// Panels of b one after the other, each for all rows of a.
+  static void by_panels(TileProduct<T> const& p) {
+    // Rows of b at a stride that is a power of two fall into few sets of the cache: copied if they are read often.
+    bool const copies = p.m >= 8 * tile_rows(widest) && 2 * p.depth() * p.ldb * sizeof(T) > first_cache;
+    for (std::size_t j = 0; j < p.n;) {
+      Panel const panel = next_panel(p.n - j);
+      std::size_t const width = panel.vectors * lanes;
+      T const* b = p.transpose_b ? p.b + j * p.ldb : p.b + j;
+      std::size_t ldb = p.ldb;
+      if (p.transpose_b || copies || panel.columns < width) {
+        T* const packed = pack_buffer<T, 0>(p.depth() * width);
+        if (p.transpose_b)
+          pack_transposed(p.depth(), panel.columns, width, b, p.ldb, packed);
+        else
+          pack_rows(p.depth(), panel.columns, width, b, p.ldb, packed);
+        b = packed;
+        ldb = width;
+      }
+      for_tiles(p.m, tile_rows(panel.vectors), [&](std::size_t i, std::size_t height) {
+        T const* const a = p.a + i * p.row_stride;
+        T* const c = p.c + i * p.ldc + j;
+        if (panel.columns == width)
+          run_tile(panel.vectors, height, p, a, b, ldb, c, p.ldc, p.accumulate);
+        else
+          partial_tile(panel, height, p, a, b, c);
+      });
+      j += panel.columns;
+    }
+  }
+
+  /// A tile whose last columns lie outside of c.
+  static void partial_tile(Panel const& panel, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
+                           T* c) {
+    std::size_t const width = panel.vectors * lanes;
+    alignas(64) T sums[12 * widest * lanes];
+    run_tile(panel.vectors, height, p, a, b, width, sums, width, false);
+    for (std::size_t i = 0; i < height; ++i)
+      for (std::size_t j = 0; j < panel.columns; ++j)
+        c[i * p.ldc + j] = p.accumulate ? c[i * p.ldc + j] + sums[i * width + j] : sums[i * width + j];
+  }
+
+  /// f(first row, height) for tiles of as equal heights as can be: a tile of one or two rows waits for its additions.
+  template <class F>
+  static void for_tiles(std::size_t m, std::size_t most, F const& f) {
+    std::size_t const tiles = (m + most - 1) / most;
+    std::size_t const height = tiles > 0 ? m / tiles : 0, higher = tiles > 0 ? m % tiles : 0;
+    for (std::size_t t = 0, i = 0; t < tiles; ++t) {
+      std::size_t const rows = height + (t < higher ? 1 : 0);
+      f(i, rows);
+      i += rows;
+    }
+  }
+
+  using Tile = void (*)(TileProduct<T> const&, T const*, T const*, std::size_t, T*, std::size_t, bool);
+
+  static void run_tile(std::size_t vectors, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
+                       std::size_t ldb, T* c, std::size_t ldc, bool accumulate) {
+    constexpr auto narrow = std::make_index_sequence<12>(), middle = std::make_index_sequence<tile_rows(2)>();
+    if (vectors == 1) return tile_of<1>(narrow, height)(p, a, b, ldb, c, ldc, accumulate);
+    if (vectors == 2) return tile_of<2>(middle, height)(p, a, b, ldb, c, ldc, accumulate);
+    if constexpr (widest == 4) {
+      constexpr auto wide = std::make_index_sequence<tile_rows(3)>(), widest_of_all = std::make_index_sequence<tile_rows(4)>();
+      if (vectors == 3) return tile_of<3>(wide, height)(p, a, b, ldb, c, ldc, accumulate);
+      tile_of<4>(widest_of_all, height)(p, a, b, ldb, c, ldc, accumulate);
+    }
+  }
+
+  template <std::size_t NV, std::size_t... I>
+  static Tile tile_of(std::index_sequence<I...>, std::size_t height) {
+    static constexpr Tile tiles[] = {tile<I + 1, NV>...};
+    return tiles[height - 1];
+  }
+
+  template <std::size_t MR, std::size_t NV>
+  [[gnu::noinline]] static void tile(TileProduct<T> const& p, T const* a, T const* b, std::size_t ldb, T* c,
+                                     std::size_t ldc, bool accumulate) {
     V sums[MR][NV] = {};
     std::size_t const row_stride = p.row_stride, step = p.step, segment = p.segment;
     for (std::size_t s = 0; s < p.segments; ++s) {
@@ -119,9 +217,22 @@ class TileGemm {
         }
       }
     }
-    TRIREME_UNROLL(12)
-    for (std::size_t i = 0; i < MR; ++i) TRIREME_UNROLL(4)
-    for (std::size_t v = 0; v < NV; ++v) store(i, v, sums[i][v]);
+    if (accumulate) {
+      TRIREME_UNROLL(12)
+      for (std::size_t i = 0; i < MR; ++i) {
+        TRIREME_UNROLL(4)
+        for (std::size_t v = 0; v < NV; ++v) {
+          T* const at = c + i * ldc + v * lanes;
+          Vector::store(at, Vector::load(at) + sums[i][v]);
+        }
+      }
+    } else {
+      TRIREME_UNROLL(12)
+      for (std::size_t i = 0; i < MR; ++i) {
+        TRIREME_UNROLL(4)
+        for (std::size_t v = 0; v < NV; ++v) Vector::store(c + i * ldc + v * lanes, sums[i][v]);
+      }
+    }
   }
 };
 

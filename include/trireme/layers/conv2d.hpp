@@ -22,6 +22,7 @@ struct Conv2D {
   using A = detail::activation_option<Options...>;
   using S = detail::strides_option<Strides<1, 1>, Options...>;
   using D = detail::dilation_option<Options...>;
+  static constexpr std::size_t kernel_height = KH, kernel_width = KW;
   static constexpr bool same = detail::is_same_padded<Options...>;
   static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
   static constexpr std::string_view class_name = "Conv2D";
@@ -80,23 +81,18 @@ struct Conv2D {
     if constexpr (!std::is_same_v<A, Linear>)
       kernels::activation_gradient(context, activation, positions, filters, z, b.y, b.dy, b.dy);
     if constexpr (use_bias)
-      context.column_sums("trireme::conv2d_bias_gradient", positions, filters, b.dy,
-                          b.gradients + kernel_elements<T>(w));
+      context.column_sums("trireme::conv2d_bias_gradient", positions, filters, b.dy, bias(w, b.gradients));
     convolution_backward(context, w, filters, b.rows, b.x, b.parameters, b.dy, b.gradients, b.dx, workspace);
   }
 
- private:
   template <class In>
   constexpr Window2D window(In const& in) const {
     return detail::window_2d<KH, KW, S, D, same>("Conv2D", in);
   }
+  /// Where the bias is among the parameters, behind the kernel; null without one.
   template <class T>
-  std::size_t kernel_elements(Window2D const& w) const {
-    return aligned_count<T>(w.taps() * w.channels * filters);
-  }
-  template <class T>
-  T const* bias(Window2D const& w, T const* parameters) const {
-    return use_bias ? parameters + kernel_elements<T>(w) : nullptr;
+  T* bias(Window2D const& w, T* parameters) const {
+    return use_bias ? parameters + aligned_count<T>(w.taps() * w.channels * filters) : nullptr;
   }
 };
 

@@ -17,6 +17,7 @@ namespace trireme {
 template <std::size_t H, std::size_t W, class... Options>
 struct MaxPooling2D {
   using S = detail::strides_option<Strides<H, W>, Options...>;
+  static constexpr std::size_t height = H, width = W;
   static constexpr bool same = detail::is_same_padded<Options...>;
   static constexpr std::string_view class_name = "MaxPooling2D";
   static_assert(H * W <= 65535, "trireme: a pooling window has at most 65535 taps");

@@ -10,6 +10,7 @@
 
 #include "trireme/concepts/layer.hpp"
 #include "trireme/layers/activation.hpp"
+#include "trireme/layers/conv_pool.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/input.hpp"
 
@@ -108,8 +109,8 @@ class Sequential {
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    std::size_t bytes = 2 * aligned_bytes(gradient_elements(in) * rows * sizeof(T));
-    for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
+    std::size_t bytes = 2 * aligned_bytes(gradient_elements<Context>(in) * rows * sizeof(T));
+    visit_stages<first, Context>(in, [&]<class L>(L const& layer, auto const& extents) {
       if (!detail::reinterprets<L>) bytes += aligned_bytes(layer.output(extents).size() * rows * sizeof(T));
       bytes += detail::workspace_bytes<T, Context>(layer, extents, rows);
     });
@@ -119,14 +120,14 @@ class Sequential {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Workspace workspace(f.workspace);
-    take_gradients<T>(in, f.rows, workspace);
+    take_gradients<T, Context>(in, f.rows, workspace);
     forward_from<first>(context, in, f, workspace);
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     Workspace workspace(b.workspace);
-    auto const buffers = take_gradients<T>(in, b.rows, workspace);
+    auto const buffers = take_gradients<T, Context>(in, b.rows, workspace);
     backward_from<first>(context, in, b, workspace, buffers);
   }
 
@@ -149,24 +150,54 @@ class Sequential {
     if constexpr (I + 1 < last) visit<I + 1>(std::get<I>(layers_).output(in), f);
   }
 
+  /// What runs at layer I under a context: the layer itself, or the one and the next as one; and which comes then.
+  template <class Context, std::size_t I>
+  static constexpr bool fused = [] {
+    if constexpr (I + 1 < last)
+      return fuses<Context, std::tuple_element_t<I, std::tuple<Layers...>>,
+                   std::tuple_element_t<I + 1, std::tuple<Layers...>>>;
+    else
+      return false;
+  }();
+  template <class Context, std::size_t I>
+  static constexpr std::size_t next = I + (fused<Context, I> ? 2 : 1);
+  template <class Context, std::size_t I>
+  constexpr decltype(auto) stage() const {
+    if constexpr (fused<Context, I>)
+      return ConvPool<std::tuple_element_t<I, std::tuple<Layers...>>,
+                      std::tuple_element_t<I + 1, std::tuple<Layers...>>>{std::get<I>(layers_),
+                                                                          std::get<I + 1>(layers_)};
+    else
+      return (std::get<I>(layers_));
+  }
+
+  template <std::size_t I, class Context, class In, class F>
+  constexpr void visit_stages(In const& in, F const& f) const {
+    auto const& layer = stage<Context, I>();
+    f(layer, in);
+    if constexpr (next<Context, I> < last) visit_stages<next<Context, I>, Context>(layer.output(in), f);
+  }
+
   /// Gradients between layers go to and fro between two buffers of the largest size that is needed.
-  template <class In>
+  template <class Context, class In>
   constexpr std::size_t gradient_elements(In const& in) const {
     std::size_t largest = 0;
-    for_each_layer(in, [&](auto const&, auto const& extents) { largest = std::max(largest, extents.size()); });
+    visit_stages<first, Context>(
+        in, [&](auto const&, auto const& extents) { largest = std::max(largest, extents.size()); });
     return largest;
   }
-  template <class T, class In>
+  template <class T, class Context, class In>
   GradientBuffers<T> take_gradients(In const& in, std::size_t rows, Workspace& workspace) const {
-    std::size_t const elements = gradient_elements(in) * rows;
+    std::size_t const elements = gradient_elements<Context>(in) * rows;
     T* const one = workspace.take<T>(elements);
     return {one, workspace.take<T>(elements)};
   }
 
-  /// Where layer I finds its result: the model's own, its input renamed, or its part of the workspace.
-  template <std::size_t I, class L, class T, class Out>
+  /// Where a layer finds its result: the model's own if no layer is Next, its input renamed, or its part of the
+  /// workspace.
+  template <std::size_t Next, class L, class T, class Out>
   static T* place_output(T const* x, T* y, Out const& out, std::size_t rows, Workspace& workspace) {
-    if constexpr (I + 1 == last)
+    if constexpr (Next == last)
       return y;
     else if constexpr (detail::reinterprets<L>)
       return const_cast<T*>(x);
@@ -176,21 +207,22 @@ class Sequential {
 
   template <std::size_t I, class Context, class In, class T>
   void forward_from(Context& context, In const& in, Forward<T> f, Workspace workspace) const {
-    auto const& layer = std::get<I>(layers_);
+    constexpr std::size_t following = next<Context, I>;
+    auto const& layer = stage<Context, I>();
     using L = std::decay_t<decltype(layer)>;
     auto const out = layer.output(in);
     Forward<T> call = f;
-    call.y = place_output<I, L>(f.x, f.y, out, f.rows, workspace);
+    call.y = place_output<following, L>(f.x, f.y, out, f.rows, workspace);
     call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, in, f.rows));
     if constexpr (!detail::reinterprets<L>)
       layer.forward(context, in, call);
-    else if constexpr (I + 1 == last)
+    else if constexpr (following == last)
       kernels::copy(context, f.rows * in.size(), f.x, call.y);
-    if constexpr (I + 1 < last) {
+    if constexpr (following < last) {
       f.x = call.y;
       f.parameters += detail::parameter_elements<T>(layer, in);
       f.keys.layer += detail::leaf_layers<L>();
-      forward_from<I + 1>(context, out, f, workspace);
+      forward_from<following>(context, out, f, workspace);
     }
   }
 
@@ -198,20 +230,21 @@ class Sequential {
   template <std::size_t I, class Context, class In, class T>
   T* backward_from(Context& context, In const& in, Backward<T> b, Workspace workspace,
                    GradientBuffers<T> const& buffers) const {
-    auto const& layer = std::get<I>(layers_);
+    constexpr std::size_t following = next<Context, I>;
+    auto const& layer = stage<Context, I>();
     using L = std::decay_t<decltype(layer)>;
     auto const out = layer.output(in);
     Backward<T> call = b;
-    call.y = place_output<I, L>(b.x, const_cast<T*>(b.y), out, b.rows, workspace);
+    call.y = place_output<following, L>(b.x, const_cast<T*>(b.y), out, b.rows, workspace);
     call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, in, b.rows));
     std::size_t const elements = detail::parameter_elements<T>(layer, in);
-    if constexpr (I + 1 < last) {
-      Backward<T> next = b;
-      next.x = call.y;
-      next.parameters += elements;
-      next.gradients += elements;
-      next.keys.layer += detail::leaf_layers<L>();
-      call.dy = backward_from<I + 1>(context, out, next, workspace, buffers);
+    if constexpr (following < last) {
+      Backward<T> rest = b;
+      rest.x = call.y;
+      rest.parameters += elements;
+      rest.gradients += elements;
+      rest.keys.layer += detail::leaf_layers<L>();
+      call.dy = backward_from<following>(context, out, rest, workspace, buffers);
     }
     if constexpr (I > first) call.dx = call.dy == buffers.first ? buffers.second : buffers.first;
     if constexpr (!detail::reinterprets<L>) {

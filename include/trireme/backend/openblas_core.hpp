@@ -1,0 +1,94 @@
+/// Which kernels OpenBLAS runs: put right where it does not know a processor that is newer than itself.
+///
+/// OpenBLAS 0.3.21 takes some processors with AVX-512 for ones without, and then runs at half their speed. Where
+/// another BLAS is linked, or an OpenBLAS that was built for one processor, its functions below are absent and nothing
+/// happens.
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#if defined(__ELF__) && defined(__GNUC__)
+#define TRIREME_WEAK __attribute__((weak))
+extern "C" {
+TRIREME_WEAK char* openblas_get_corename();
+TRIREME_WEAK void gotoblas_dynamic_init();
+TRIREME_WEAK void gotoblas_dynamic_quit();
+}
+#undef TRIREME_WEAK
+#endif
+
+namespace trireme::detail {
+
+/// The vectors that kernels of OpenBLAS use, in the order of their speed.
+enum class OpenblasClass { below_avx2, avx2, avx512 };
+
+/// The class of OpenBLAS's kernels with this name; nothing for names that are not of x86-64, or newer than this list.
+inline std::optional<OpenblasClass> openblas_class(std::string_view core) {
+  for (char const* name : {"SkylakeX", "Cooperlake", "SapphireRapids"})
+    if (core == name) return OpenblasClass::avx512;
+  for (char const* name : {"Haswell", "Zen"})
+    if (core == name) return OpenblasClass::avx2;
+  for (char const* name :
+       {"Katmai",      "Coppermine", "Northwood", "Prescott",     "Banias",      "Atom",       "Core2",
+        "Penryn",      "Dunnington", "Nehalem",   "Athlon",       "Opteron",     "Nano",       "Bobcat",
+        "Sandybridge", "Barcelona",  "Bulldozer", "Opteron_SSE3", "Steamroller", "Piledriver", "Excavator"})
+    if (core == name) return OpenblasClass::below_avx2;
+  return {};
+}
+
+/// The name of the kernels in use; empty if it is not an OpenBLAS that can change them.
+inline std::string openblas_core() {
+#if defined(__ELF__) && defined(__GNUC__)
+  if (openblas_get_corename && gotoblas_dynamic_init && gotoblas_dynamic_quit) return openblas_get_corename();
+#endif
+  return {};
+}
+
+/// The kernels of the highest class that this processor and the operating system run; empty if unknown.
+inline std::string fitting_openblas_core() {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return __builtin_cpu_is("amd") ? "Zen" : "Haswell";
+#endif
+  return {};
+}
+
+/// Lets OpenBLAS choose its kernels again: those of this name, or as it detects the processor if there is none. No
+/// product may be under way.
+inline void choose_openblas_core(std::string const& core) {
+#if defined(__ELF__) && defined(__GNUC__)
+  constexpr char const* variable = "OPENBLAS_CORETYPE";
+  if (openblas_core().empty()) return;
+  // The variable is what OpenBLAS asks. Programs started from this one are to find it as the user left it.
+  char const* const set = std::getenv(variable);
+  std::optional<std::string> const before = set ? std::optional<std::string>(set) : std::nullopt;
+  core.empty() ? unsetenv(variable) : setenv(variable, core.c_str(), 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  before ? setenv(variable, before->c_str(), 1) : unsetenv(variable);
+#endif
+}
+
+/// Makes OpenBLAS use these kernels if its own are known to be of a lower class.
+inline void raise_openblas_core(std::string const& core) {
+  auto const used = openblas_class(openblas_core()), wanted = openblas_class(core);
+  if (!used || !wanted || *used >= *wanted) return;
+  choose_openblas_core(core);
+  // A build without these kernels may have taken the lowest ones.
+  auto const now = openblas_class(openblas_core());
+  if (!now || *now < *used) choose_openblas_core({});
+}
+
+/// At the start of a program, before its first product: kernels that suit the processor, unless the user has chosen.
+inline void correct_openblas_core() {
+  if (std::getenv("OPENBLAS_CORETYPE") == nullptr) raise_openblas_core(fitting_openblas_core());
+}
+
+}  // namespace trireme::detail
