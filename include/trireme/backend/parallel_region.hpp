@@ -5,6 +5,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/profiling.hpp"
+
 namespace trireme {
 
 namespace detail {
@@ -33,7 +35,7 @@ void parallel_region(Space const& space, std::size_t threads, F const& f) {
   }
   using Policy = Kokkos::TeamPolicy<Space>;
   using Body = detail::RegionBody<typename Policy::member_type, F>;
-  Kokkos::parallel_for("trireme::parallel_region", Policy(space, 1, static_cast<int>(threads)), Body{&f});
+  Kokkos::parallel_for(tool_label("trireme::parallel_region"), Policy(space, 1, static_cast<int>(threads)), Body{&f});
 }
 
 }  // namespace trireme

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 #include <Kokkos_Core.hpp>
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "trireme/backend/profiling.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/collectives/gradient_buckets.hpp"
 #include "trireme/data/batch.hpp"
@@ -66,7 +66,7 @@ class DataParallel {
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
-    Kokkos::Profiling::ScopedRegion region("trireme::train_step");
+    ProfilingRegion const region("trireme::train_step");
     auto const slice = batch_.upload(lanes_.context().space(), batch);
     double const positions = global_positions(batch);
     StepKeys const keys{.seed = model_.seed(), .step = updater_.iteration(), .first_row = batch.first_row};
@@ -87,7 +87,7 @@ class DataParallel {
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
   void test_step(Batch<T, L> const& batch) {
-    Kokkos::Profiling::ScopedRegion region("trireme::test_step");
+    ProfilingRegion const region("trireme::test_step");
     lanes_.test(model_, batch_.upload(lanes_.context().space(), batch), parameters_.data());
   }
 
