@@ -158,6 +158,11 @@ class DataParallel {
     for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
   }
 
+  /// What this process takes for batches of up to `rows` rows of its own, and what it gives to a step's reduction.
+  MemoryUse memory_use(std::size_t rows) const {
+    return {model_.cost(), slots(), group_->size(), rows, lanes_.workspace_bytes(model_, rows)};
+  }
+
   std::size_t slots() const { return updater_.slots().size(); }
   void set_slot(std::size_t slot, std::span<T> values) {
     group_->broadcast(values);
