@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <climits>
 #include <cstddef>
 
 #include <Kokkos_Core.hpp>
@@ -11,6 +13,7 @@
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
+#include "trireme/backend/profiling.hpp"
 #include "trireme/backend/simd.hpp"
 
 namespace trireme {
@@ -137,7 +140,7 @@ class SpaceContext {
   explicit SpaceContext(Space const& space = Space()) : space_(space), blas_(space) {}
 
   Space const& space() const { return space_; }
-  void fence(char const* label) const { space_.fence(label); }
+  void fence(char const* label) const { space_.fence(tool_label(label)); }
 
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
@@ -174,7 +177,7 @@ class SpaceContext {
     } else {
       double* const sums = scratch(F::width);
       Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> result(sums, F::width);
-      Kokkos::parallel_reduce(label, policy(n), detail::ArrayReduction<F>{F::width, f}, result);
+      Kokkos::parallel_reduce(tool_label(label), policy(n), detail::ArrayReduction<F>{F::width, f}, result);
       run(label, F::width, detail::AddTotals{sums, totals});
     }
   }
@@ -212,14 +215,22 @@ class SpaceContext {
   }
 
  private:
-  auto policy(std::size_t n) const { return Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space_, 0, n); }
+  auto policy(std::size_t n) const {
+    using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
+    if constexpr (on_host) {  // to choose a chunk itself, Kokkos makes an instance of the space, which allocates
+      std::size_t const share = std::clamp<std::size_t>(n / threads_, 1, INT_MAX);
+      return Policy(space_, 0, n, Kokkos::ChunkSize(static_cast<int>(std::bit_floor(share))));
+    } else {
+      return Policy(space_, 0, n);
+    }
+  }
 
   template <class F>
   void run(char const* label, std::size_t n, F const& f) const {
     if constexpr (on_host)
       detail::host_loop(space_, label, n, f);
     else if (n > 0)
-      Kokkos::parallel_for(label, policy(n), f);
+      Kokkos::parallel_for(tool_label(label), policy(n), f);
   }
 
   static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
@@ -237,6 +248,7 @@ class SpaceContext {
   }
 
   Space space_;
+  std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   Kokkos::View<double*, memory_space> scratch_;
 };
