@@ -82,8 +82,11 @@ class Lanes {
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
           barrier();
           auto const range = thread_range(thread);
-          sum_range(context, range);
-          finish(context, range.begin, range.end);
+          for (std::size_t i = range.begin; i < range.end; i += update_block) {
+            RowRange const block{i, std::min(range.end, i + update_block)};
+            sum_range(context, block);
+            finish(context, block.begin, block.end);
+          }
         }))
       return;
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
@@ -126,6 +129,9 @@ class Lanes {
   }
 
  private:
+  /// Elements of the arena that are summed up and updated before the next ones: so many that they stay in the cache.
+  static constexpr std::size_t update_block = 1024;
+
   struct Lane {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
