@@ -50,7 +50,7 @@ class HandWritten {
   void step(float const* x, std::int32_t const* labels) {
     ++iteration_;
     auto const adam = tr::Adam{.learning_rate = 1e-3}.step<float>(iteration_, 1e-3);
-    tr::parallel_region(Space(), threads_, [&](std::size_t t, auto const& barrier) {
+    tr::parallel_region(Space(), threads_, [&](std::size_t t, auto& barrier) {
       rows(*parts_[t], x, labels, tr::row_range(batch_, t, threads_));
       barrier();
       auto const [begin, end] = tr::row_range(size / line, t, threads_);

@@ -19,19 +19,19 @@ void cache_gemm(Product<T> const& p) {
     return;
   }
   TileGemm<T>::run({.m = p.m,
-                       .n = p.n,
-                       .a = p.a,
-                       .row_stride = p.transpose_a ? 1 : p.lda,
-                       .step = p.transpose_a ? p.lda : 1,
-                       .segments = 1,
-                       .segment = p.k,
-                       .segment_stride = 0,
-                       .b = p.b,
-                       .ldb = p.ldb,
-                       .c = p.c,
-                       .ldc = p.ldc,
-                       .accumulate = p.accumulate,
-                       .transpose_b = p.transpose_b});
+                    .n = p.n,
+                    .a = p.a,
+                    .row_stride = p.transpose_a ? 1 : p.lda,
+                    .step = p.transpose_a ? p.lda : 1,
+                    .segments = 1,
+                    .segment = p.k,
+                    .segment_stride = 0,
+                    .b = p.b,
+                    .ldb = p.ldb,
+                    .c = p.c,
+                    .ldc = p.ldc,
+                    .accumulate = p.accumulate,
+                    .transpose_b = p.transpose_b});
 }
 
 }  // namespace trireme::detail

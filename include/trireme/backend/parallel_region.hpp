@@ -1,7 +1,9 @@
 /// One parallel region of a host space: every thread runs the same function once.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <thread>
 
 #include <Kokkos_Core.hpp>
 
@@ -9,36 +11,45 @@
 
 namespace trireme {
 
-/// Waits for all threads of the region.
+/// Waits for all threads of the region, which meet often: a team's own barrier gives its core away as soon as it has to
+/// wait.
 class RegionBarrier {
  public:
-  RegionBarrier() = default;
-  template <class Team>
-  explicit RegionBarrier(Team const& team)
-      : wait_([](void const* all) { static_cast<Team const*>(all)->team_barrier(); }), team_(&team) {}
+  explicit RegionBarrier(std::size_t threads) : threads_(threads) {}
 
-  void operator()() const {
-    if (wait_) wait_(team_);
+  void operator()() {
+    if (threads_ == 1) return;
+    std::size_t const round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      round_.store(round + 1, std::memory_order_release);
+      return;
+    }
+    constexpr std::size_t patience = 20'000;  // some ten microseconds; then another thread may need this core
+    for (std::size_t turns = 0; round_.load(std::memory_order_acquire) == round; ++turns)
+      if (turns >= patience) std::this_thread::yield();
   }
 
  private:
-  void (*wait_)(void const* team) = nullptr;
-  void const* team_ = nullptr;
+  alignas(64) std::atomic<std::size_t> arrived_{0};
+  alignas(64) std::atomic<std::size_t> round_{0};
+  std::size_t threads_;
 };
 
 namespace detail {
 
 /// A function of any type: Kokkos' loop over teams is compiled once for all of them.
 struct RegionFunction {
-  void (*run)(void const* f, std::size_t thread, RegionBarrier const& barrier);
+  void (*run)(void const* f, std::size_t thread, RegionBarrier& barrier);
   void const* f;
+  RegionBarrier* barrier;
 };
 
 template <class Team>
 struct RegionBody {
   RegionFunction function;
   void operator()(Team const& team) const {
-    function.run(function.f, static_cast<std::size_t>(team.team_rank()), RegionBarrier(team));
+    function.run(function.f, static_cast<std::size_t>(team.team_rank()), *function.barrier);
   }
 };
 
@@ -54,13 +65,15 @@ template <class Space>
 /// Calls f(thread, barrier) on `threads` threads; `barrier()` waits for all of them. f must not throw.
 template <class Space, class F>
 void parallel_region(Space const& space, std::size_t threads, F const& f) {
-  auto const run = [](void const* function, std::size_t thread, RegionBarrier const& barrier) {
-    (*static_cast<F const*>(function))(thread, barrier);
+  RegionBarrier barrier(threads);
+  if (threads == 1) {
+    f(std::size_t{0}, barrier);
+    return;
+  }
+  auto const run = [](void const* function, std::size_t thread, RegionBarrier& all) {
+    (*static_cast<F const*>(function))(thread, all);
   };
-  if (threads == 1)
-    run(&f, 0, RegionBarrier());
-  else
-    detail::parallel_region(space, threads, detail::RegionFunction{run, &f});
+  detail::parallel_region(space, threads, detail::RegionFunction{run, &f, &barrier});
 }
 
 }  // namespace trireme

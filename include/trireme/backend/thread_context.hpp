@@ -23,16 +23,18 @@ class ThreadContext {
   /// f(i) for i < n, vectorised.
   template <class F>
   void for_each(char const*, std::size_t n, F const& f) const {
+    F const body = f;  // a copy of its own: what the loop writes cannot be the functor's members
     TRIREME_SIMD
-    for (std::size_t i = 0; i < n; ++i) f(i);
+    for (std::size_t i = 0; i < n; ++i) body(i);
   }
 
   /// f(i, j) for i < rows, j < columns; j is vectorised.
   template <class F>
   void for_each(char const*, std::size_t rows, std::size_t columns, F const& f) const {
+    F const body = f;
     for (std::size_t i = 0; i < rows; ++i) {
       TRIREME_SIMD
-      for (std::size_t j = 0; j < columns; ++j) f(i, j);
+      for (std::size_t j = 0; j < columns; ++j) body(i, j);
     }
   }
 

@@ -1,4 +1,5 @@
-/// Matrix products whose operands stay in a core's caches: register tiles, and packing only of what would be read badly.
+/// Matrix products whose operands stay in a core's caches: register tiles, and packing only of what would be read
+/// badly.
 ///
 /// Faster than a BLAS for the sizes of small layers, and for the rows of convolutions, whose operands overlap.
 #pragma once
@@ -186,7 +187,8 @@ class TileGemm {
     if (vectors == 1) return tile_of<1>(narrow, height)(p, a, b, ldb, c, ldc, accumulate);
     if (vectors == 2) return tile_of<2>(middle, height)(p, a, b, ldb, c, ldc, accumulate);
     if constexpr (widest == 4) {
-      constexpr auto wide = std::make_index_sequence<tile_rows(3)>(), widest_of_all = std::make_index_sequence<tile_rows(4)>();
+      constexpr auto wide = std::make_index_sequence<tile_rows(3)>(),
+                     widest_of_all = std::make_index_sequence<tile_rows(4)>();
       if (vectors == 3) return tile_of<3>(wide, height)(p, a, b, ldb, c, ldc, accumulate);
       tile_of<4>(widest_of_all, height)(p, a, b, ldb, c, ldc, accumulate);
     }

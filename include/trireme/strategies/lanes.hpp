@@ -79,12 +79,15 @@ class Lanes {
                   lane.totals[0].data(), lane_keys, told);
     };
     reserve(model, batch.rows);
-    if (in_region([&](auto& context, std::size_t thread, auto const& barrier) {
+    if (in_region([&](auto& context, std::size_t thread, auto& barrier) {
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
           barrier();
           auto const range = thread_range(thread);
-          sum_range(context, range);
-          finish(context, range.begin, range.end);
+          for (std::size_t i = range.begin; i < range.end; i += update_block) {
+            RowRange const block{i, std::min(range.end, i + update_block)};
+            sum_range(context, block);
+            finish(context, block.begin, block.end);
+          }
         }))
       return;
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
@@ -134,6 +137,9 @@ class Lanes {
   }
 
  private:
+  /// Elements of the arena that are summed up and updated before the next ones: so many that they stay in the cache.
+  static constexpr std::size_t update_block = 1024;
+
   struct Lane {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
@@ -152,7 +158,7 @@ class Lanes {
       RowRange const range = lane_rows(index, rows);
       if (range.begin != range.end) f(context, lanes_[index], range);
     };
-    if (in_region([&](auto& context, std::size_t thread, auto const&) {
+    if (in_region([&](auto& context, std::size_t thread, auto&) {
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) run_lane(context, lane);
         }))
       return;
@@ -164,7 +170,7 @@ class Lanes {
   bool in_region(F const& f) {
     if constexpr (is_host_space<Space>)
       if (plan_.rows)
-        parallel_region(context_.space(), plan_.threads, [&](std::size_t thread, auto const& barrier) {
+        parallel_region(context_.space(), plan_.threads, [&](std::size_t thread, auto& barrier) {
           ThreadContext context;
           f(context, thread, barrier);
         });
