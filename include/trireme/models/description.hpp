@@ -49,32 +49,60 @@ struct ModelDescription {
 
 namespace detail {
 
+template <class L>
+inline constexpr bool is_transparent = requires {
+  requires L::transparent;
+};
+
+template <class T, class Composite, class In>
+void describe(Composite const& composite, In const& in, std::string const& path, std::string const& keras_path,
+              ModelDescription& description);
+
+/// Adds one layer after the other; those of a transparent composite as if they stood beside it.
+template <class T>
+struct LayerListing {
+  std::string const& path;
+  std::string const& keras_path;
+  ModelDescription& description;
+  LayerNames names{}, keras_names{};
+
+  template <class L, class In>
+  void operator()(L const& layer, In const& extents) {
+    std::string const keras_name = keras_names.next(class_name_of<L>());
+    std::string const name = path + (name_of(layer).empty() ? keras_name : std::string(name_of(layer)));
+    std::string const keras = keras_path + "layers/" + keras_name;
+    if constexpr (is_transparent<L>)
+      layer.for_each_layer(extents, *this);
+    else if constexpr (is_composite<L>)
+      describe<T>(layer, extents, name + "/", keras + "/", description);
+    else
+      add(layer, extents, name, keras);
+  }
+
+ private:
+  template <class L, class In>
+  void add(L const& layer, In const& extents, std::string const& name, std::string const& keras) {
+    LayerInfo info{name, keras, std::string(class_name_of<L>()), layer.output(extents).to_vector(), 0};
+    std::size_t index = 0;
+    for (ParameterShape const& parameter : parameters_of(layer, extents)) {
+      std::size_t const size = parameter.shape.size();
+      description.parameters.push_back({name + "/" + std::string(parameter.name), description.layers.size(),
+                                        parameter.shape, description.elements, size, initializer_of(layer, index),
+                                        regularizer_of(layer, index)});
+      description.elements += aligned_count<T>(size);
+      info.parameters += size;
+      ++index;
+    }
+    description.layers.push_back(std::move(info));
+  }
+};
+
 /// Adds the layers of a composite at `in`, whose parameters start at description.elements.
 template <class T, class Composite, class In>
 void describe(Composite const& composite, In const& in, std::string const& path, std::string const& keras_path,
               ModelDescription& description) {
-  LayerNames names, keras_names;
-  composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
-    std::string const keras_name = keras_names.next(class_name_of<L>());
-    std::string const name = path + (name_of(layer).empty() ? keras_name : std::string(name_of(layer)));
-    std::string const keras = keras_path + "layers/" + keras_name;
-    if constexpr (is_composite<L>) {
-      describe<T>(layer, extents, name + "/", keras + "/", description);
-    } else {
-      LayerInfo info{name, keras, std::string(class_name_of<L>()), layer.output(extents).to_vector(), 0};
-      std::size_t index = 0;
-      for (ParameterShape const& parameter : parameters_of(layer, extents)) {
-        std::size_t const size = parameter.shape.size();
-        description.parameters.push_back({name + "/" + std::string(parameter.name), description.layers.size(),
-                                          parameter.shape, description.elements, size, initializer_of(layer, index),
-                                          regularizer_of(layer, index)});
-        description.elements += aligned_count<T>(size);
-        info.parameters += size;
-        ++index;
-      }
-      description.layers.push_back(std::move(info));
-    }
-  });
+  LayerListing<T> listing{path, keras_path, description};
+  composite.for_each_layer(in, listing);
 }
 
 }  // namespace detail
