@@ -10,6 +10,7 @@
 #include "parity/reference.hpp"
 #include "trireme/activations/elu.hpp"
 #include "trireme/activations/gelu.hpp"
+#include "trireme/activations/hard_sigmoid.hpp"
 #include "trireme/activations/leaky_relu.hpp"
 #include "trireme/activations/linear.hpp"
 #include "trireme/activations/relu.hpp"
@@ -21,7 +22,8 @@
 
 namespace trireme::test {
 
-using AnyActivation = std::variant<Linear, ReLU, LeakyReLU, ELU, GELU, Sigmoid, SiLU, Softmax, Softplus, Tanh>;
+using AnyActivation =
+    std::variant<Linear, ReLU, LeakyReLU, ELU, GELU, HardSigmoid, Sigmoid, SiLU, Softmax, Softplus, Tanh>;
 
 /// From a name, or an object with a name and numbers. Nothing if the library has no such activation.
 inline std::optional<AnyActivation> activation_of(nlohmann::json const& config) {
@@ -32,6 +34,7 @@ inline std::optional<AnyActivation> activation_of(nlohmann::json const& config) 
   if (name == "leaky_relu") return LeakyReLU{.negative_slope = option(config, "negative_slope", 0.2)};
   if (name == "elu") return ELU{.alpha = option(config, "alpha", 1.0)};
   if (name == "gelu") return GELU{.approximate = option(config, "approximate", false)};
+  if (name == "hard_sigmoid") return HardSigmoid{};
   if (name == "sigmoid") return Sigmoid{};
   if (name == "silu") return SiLU{};
   if (name == "softmax") return Softmax{};

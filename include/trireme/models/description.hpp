@@ -117,14 +117,24 @@ auto stated_parameters(L const& layer, In const& in) {
   return parameters;
 }
 
+/// A composite whose layers are named as if they stood beside it.
+template <class L>
+inline constexpr bool is_transparent = requires {
+  requires L::transparent;
+};
+
 /// Adds the layers of a composite at `in`.
 template <class Composite, class In>
-void describe(Composite const& composite, In const& in, LayerTable table) {
+void describe(Composite const& composite, In const& in, LayerTable& table) {
   composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
-    if constexpr (is_composite<L>)
-      describe(layer, extents, table.nested(class_name_of<L>(), name_of(layer)));
-    else
+    if constexpr (is_transparent<L>) {
+      describe(layer, extents, table);
+    } else if constexpr (is_composite<L>) {
+      LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
+      describe(layer, extents, nested);
+    } else {
       table.add(class_name_of<L>(), name_of(layer), layer.output(extents).values, stated_parameters(layer, extents));
+    }
   });
 }
 
@@ -137,7 +147,8 @@ ModelDescription describe(Architecture const& architecture) {
   ModelDescription description;
   description.input = in.to_vector();
   description.output = architecture.output(in).to_vector();
-  detail::describe(architecture, in, detail::LayerTable(description, sizeof(T), "", ""));
+  detail::LayerTable table(description, sizeof(T), "", "");
+  detail::describe(architecture, in, table);
   return description;
 }
 

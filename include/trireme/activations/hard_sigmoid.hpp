@@ -1,0 +1,28 @@
+/// HardSigmoid: a straight line between 0 and 1.
+#pragma once
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/concepts/fixed_string.hpp"
+
+namespace trireme {
+
+/// x / 6 + 1/2, but not below 0 and not above 1.
+struct HardSigmoid {
+  static constexpr FixedString name = "hard_sigmoid";
+  static constexpr bool elementwise = true;
+  static constexpr bool derivative_from_output = true;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    T const y = x / T(6) + T(0.5);
+    return y < T(0) ? T(0) : (y > T(1) ? T(1) : y);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T y) const {
+    return y > T(0) && y < T(1) ? T(1) / T(6) : T(0);
+  }
+};
+
+}  // namespace trireme

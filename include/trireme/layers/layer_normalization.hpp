@@ -1,0 +1,103 @@
+/// LayerNormalization: each sample's features to mean 0 and variance 1, then scaled and shifted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/layers/normalization_kernels.hpp"
+#include "trireme/layers/options.hpp"
+
+namespace trireme {
+
+/// `LayerNormalization<>{}`; NoScale and NoCenter leave out gamma and beta, LastAxes<2> normalizes over the last two
+/// axes together.
+///
+/// Input and output (..., n), where n is the extents of the normalized axes; gamma and beta have those extents. The
+/// variance is the biased one. Source: Ba et al., Layer Normalization, 2016.
+template <class... Options>
+struct LayerNormalization {
+  static constexpr bool scale = !detail::has_option<NoScale, Options...>;
+  static constexpr bool center = !detail::has_option<NoCenter, Options...>;
+  static constexpr std::size_t axes = detail::number_option<LastAxes, 1, Options...>;
+  static constexpr std::string_view class_name = "LayerNormalization";
+
+  double epsilon = 1e-3;
+  Initializer gamma_initializer = Ones{};
+  Initializer beta_initializer = Zeros{};
+  Regularizer gamma_regularizer{};
+  Regularizer beta_regularizer{};
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    static_assert(axes >= 1 && axes <= In::rank,
+                  "trireme: LayerNormalization normalizes over one axis of its input or more");
+    return in;
+  }
+
+  template <class In>
+  constexpr auto parameters(In const& in) const {
+    Shape shape;
+    for (std::size_t axis = In::rank - axes; axis < In::rank; ++axis) shape.extents[shape.rank++] = in[axis];
+    ParameterShape const gamma{"gamma", shape}, beta{"beta", shape};
+    if constexpr (scale && center)
+      return std::array{gamma, beta};
+    else if constexpr (scale)
+      return std::array{gamma};
+    else if constexpr (center)
+      return std::array{beta};
+    else
+      return std::array<ParameterShape, 0>{};
+  }
+  Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
+  Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    return aligned_bytes(rows * in.size() * sizeof(T)) + aligned_bytes(rows * in.size() / features(in) * sizeof(T));
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    std::size_t const n = features(in), rows = f.rows * in.size() / n;
+    Workspace workspace(f.workspace);
+    T* const normalized = workspace.take<T>(rows * n);
+    T* const inverse = workspace.take<T>(rows);
+    T const* const gamma = scale ? f.parameters : nullptr;
+    T const* const beta = center ? f.parameters + (scale ? aligned_count<T>(n) : 0) : nullptr;
+    context.for_rows("trireme::layer_normalization", rows,
+                     kernels::NormalizeRow<T>{f.x, gamma, beta, f.y, normalized, inverse, n, static_cast<T>(epsilon)});
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    std::size_t const n = features(in), rows = b.rows * in.size() / n;
+    Workspace workspace(b.workspace);
+    T* const normalized = workspace.take<T>(rows * n);
+    T const* const inverse = workspace.take<T>(rows);
+    if constexpr (center)
+      context.column_sums("trireme::beta_gradient", rows, n, b.dy, b.gradients + (scale ? aligned_count<T>(n) : 0));
+    if (b.dx)
+      context.for_rows(
+          "trireme::layer_normalization_gradient", rows,
+          kernels::NormalizeRowGradient<T>{b.dy, scale ? b.parameters : nullptr, normalized, inverse, b.dx, n});
+    if constexpr (scale) {
+      context.for_each("trireme::gamma_share", rows * n, kernels::Multiply<T>{b.dy, normalized});
+      context.column_sums("trireme::gamma_gradient", rows, n, normalized, b.gradients);
+    }
+  }
+
+ private:
+  /// Numbers that are normalized together.
+  template <class In>
+  static constexpr std::size_t features(In const& in) {
+    std::size_t count = 1;
+    for (std::size_t axis = In::rank - axes; axis < In::rank; ++axis) count *= in[axis];
+    return count;
+  }
+};
+
+}  // namespace trireme

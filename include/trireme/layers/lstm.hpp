@@ -1,0 +1,219 @@
+/// LSTM: long short-term memory over a sequence.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/activations/sigmoid.hpp"
+#include "trireme/activations/tanh.hpp"
+#include "trireme/backend/product.hpp"
+#include "trireme/concepts/layer.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/initializers/orthogonal.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/layers/lstm_kernels.hpp"
+#include "trireme/layers/options.hpp"
+#include "trireme/tensor/extents.hpp"
+
+namespace trireme {
+
+/// First values of an LSTM's bias: 1 for the forget gate, so that memories last at first, else 0.
+struct UnitForgetBias {
+  void operator()(std::span<double> out, InitializerContext const&) const {
+    std::size_t const units = out.size() / 4;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = i / units == 1 ? 1.0 : 0.0;
+  }
+};
+
+/// `LSTM<64>{}`, `LSTM<64, ReturnSequences>{}`; also GoBackwards, NoBias, an activation (Tanh) and a
+/// RecurrentActivation (Sigmoid).
+///
+/// Input (time, features), output (Units) of the last step, or (time, Units) with ReturnSequences. Gates lie in
+/// Keras's order: input, forget, cell, output; kernel (features, 4 Units), recurrent kernel (Units, 4 Units), bias
+/// (4 Units). With GoBackwards outputs are in the order of the steps, so reversed. Source: Hochreiter & Schmidhuber,
+/// Neural Computation, 1997; with the forget gate of Gers et al., 2000.
+template <std::size_t Units, class... Options>
+struct LSTM {
+  using A = typename detail::FindOption<Tanh, detail::MatchesActivation, Options...>::type;
+  using R = detail::recurrent_activation_option<Sigmoid, Options...>;
+  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
+  static constexpr bool sequences = detail::has_option<ReturnSequences, Options...>;
+  static constexpr bool backwards = detail::has_option<GoBackwards, Options...>;
+  static constexpr std::string_view class_name = "LSTM";
+  static_assert(A::elementwise && R::elementwise && !needs_preactivation<A>() && !needs_preactivation<R>(),
+                "trireme: an activation of LSTM is elementwise, with a derivative that follows from its output");
+
+  [[no_unique_address]] Extent<Units> units{};
+  [[no_unique_address]] A activation{};
+  [[no_unique_address]] R recurrent_activation{};
+  Initializer kernel_initializer = GlorotUniform{};
+  Initializer recurrent_initializer = Orthogonal{};
+  Initializer bias_initializer = UnitForgetBias{};
+  Regularizer kernel_regularizer{};
+  Regularizer recurrent_regularizer{};
+  Regularizer bias_regularizer{};
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    static_assert(In::rank == 2, "trireme: LSTM takes (time, features)");
+    if constexpr (sequences)
+      return Extents<static_extent<In, 0>, Units>{{in[0], units}};
+    else
+      return Extents<Units>{{units}};
+  }
+
+  template <class In>
+  constexpr auto parameters(In const& in) const {
+    ParameterShape const kernel{"lstm_cell/kernel", {in[1], 4 * units}};
+    ParameterShape const recurrent{"lstm_cell/recurrent_kernel", {units, 4 * units}};
+    if constexpr (use_bias)
+      return std::array{kernel, recurrent, ParameterShape{"lstm_cell/bias", {4 * units}}};
+    else
+      return std::array{kernel, recurrent};
+  }
+  Initializer initializer(std::size_t i) const {
+    return i == 0 ? kernel_initializer : i == 1 ? recurrent_initializer : bias_initializer;
+  }
+  Regularizer regularizer(std::size_t i) const {
+    return i == 0 ? kernel_regularizer : i == 1 ? recurrent_regularizer : bias_regularizer;
+  }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    std::size_t const steps = rows * in[0];
+    return aligned_bytes(steps * 4 * units * sizeof(T)) + 2 * aligned_bytes(steps * units * sizeof(T)) +
+           2 * aligned_bytes(rows * units * sizeof(T));
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    std::size_t const time = in[0], gates = 4 * units, stride = sequences ? time * units : std::size_t{units};
+    Kept<T> const kept(*this, in, f.rows, f.workspace);
+    T const* const bias = use_bias ? f.parameters + bias_offset<T>(in) : nullptr;
+    // What the inputs bring, for all steps at once; each step adds what the state before it brings.
+    context.gemm(Product<T>{.m = f.rows * time,
+                            .n = gates,
+                            .k = in[1],
+                            .a = f.x,
+                            .lda = in[1],
+                            .b = f.parameters,
+                            .ldb = gates,
+                            .c = kept.gates,
+                            .ldc = gates});
+    context.for_each("trireme::lstm_first_state", f.rows, units,
+                     kernels::ClearStep<T>{kept.before + slot(0, time) * units, time * units});
+    for (std::size_t step = 0; step < time; ++step) {
+      std::size_t const t = slot(step, time);
+      if (step > 0)
+        context.gemm(Product<T>{.m = f.rows,
+                                .n = gates,
+                                .k = units,
+                                .a = kept.before + t * units,
+                                .lda = time * units,
+                                .b = f.parameters + recurrent_offset<T>(in),
+                                .ldb = gates,
+                                .c = kept.gates + t * gates,
+                                .ldc = time * gates,
+                                .accumulate = true});
+      bool const last = step + 1 == time;
+      T* const y = sequences ? f.y + step * units : last ? f.y : nullptr;
+      context.for_each("trireme::lstm_step", f.rows, units,
+                       kernels::LstmStep<T, A, R>{
+                           activation, recurrent_activation, units, time, bias, kept.gates + t * gates,
+                           kept.cell + t * units, step == 0 ? nullptr : kept.cell + slot(step - 1, time) * units,
+                           last ? nullptr : kept.before + slot(step + 1, time) * units, y, stride});
+    }
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    std::size_t const time = in[0], gates = 4 * units, steps = b.rows * time;
+    std::size_t const stride = sequences ? time * units : std::size_t{units};
+    Kept<T> const kept(*this, in, b.rows, b.workspace);
+    for (std::size_t step = time; step-- > 0;) {
+      std::size_t const t = slot(step, time);
+      bool const last = step + 1 == time;
+      context.for_each("trireme::lstm_step_gradient", b.rows, units,
+                       kernels::LstmStepGradient<T, A, R>{
+                           activation, recurrent_activation, units, time, kept.gates + t * gates, kept.cell + t * units,
+                           step == 0 ? nullptr : kept.cell + slot(step - 1, time) * units,
+                           sequences ? b.dy + step * units
+                           : last    ? b.dy
+                                     : nullptr,
+                           stride, last ? nullptr : kept.dh, kept.dc});
+      if (step > 0)
+        context.gemm(Product<T>{.m = b.rows,
+                                .n = units,
+                                .k = gates,
+                                .a = kept.gates + t * gates,
+                                .lda = time * gates,
+                                .b = b.parameters + recurrent_offset<T>(in),
+                                .ldb = gates,
+                                .c = kept.dh,
+                                .ldc = units,
+                                .transpose_b = true});
+    }
+    // The gates now hold the gradients of what their activations were applied to.
+    T const* const dz = kept.gates;
+    auto const weight_gradient = [&](T const* left, std::size_t width, T* gradient) {
+      context.gemm(Product<T>{.m = width,
+                              .n = gates,
+                              .k = steps,
+                              .a = left,
+                              .lda = width,
+                              .b = dz,
+                              .ldb = gates,
+                              .c = gradient,
+                              .ldc = gates,
+                              .transpose_a = true});
+    };
+    weight_gradient(b.x, in[1], b.gradients);
+    weight_gradient(kept.before, units, b.gradients + recurrent_offset<T>(in));
+    if constexpr (use_bias)
+      context.column_sums("trireme::lstm_bias_gradient", steps, gates, dz, b.gradients + bias_offset<T>(in));
+    if (b.dx)
+      context.gemm(Product<T>{.m = steps,
+                              .n = in[1],
+                              .k = gates,
+                              .a = dz,
+                              .lda = gates,
+                              .b = b.parameters,
+                              .ldb = gates,
+                              .c = b.dx,
+                              .ldc = in[1],
+                              .transpose_b = true});
+  }
+
+ private:
+  /// What forward keeps, (rows, time, …) each: the gates' activations, the cell, the state before each step; and the
+  /// gradients that backward carries from step to step.
+  template <class T>
+  struct Kept {
+    template <class In>
+    Kept(LSTM const& layer, In const& in, std::size_t rows, std::byte* memory) {
+      Workspace workspace(memory);
+      gates = workspace.take<T>(rows * in[0] * 4 * layer.units);
+      cell = workspace.take<T>(rows * in[0] * layer.units);
+      before = workspace.take<T>(rows * in[0] * layer.units);
+      dh = workspace.take<T>(rows * layer.units);
+      dc = workspace.take<T>(rows * layer.units);
+    }
+    T *gates, *cell, *before, *dh, *dc;
+  };
+
+  /// Where step `step` finds its input in time.
+  static constexpr std::size_t slot(std::size_t step, std::size_t time) { return backwards ? time - 1 - step : step; }
+  template <class T, class In>
+  std::size_t recurrent_offset(In const& in) const {
+    return aligned_count<T>(in[1] * 4 * units);
+  }
+  template <class T, class In>
+  std::size_t bias_offset(In const& in) const {
+    return recurrent_offset<T>(in) + aligned_count<T>(units * 4 * units);
+  }
+};
+
+}  // namespace trireme

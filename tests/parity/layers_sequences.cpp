@@ -1,0 +1,84 @@
+// Layers over sequences give Keras's output and gradients, in float and double, on a thread and on a host space.
+#define BOOST_TEST_MODULE parity_layers_sequences
+#include "support/kokkos_fixture.hpp"
+
+#include <cstddef>
+#include <string>
+
+#include "parity/layers.hpp"
+#include "parity/reference.hpp"
+#include "trireme/activations/hard_sigmoid.hpp"
+#include "trireme/activations/relu.hpp"
+#include "trireme/layers/layer_normalization.hpp"
+#include "trireme/layers/lstm.hpp"
+#include "trireme/layers/multi_head_attention.hpp"
+
+using namespace trireme;
+using namespace trireme::test;
+using nlohmann::json;
+
+namespace {
+
+template <class... Options>
+bool lstm_is(ReferenceCase const& c, json const& config) {
+  using L = LSTM<dynamic, Options...>;
+  return config.at("return_sequences") == L::sequences && config.at("go_backwards") == L::backwards &&
+         config.at("use_bias") == L::use_bias && config.at("activation") == std::string(L::A::name.view()) &&
+         config.at("recurrent_activation") == std::string(L::R::name.view()) &&
+         check_layer<2>(c, L{.units = config.at("units").get<std::size_t>()});
+}
+
+bool lstm(ReferenceCase const& c, json const& config) {
+  return lstm_is<>(c, config) || lstm_is<ReturnSequences>(c, config) ||
+         lstm_is<ReturnSequences, GoBackwards>(c, config) ||
+         lstm_is<ReLU, RecurrentActivation<HardSigmoid>, NoBias>(c, config);
+}
+
+template <std::size_t Axes, class... Options>
+bool layer_normalization_is(ReferenceCase const& c, json const& config) {
+  using L = LayerNormalization<LastAxes<Axes>, Options...>;
+  std::vector<int> const axes = config.at("axis");
+  int const rank = static_cast<int>(c.array<double>("x").extents.size());
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if ((axes[i] + rank) % rank != rank - static_cast<int>(axes.size() - i)) return false;
+  L const layer{.epsilon = config.at("epsilon").get<double>()};
+  if (axes.size() != Axes || config.at("scale") != L::scale || config.at("center") != L::center) return false;
+  if (config.at("rms_scaling")) return false;
+  if constexpr (Axes == 1)
+    if (check_layer<1>(c, layer)) return true;
+  return check_layer<2>(c, layer);
+}
+
+bool layer_normalization(ReferenceCase const& c, json const& config) {
+  return layer_normalization_is<1>(c, config) || layer_normalization_is<2>(c, config) ||
+         layer_normalization_is<1, NoScale, NoCenter>(c, config);
+}
+
+template <std::size_t Heads, std::size_t KeyDim, class... Options>
+bool attention_is(ReferenceCase const& c, json const& config) {
+  using L = MultiHeadAttention<Heads, KeyDim, Options...>;
+  bool const causal =
+      c.description.contains("note") && c.description.at("note").get<std::string>().find("causal") != std::string::npos;
+  json const output = L::output_dim == 0 ? json() : json{L::output_dim};
+  return config.at("num_heads") == Heads && config.at("key_dim") == KeyDim && config.at("value_dim") == L::value_dim &&
+         config.at("use_bias") == L::use_bias && config.at("output_shape") == output && causal == L::causal &&
+         c.has("x") && check_layer<2>(c, L{});
+}
+
+bool attention(ReferenceCase const& c, json const& config) {
+  return attention_is<2, 3>(c, config) || attention_is<2, 3, Causal>(c, config) ||
+         attention_is<3, 4, NoBias>(c, config) || attention_is<2, 3, Causal, ValueDim<5>, OutputDim<4>>(c, config);
+}
+
+/// False if the library has no such layer with this configuration.
+bool run(ReferenceCase const& c, json const& config) {
+  if (c.class_name() == "LSTM") return lstm(c, config);
+  if (c.class_name() == "LayerNormalization") return layer_normalization(c, config);
+  return attention(c, config);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(layers_over_sequences_have_keras_outputs_and_gradients) {
+  check_layers(sequence_classes, false, run);
+}
