@@ -16,7 +16,7 @@
 namespace trireme {
 
 /// Its input as it is: the short cut beside other branches.
-struct Identity {
+struct Skip {
   static constexpr std::string_view class_name = "Identity";
   static constexpr bool reinterprets = true;
   std::string_view name{};
@@ -238,7 +238,7 @@ struct ConcatenateJoin {
 
 }  // namespace detail
 
-/// `Add{Identity{}, Sequential{Dense<64, ReLU>{}, Dense<32>{}}}`: the sum of branches on the same input.
+/// `Add{Skip{}, Sequential{Dense<64, ReLU>{}, Dense<32>{}}}`: the sum of branches on the same input.
 template <class... Branches>
 struct Add : detail::Branched<detail::SumJoin, Branches...> {
   static constexpr std::string_view class_name = "Add";
@@ -258,12 +258,12 @@ Concatenate(B const&...) -> Concatenate<detail::as_layer_t<B>...>;
 
 /// `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`: the input plus what the layers make of it.
 template <class... Layers>
-struct Residual : Add<Identity, Sequential<Layers...>> {
+struct Residual : Add<Skip, Sequential<Layers...>> {
   static constexpr std::string_view class_name = "Add";
   constexpr Residual() = default;
   template <class... L>
   constexpr explicit Residual(L const&... layers)
-      : Add<Identity, Sequential<Layers...>>(Identity{}, Sequential<Layers...>(layers...)) {}
+      : Add<Skip, Sequential<Layers...>>(Skip{}, Sequential<Layers...>(layers...)) {}
 };
 template <class... L>
 Residual(L const&...) -> Residual<detail::as_layer_t<L>...>;

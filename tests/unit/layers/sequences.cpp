@@ -46,10 +46,10 @@ BOOST_AUTO_TEST_CASE(attention_with_each_option_has_the_gradient_of_its_forward)
 
 BOOST_AUTO_TEST_CASE(joined_branches_have_the_gradient_of_their_forward) {
   check_gradients(Add{Dense<4, Tanh>{}, Dense<4>{}}, Extents<3>{});
-  check_gradients(Add{Identity{}, Identity{}, Dense<3, Tanh>{}}, Extents<3>{});
-  check_gradients(Concatenate{Dense<2, Tanh>{}, Identity{}, Dense<3>{}}, Extents<2, 3>{});
+  check_gradients(Add{Skip{}, Skip{}, Dense<3, Tanh>{}}, Extents<3>{});
+  check_gradients(Concatenate{Dense<2, Tanh>{}, Skip{}, Dense<3>{}}, Extents<2, 3>{});
   check_gradients(Residual{Dense<5, Tanh>{}, Dense<3>{}}, Extents<2, 3>{});
-  check_gradients(Sequential{Residual{Dense<3, Tanh>{}}, Concatenate{Identity{}, Residual{Dropout{.rate = 0.3f}}}},
+  check_gradients(Sequential{Residual{Dense<3, Tanh>{}}, Concatenate{Skip{}, Residual{Dropout{.rate = 0.3f}}}},
                   Extents<3>{});
 }
 
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_causal_position_does_not_depend_on_later_ones) {
 
 BOOST_AUTO_TEST_CASE(layers_of_branches_are_named_as_in_a_functional_model) {
   auto const model = Sequential{Input<3>{}, Dense<3>{}, Residual{Dense<3>{}, Dense<3, NoBias>{.name = "inner"}},
-                                Concatenate{Identity{}, Sequential{Dense<2>{}}}, Dense<1>{}};
+                                Concatenate{Skip{}, Sequential{Dense<2>{}}}, Dense<1>{}};
   auto const description = describe<float>(model);
   std::vector<std::string> paths, files;
   for (auto const& parameter : description.parameters) paths.push_back(parameter.path);
