@@ -133,6 +133,7 @@
 #include "trireme/metrics/weighted.hpp"
 #include "trireme/models/compile.hpp"
 #include "trireme/models/compiled_model.hpp"
+#include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/layer_names.hpp"
 #include "trireme/models/log_names.hpp"
@@ -169,4 +170,5 @@
 #include "trireme/strategies/optimizer_update.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/update_kernels.hpp"
+#include "trireme/strategies/workspace.hpp"
 #include "trireme/text.hpp"

@@ -5,6 +5,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/profiling.hpp"
+
 namespace trireme {
 
 /// Waits for all threads of the region.
@@ -43,7 +45,7 @@ struct RegionBody {
 template <class Space>
 [[gnu::noinline]] void parallel_region(Space const& space, std::size_t threads, RegionFunction const& function) {
   using Policy = Kokkos::TeamPolicy<Space>;
-  Kokkos::parallel_for("trireme::parallel_region", Policy(space, 1, static_cast<int>(threads)),
+  Kokkos::parallel_for(tool_label("trireme::parallel_region"), Policy(space, 1, static_cast<int>(threads)),
                        RegionBody<typename Policy::member_type>{function});
 }
 

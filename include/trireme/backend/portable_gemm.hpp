@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/product.hpp"
+#include "trireme/backend/profiling.hpp"
 
 namespace trireme::detail {
 
@@ -90,7 +91,7 @@ void portable_gemm(Space const& space, Product<T> const& p) {
   std::size_t const tiles = (p.m + Gemm::tile - 1) / Gemm::tile * column_tiles;
   auto policy = Kokkos::TeamPolicy<Space>(space, static_cast<int>(tiles), Kokkos::AUTO)
                     .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gemm::scratch_bytes())));
-  Kokkos::parallel_for("trireme::portable_gemm", policy, Gemm{p, column_tiles});
+  Kokkos::parallel_for(tool_label("trireme::portable_gemm"), policy, Gemm{p, column_tiles});
 }
 
 }  // namespace trireme::detail

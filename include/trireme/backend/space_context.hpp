@@ -11,6 +11,7 @@
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
+#include "trireme/backend/profiling.hpp"
 #include "trireme/backend/simd.hpp"
 
 namespace trireme {
@@ -137,7 +138,7 @@ class SpaceContext {
   explicit SpaceContext(Space const& space = Space()) : space_(space), blas_(space) {}
 
   Space const& space() const { return space_; }
-  void fence(char const* label) const { space_.fence(label); }
+  void fence(char const* label) const { space_.fence(tool_label(label)); }
 
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
@@ -174,7 +175,7 @@ class SpaceContext {
     } else {
       double* const sums = scratch(F::width);
       Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> result(sums, F::width);
-      Kokkos::parallel_reduce(label, policy(n), detail::ArrayReduction<F>{F::width, f}, result);
+      Kokkos::parallel_reduce(tool_label(label), policy(n), detail::ArrayReduction<F>{F::width, f}, result);
       run(label, F::width, detail::AddTotals{sums, totals});
     }
   }
@@ -217,9 +218,9 @@ class SpaceContext {
   template <class F>
   void run(char const* label, std::size_t n, F const& f) const {
     if constexpr (on_host)
-      detail::host_loop(space_, label, n, f);
+      detail::host_loop(space_, threads_, label, n, f);
     else if (n > 0)
-      Kokkos::parallel_for(label, policy(n), f);
+      Kokkos::parallel_for(tool_label(label), policy(n), f);
   }
 
   static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
@@ -237,6 +238,7 @@ class SpaceContext {
   }
 
   Space space_;
+  std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   Kokkos::View<double*, memory_space> scratch_;
 };

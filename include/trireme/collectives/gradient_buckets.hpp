@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <Kokkos_Core.hpp>
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "trireme/backend/profiling.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/request.hpp"
 #include "trireme/collectives/single_process.hpp"
@@ -89,7 +89,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
 
  private:
   void start(BucketRange const& range) {
-    Kokkos::Profiling::ScopedRegion region("trireme::GradientBuckets::start");
+    ProfilingRegion const region("trireme::GradientBuckets::start");
     std::size_t const count = range.end - range.begin;
     T* data = gradients_ + range.begin;
     if (staged_) {
@@ -97,7 +97,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
       Kokkos::deep_copy(space_, part, Device(data, count));
       data = part.data();
     }
-    space_.fence("trireme: bucket complete before its allreduce");
+    space_.fence(tool_label("trireme: bucket complete before its allreduce"));
     requests_.push(communicator_->iallreduce_sum(data, count));
   }
 

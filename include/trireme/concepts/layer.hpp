@@ -80,6 +80,12 @@ inline constexpr bool is_composite = requires {
   typename L::composite;
 };
 
+/// A layer that only names its input's numbers anew: it gets no buffer and no kernel.
+template <class L>
+inline constexpr bool reinterprets = requires {
+  requires L::reinterprets;
+};
+
 /// Elements of the arena that a layer's parameters take.
 template <class T, class L, class In>
 constexpr std::size_t parameter_elements(L const& layer, In const& in) {

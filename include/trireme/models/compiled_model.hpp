@@ -44,8 +44,11 @@ class CompiledModel {
   ModelDescription const& description() const { return part_.model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
-  /// The table of layers, output extents and parameters that Keras users know.
-  std::string summary() const { return trireme::summary(description(), sizeof(T)); }
+  /// The table of layers, output extents and parameters that Keras users know, with the memory that this process takes
+  /// for batches of up to `rows` rows of its own. Local.
+  std::string summary(std::size_t rows = 32) const {
+    return trireme::summary(description(), sizeof(T), part_.memory_use(rows));
+  }
 
   /// Paths of all parameters: "conv2d/kernel", "conv2d/bias", ...
   std::vector<std::string> weight_names() const {

@@ -17,6 +17,7 @@
 #include "trireme/data/requirements.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/call.hpp"
+#include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/log_names.hpp"
 #include "trireme/models/logits.hpp"
@@ -61,6 +62,7 @@ class Model {
         loss_(detail::trained_loss<Architecture>(std::move(loss))),
         metrics_(std::move(metrics)...),
         seed_(seed),
+        cost_(model_cost<T>(architecture)),
         description_(trireme::describe<T>(architecture)) {
     static_assert(detail::require_loss<Loss, OutputExtents>());
     static_assert((detail::require_metric<Metrics, typename Loss::target, OutputExtents>() && ...));
@@ -69,6 +71,7 @@ class Model {
   }
 
   ModelDescription const& description() const { return description_; }
+  ModelCost const& cost() const { return cost_; }
   OptimizerType const& optimizer() const { return optimizer_; }
   std::uint64_t seed() const { return seed_; }
   std::size_t input_size() const { return input_.size(); }
@@ -116,7 +119,7 @@ class Model {
 
   template <class Context>
   std::size_t workspace_bytes(std::size_t rows) const {
-    return (on_logits ? 3 : 2) * output_bytes(rows) + detail::workspace_bytes<T, Context>(architecture_, input_, rows);
+    return detail::step_workspace<T, Context, on_logits>(architecture_, rows);
   }
 
   /// Forward, loss, metrics and backward. `gradients` (overwritten) is the gradient of scale * sum of losses; `totals`
@@ -173,8 +176,6 @@ class Model {
  private:
   using TrainedPart = decltype(detail::trained_part<Loss>(std::declval<Architecture const&>()));
 
-  std::size_t output_bytes(std::size_t rows) const { return aligned_bytes(rows * output_size() * sizeof(T)); }
-
   /// The model's output, beside `z` which the loss takes: the same unless that is logits.
   T* take_output(Workspace& workspace, std::size_t rows, T* z) const {
     return on_logits ? workspace.template take<T>(rows * output_size()) : z;
@@ -202,6 +203,7 @@ class Model {
   Loss loss_;
   std::tuple<Metrics...> metrics_;
   std::uint64_t seed_;
+  ModelCost cost_;
   ModelDescription description_;
 };
 

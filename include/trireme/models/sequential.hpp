@@ -28,12 +28,6 @@ struct AsLayer<A> {
 template <class L>
 using as_layer_t = typename AsLayer<L>::type;
 
-/// A layer that only names its input's numbers anew: it gets no buffer and no kernel.
-template <class L>
-inline constexpr bool reinterprets = requires {
-  requires L::reinterprets;
-};
-
 template <class L>
 struct FinalActivation {
   using type = void;

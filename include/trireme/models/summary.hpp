@@ -1,4 +1,4 @@
-/// The table of a model's layers, as Keras prints it.
+/// The table of a model's layers, as Keras prints it, and what training it takes.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -34,7 +35,7 @@ inline std::string readable_bytes(std::size_t bytes) {
 }  // namespace detail
 
 /// \param scalar_size  bytes of a parameter.
-inline std::string summary(ModelDescription const& model, std::size_t scalar_size) {
+inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use) {
   std::vector<std::array<std::string, 3>> rows{{"Layer (type)", "Output shape", "Param #"}};
   for (LayerInfo const& layer : model.layers) {
     std::string extents = "(None";
@@ -54,6 +55,10 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
   std::size_t const count = model.parameter_count();
   text += fmt::format("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
                       detail::readable_bytes(count * scalar_size));
+  text += fmt::format("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
+                      detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
+                      detail::readable_bytes(use.workspace_bytes), use.rows);
+  text += fmt::format("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
   return text;
 }
 

@@ -24,7 +24,7 @@ struct Adagrad {
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
 
-  std::size_t slots() const { return 1; }
+  constexpr std::size_t slots() const { return 1; }
   double initial(std::size_t) const { return initial_accumulator_value; }
   std::string_view slot_name(std::size_t) const { return "accumulator"; }
 

@@ -25,7 +25,7 @@ struct Adamax {
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
 
-  std::size_t slots() const { return 2; }
+  constexpr std::size_t slots() const { return 2; }
   double initial(std::size_t) const { return 0; }
   std::string_view slot_name(std::size_t slot) const { return slot == 0 ? "momentum" : "norm"; }
 

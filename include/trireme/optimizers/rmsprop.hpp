@@ -24,7 +24,7 @@ struct RMSprop {
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
 
-  std::size_t slots() const { return 1 + (has_momentum() ? 1 : 0) + (centered ? 1 : 0); }
+  constexpr std::size_t slots() const { return 1 + (has_momentum() ? 1 : 0) + (centered ? 1 : 0); }
   double initial(std::size_t) const { return 0; }
   std::string_view slot_name(std::size_t slot) const {
     return slot == 0 ? "velocity" : slot == 1 && has_momentum() ? "momentum" : "average_gradient";
@@ -42,7 +42,7 @@ struct RMSprop {
   }
 
  private:
-  bool has_momentum() const { return momentum > 0; }
+  constexpr bool has_momentum() const { return momentum > 0; }
 };
 
 template <class T>

@@ -24,7 +24,7 @@ struct SGD {
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
 
-  std::size_t slots() const { return momentum != 0 ? 1 : 0; }
+  constexpr std::size_t slots() const { return momentum != 0 ? 1 : 0; }
   double initial(std::size_t) const { return 0; }
   std::string_view slot_name(std::size_t) const { return "momentum"; }
 

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 #include <Kokkos_Core.hpp>
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "trireme/backend/profiling.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/collectives/gradient_buckets.hpp"
 #include "trireme/data/batch.hpp"
@@ -66,7 +66,7 @@ class DataParallel {
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
-    Kokkos::Profiling::ScopedRegion region("trireme::train_step");
+    ProfilingRegion const region("trireme::train_step");
     auto const slice = batch_.upload(lanes_.context().space(), batch);
     double const positions = global_positions(batch);
     StepKeys const keys{.seed = model_.seed(), .step = updater_.iteration(), .first_row = batch.first_row};
@@ -87,7 +87,7 @@ class DataParallel {
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
   void test_step(Batch<T, L> const& batch) {
-    Kokkos::Profiling::ScopedRegion region("trireme::test_step");
+    ProfilingRegion const region("trireme::test_step");
     lanes_.test(model_, batch_.upload(lanes_.context().space(), batch), parameters_.data());
   }
 
@@ -156,6 +156,11 @@ class DataParallel {
     if (!group_->is_chief()) return;
     state.parameters = host_parameters();
     for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
+  }
+
+  /// What this process takes for batches of up to `rows` rows of its own, and what it gives to a step's reduction.
+  MemoryUse memory_use(std::size_t rows) const {
+    return {model_.cost(), slots(), group_->size(), rows, lanes_.workspace_bytes(model_, rows)};
   }
 
   std::size_t slots() const { return updater_.slots().size(); }

@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/profiling.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/models/model.hpp"
@@ -28,7 +29,7 @@ class DeviceBatch {
       copy(space, b.x, batch.x, batch.rows * input_size_);
       if (batch.y) copy(space, b.y, batch.y, batch.rows * target_size_);
       if (batch.weight) copy(space, b.weight, batch.weight, batch.rows);
-      space.fence("trireme: batch copied before its host memory is used again");
+      space.fence(tool_label("trireme: batch copied before its host memory is used again"));
       return {b.x.data(), batch.y ? b.y.data() : nullptr, batch.weight ? b.weight.data() : nullptr, batch.rows};
     }
   }

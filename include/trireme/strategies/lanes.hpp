@@ -14,6 +14,7 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/strategies/workspace.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
@@ -114,6 +115,13 @@ class Lanes {
     for (Lane& lane : lanes_) Kokkos::deep_copy(context_.space(), lane.totals[static_cast<std::size_t>(phase)], 0.0);
   }
 
+  /// Bytes of the workspaces for batches of up to `rows`.
+  std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
+    std::size_t bytes = 0;
+    for (std::size_t lane = 0; lane < plan_.lanes; ++lane) bytes += lane_bytes(model, lane, rows);
+    return bytes;
+  }
+
   /// Sums of this process over its lanes, in order.
   std::vector<double> totals(Phase phase) const {
     std::vector<double> sums(Model::totals_width, 0.0);
@@ -132,13 +140,7 @@ class Lanes {
     std::array<Kokkos::View<double*, Memory>, 2> totals;
   };
 
-  /// Replicas share the batch evenly, and lanes the rows of their replica.
-  RowRange lane_rows(std::size_t lane, std::size_t rows) const {
-    std::size_t const per_replica = plan_.lanes / plan_.replicas;
-    RowRange const replica = row_range(rows, lane / per_replica, plan_.replicas);
-    RowRange const part = row_range(replica.end - replica.begin, lane % per_replica, per_replica);
-    return {replica.begin + part.begin, replica.begin + part.end};
-  }
+  RowRange lane_rows(std::size_t lane, std::size_t rows) const { return trireme::lane_rows(plan_, lane, rows); }
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows) const {
     return {batch.x + rows.begin * model.input_size(), batch.y + rows.begin * model.target_size(),
             batch.weight ? batch.weight + rows.begin : nullptr, rows.end - rows.begin};
@@ -183,18 +185,18 @@ class Lanes {
                        kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
   }
 
+  std::size_t lane_bytes(Model const& model, std::size_t lane, std::size_t rows) const {
+    std::size_t const most = lane_capacity(plan_, lane, rows);
+    return plan_.rows ? model.template workspace_bytes<ThreadContext>(most)
+                      : model.template workspace_bytes<Context>(most);
+  }
+
   /// Workspaces grow to the largest batch seen, and then stay.
   void reserve(Model const& model, std::size_t rows) {
     if (rows <= reserved_rows_) return;
-    for (std::size_t lane = 0; lane < plan_.lanes; ++lane) {
-      auto const range = lane_rows(lane, rows);
-      // Uneven splits of smaller batches may give a lane one row more than this one does.
-      std::size_t const most = range.end - range.begin + 2;
-      std::size_t const bytes = plan_.rows ? model.template workspace_bytes<ThreadContext>(most)
-                                           : model.template workspace_bytes<Context>(most);
+    for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
       lanes_[lane].workspace = Kokkos::View<std::byte*, Memory>(
-          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::workspace"), bytes);
-    }
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::workspace"), lane_bytes(model, lane, rows));
     reserved_rows_ = rows;
   }
 

@@ -11,6 +11,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/error.hpp"
+#include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/strategies/update_kernels.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -125,7 +126,7 @@ class Updater {
       context.for_each("trireme::clip_value", elements_, kernels::ClipValue<T>{gradients, static_cast<T>(clipvalue())});
     if (clipnorm() == 0 && global_clipnorm() == 0) return;
     bool const global = global_clipnorm() != 0;
-    Kokkos::deep_copy(context.space(), norms_, 0.0);
+    context.for_each("trireme::clear", norms_.extent(0), kernels::Clear<double>{norms_.data()});
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       context.accumulate("trireme::gradient_norm", parameters_[i].size,
                          kernels::SquaredNorm<T>{gradients + parameters_[i].offset}, norms_.data() + (global ? 0 : i));

@@ -23,8 +23,8 @@ struct LanePlan {
 };
 
 /// Lanes are replicas, divided further while threads are left; sums run over lanes in order, so over replicas in order.
-inline LanePlan plan_lanes(Plan plan, std::size_t replicas, std::size_t concurrency, std::size_t parameter_bytes,
-                           bool host) {
+constexpr LanePlan plan_lanes(Plan plan, std::size_t replicas, std::size_t concurrency, std::size_t parameter_bytes,
+                              bool host) {
   bool const rows = host && (plan == Plan::rows || (plan == Plan::automatic && parameter_bytes <= rows_plan_limit));
   if (!rows) return {replicas, replicas, 1, false};
   std::size_t const lanes_per_replica = std::max<std::size_t>(1, concurrency / replicas);
@@ -38,6 +38,14 @@ struct RowRange {
 };
 constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t count) {
   return {rows * index / count, rows * (index + 1) / count};
+}
+
+/// The rows of a lane: replicas share the batch evenly, and lanes the rows of their replica.
+constexpr RowRange lane_rows(LanePlan const& plan, std::size_t lane, std::size_t rows) {
+  std::size_t const per_replica = plan.lanes / plan.replicas;
+  RowRange const replica = row_range(rows, lane / per_replica, plan.replicas);
+  RowRange const part = row_range(replica.end - replica.begin, lane % per_replica, per_replica);
+  return {replica.begin + part.begin, replica.begin + part.end};
 }
 
 }  // namespace trireme

@@ -131,7 +131,7 @@ BOOST_FIXTURE_TEST_CASE(train_on_batch_refuses_arrays_that_do_not_fit, Fixture) 
   BOOST_TEST(model.part().iteration() == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints, Fixture) {
+BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints_and_what_training_takes, Fixture) {
   BOOST_TEST(model.summary() ==
              "------------------------------------------\n"
              " Layer (type)       Output shape  Param #\n"
@@ -140,5 +140,11 @@ BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints, Fixture) {
              " dropout (Dropout)  (None, 9)           0\n"
              " dense_1 (Dense)    (None, 4)          40\n"
              "------------------------------------------\n"
-             "Total params: 103 (412 B)\n");
+             "Total params: 103 (412 B)\n"
+             "Optimizer state: 0 B\n"
+             "Activations: 88 B a sample\n"
+             "Workspace: " +
+                 detail::readable_bytes(model.part().memory_use(32).workspace_bytes) +
+                 " for a batch of 32\n"
+                 "Reduced between processes: 0 B a step\n");
 }

@@ -1,0 +1,31 @@
+/// Names of kernels, fences and regions for Kokkos' tools, which cost nothing where no tool is loaded.
+#pragma once
+
+#include <string>
+
+#include <Kokkos_Core.hpp>
+
+namespace trireme {
+
+/// Kokkos takes names as strings, and a string of this length allocates: it is made only where a tool will read it.
+inline std::string tool_label(char const* text) {
+  return Kokkos::Tools::profileLibraryLoaded() ? std::string(text) : std::string();
+}
+
+/// Shows in a loaded tool as a region for as long as it lives.
+class [[nodiscard]] ProfilingRegion {
+ public:
+  explicit ProfilingRegion(char const* name) : shown_(Kokkos::Tools::profileLibraryLoaded()) {
+    if (shown_) Kokkos::Profiling::pushRegion(name);
+  }
+  ProfilingRegion(ProfilingRegion const&) = delete;
+  ProfilingRegion& operator=(ProfilingRegion const&) = delete;
+  ~ProfilingRegion() {
+    if (shown_) Kokkos::Profiling::popRegion();
+  }
+
+ private:
+  bool shown_;
+};
+
+}  // namespace trireme

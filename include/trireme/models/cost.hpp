@@ -1,0 +1,67 @@
+/// What a model takes in memory and communication: constant expressions where its extents are static.
+#pragma once
+
+#include <cstddef>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/models/logits.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// `constexpr auto cost = model_cost<float>(Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}});`
+struct ModelCost {
+  std::size_t parameters = 0;        ///< numbers that training changes
+  std::size_t arena_bytes = 0;       ///< of the parameters with padding; so long are gradients and each optimizer slot
+  std::size_t activation_bytes = 0;  ///< of the layers' outputs for one sample
+
+  /// What a process gives to the reduction of a step, where there are several.
+  constexpr std::size_t reduced_bytes() const { return arena_bytes; }
+};
+
+/// What a process takes for its batches, as `summary` shows it.
+struct MemoryUse {
+  ModelCost model{};
+  std::size_t slots = 0;            ///< of the optimizer
+  std::size_t processes = 1;        ///< that share each batch
+  std::size_t rows = 0;             ///< of a batch that are this process's
+  std::size_t workspace_bytes = 0;  ///< for them: activations, their gradients and what kernels need
+
+  constexpr std::size_t optimizer_bytes() const { return slots * model.arena_bytes; }
+  constexpr std::size_t reduced_bytes() const { return processes > 1 ? model.reduced_bytes() : 0; }
+};
+
+namespace detail {
+
+template <class T, class Composite, class In>
+constexpr void add_cost(Composite const& composite, In const& in, ModelCost& cost) {
+  composite.for_each_layer(in, [&cost]<class L>(L const& layer, auto const& extents) {
+    if constexpr (is_composite<L>) {
+      add_cost<T>(layer, extents, cost);
+    } else {
+      for (auto const& parameter : parameters_of(layer, extents)) cost.parameters += parameter.shape.size();
+      cost.arena_bytes += parameter_elements<T>(layer, extents) * sizeof(T);
+      if constexpr (!reinterprets<L>) cost.activation_bytes += layer.output(extents).size() * sizeof(T);
+    }
+  });
+}
+
+/// Workspace for a step over `rows` samples. `part`: what `trained_part` leaves of the model for its loss.
+template <class T, class Context, bool on_logits, class Part>
+constexpr std::size_t step_workspace(Part const& part, std::size_t rows) {
+  auto const in = part.input();
+  return (on_logits ? 3 : 2) * aligned_bytes(rows * part.output(in).size() * sizeof(T)) +
+         workspace_bytes<T, Context>(part, in, rows);
+}
+
+}  // namespace detail
+
+/// Of a model that begins with an Input, computed in T.
+template <class T, class Architecture>
+constexpr ModelCost model_cost(Architecture const& architecture) {
+  ModelCost cost;
+  detail::add_cost<T>(architecture, architecture.input(), cost);
+  return cost;
+}
+
+}  // namespace trireme

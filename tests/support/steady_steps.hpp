@@ -1,0 +1,75 @@
+/// That the steps of a training run allocate nothing once it is under way. Include it in one source file of a program.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include <boost/test/unit_test.hpp>
+
+#include "support/allocations.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/compile.hpp"
+
+namespace trireme::test {
+
+/// A callback that counts what is allocated while steps are taken, from the begin of an epoch's or a test's first batch
+/// to the end of its last: the steps, what fetches the batches between them, and any thread beside. The first steps of
+/// a run warm it up and are not counted.
+struct SteadySteps {
+  static constexpr std::size_t warm = 8;  ///< more than a prefetched dataset has slots
+
+  /// Of training, and of tests.
+  struct Count {
+    Allocations allocated{};
+    std::size_t seen = 0;     ///< steps since the run began
+    std::size_t counted = 0;  ///< steps
+  };
+  std::array<Count, 2> counts{};
+  Allocations before{};
+
+  void on_train_batch_begin(auto const& run) { begin(counts[0], run.batch()); }
+  void on_train_batch_end(auto const&) { end(counts[0]); }
+  void on_test_batch_begin(auto const& run) { begin(counts[1], run.batch()); }
+  void on_test_batch_end(auto const&) { end(counts[1]); }
+
+ private:
+  void begin(Count const& count, std::size_t batch) {
+    if (batch == 0 || count.seen == warm) before = allocations();
+  }
+  void end(Count& count) {
+    if (count.seen++ < warm) return;
+    Allocations const now = allocations();
+    count.allocated += now - before;
+    before = now;
+    ++count.counted;
+  }
+};
+
+/// Trains for some epochs with tests between under each plan, once counting operator new and malloc, once Views.
+/// \param counts_malloc  whether malloc has to be silent as well; an MPI may use it.
+template <class Strategy, class Architecture, class Optimizer, class Train, class Tests>
+void check_steady(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer,
+                  Train const& train, Tests const& tests, bool counts_malloc = true,
+                  FitOptions const& options = {.epochs = 3, .verbose = false}) {
+  for (Plan plan : {Plan::rows, Plan::products}) BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")) {
+      auto const run = [&] {
+        auto model =
+            compile<float>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                           Accuracy{}, CompileOptions{.seed = 11, .plan = plan});
+        SteadySteps steps;
+        fit(strategy, model, train, validation(tests), options, steps);
+        return steps.counts;
+      };
+      for (auto const& count : run()) {
+        BOOST_TEST(count.counted > 0u);
+        BOOST_TEST(count.allocated.news == 0u);
+        if (counts_malloc) BOOST_TEST(count.allocated.mallocs == 0u);
+      }
+      ViewHooks const hooks;
+      for (auto const& count : run()) BOOST_TEST(count.allocated.views == 0u);
+    }
+}
+
+}  // namespace trireme::test
