@@ -34,8 +34,10 @@ void run_host_kernel(void const* kernel, std::size_t begin, std::size_t end) {
 }
 
 template <class Space>
-[[gnu::noinline]] void host_loop(Space const& space, char const* label, std::size_t n, HostKernel const& kernel) {
-  std::size_t const shares = std::min(n, static_cast<std::size_t>(space.concurrency()));
+[[gnu::noinline]] void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n,
+                                 HostKernel const& kernel) {
+  std::size_t const shares = std::min(n, threads);
+  // To choose the chunk itself, Kokkos makes an instance of the space, which allocates.
   Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>> const policy(space, 0, shares, Kokkos::ChunkSize(1));
   Kokkos::parallel_for(tool_label(label), policy, HostShares{kernel, n, shares});
 }
@@ -43,8 +45,8 @@ template <class Space>
 /// f(i) for i < n on all threads of a host space. One Kokkos loop serves all kernels: a loop of its own for each costs
 /// more time to compile than the kernel.
 template <class Space, class F>
-void host_loop(Space const& space, char const* label, std::size_t n, F const& f) {
-  if (n > 0) host_loop(space, label, n, HostKernel{run_host_kernel<F>, &f});
+void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, F const& f) {
+  if (n > 0) host_loop(space, threads, label, n, HostKernel{run_host_kernel<F>, &f});
 }
 
 }  // namespace trireme::detail

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <climits>
 #include <cstddef>
 
 #include <Kokkos_Core.hpp>
@@ -215,20 +213,12 @@ class SpaceContext {
   }
 
  private:
-  auto policy(std::size_t n) const {
-    using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
-    if constexpr (on_host) {  // to choose a chunk itself, Kokkos makes an instance of the space, which allocates
-      std::size_t const share = std::clamp<std::size_t>(n / threads_, 1, INT_MAX);
-      return Policy(space_, 0, n, Kokkos::ChunkSize(static_cast<int>(std::bit_floor(share))));
-    } else {
-      return Policy(space_, 0, n);
-    }
-  }
+  auto policy(std::size_t n) const { return Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space_, 0, n); }
 
   template <class F>
   void run(char const* label, std::size_t n, F const& f) const {
     if constexpr (on_host)
-      detail::host_loop(space_, label, n, f);
+      detail::host_loop(space_, threads_, label, n, f);
     else if (n > 0)
       Kokkos::parallel_for(tool_label(label), policy(n), f);
   }
