@@ -3,13 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "trireme/backend/row_convolution.hpp"
 #include "trireme/backend/simd_vector.hpp"
 #include "trireme/backend/sparse_gradient.hpp"
 #include "trireme/backend/spread_gradient.hpp"
+#include "trireme/backend/tally.hpp"
 #include "trireme/backend/window.hpp"
 #include "trireme/backend/window_tile.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -44,8 +47,9 @@ class PooledConvolution {
     std::size_t bytes = RowConvolution<T>::workspace(w, filters);
     bytes += aligned_bytes((w.taps() * w.channels + 1) * lanes * sizeof(T));
     if (sparse)
-      bytes += 2 * aligned_bytes(filters * Sparse::packed_size * sizeof(T)) +
-               aligned_bytes(filters * windows(w) * sizeof(Entry)) + aligned_bytes(filters * sizeof(std::size_t));
+      bytes += 2 * aligned_bytes(Sparse::packed_size(filters) * sizeof(T)) +
+               aligned_bytes((windows(w) + H * W) * filters * sizeof(Entry)) +
+               aligned_bytes((2 * windows(w) * H * W + filters) * sizeof(std::uint32_t));
     else
       bytes += aligned_bytes(w.positions() * filters * sizeof(T));
     return bytes;
@@ -56,10 +60,10 @@ class PooledConvolution {
     workspace.take<std::byte>(RowConvolution<T>::workspace(w, filters));
     last_ = workspace.take<T>((w.taps() * w.channels + 1) * lanes);
     if constexpr (sparse) {
-      packed_kernel_ = workspace.take<T>(filters * Sparse::packed_size);
-      packed_gradient_ = workspace.take<T>(filters * Sparse::packed_size);
-      entries_ = workspace.take<Entry>(filters * windows(w));
-      counts_ = workspace.take<std::size_t>(filters);
+      packed_kernel_ = workspace.take<T>(Sparse::packed_size(filters));
+      packed_gradient_ = workspace.take<T>(Sparse::packed_size(filters));
+      entries_ = workspace.take<Entry>((windows(w) + H * W) * filters);
+      counts_ = workspace.take<std::uint32_t>(2 * windows(w) * H * W + filters);
     } else {
       unpooled_ = workspace.take<T>(w.positions() * filters);
     }
@@ -135,18 +139,19 @@ class PooledConvolution {
   void sparse_backward(std::size_t rows, T const* x, T const* kernel, T const* dy, Tap const* taps, T* kernel_gradient,
                        T* dx) const {
     if (dx) Sparse::pack(filters_, kernel, packed_kernel_);
-    std::fill_n(packed_gradient_, filters_ * Sparse::packed_size, T{0});
+    std::fill_n(packed_gradient_, Sparse::packed_size(filters_), T{0});
     for (std::size_t sample = 0; sample < rows; ++sample) {
-      list(dy, taps);
-      T const* const image = rows_.pad(x);
-      for (std::size_t o = 0; o < filters_; ++o)
-        Sparse::add_kernel_gradient(entries_ + o * windows(w_), counts_[o], image, row_stride(),
-                                    packed_gradient_ + o * Sparse::packed_size);
+      list_by_filter(dy, taps);
+      Sparse::add_kernel_gradient(filters_, entries_, counts_, windows(w_), rows_.pad(x), row_stride(),
+                                  packed_gradient_);
       if (dx) {
-        T* const image_gradient = rows_.cleared(dx);
-        for (std::size_t o = 0; o < filters_; ++o)
-          Sparse::add_input_gradient(entries_ + o * windows(w_), counts_[o], packed_kernel_ + o * Sparse::packed_size,
-                                     image_gradient, row_stride());
+        std::size_t const positions = windows(w_) * H * W;
+        if (filters_ < Tally<H * W>::limit)
+          list_by_position<Tally<H * W>>(dy, taps);
+        else
+          list_by_position<Tally<H * W, false>>(dy, taps);
+        Sparse::add_input_gradient(filters_, positions, counts_ + positions, counts_, entries_, packed_kernel_,
+                                   rows_.cleared(dx), row_stride());
         rows_.unpad(dx);
         dx += w_.input_size();
       }
@@ -157,23 +162,55 @@ class PooledConvolution {
     Sparse::unpack(filters_, packed_gradient_, kernel_gradient);
   }
 
-  /// The gradients of one sample that are not zero, filter by filter.
-  void list(T const* dy, Tap const* taps) const {
+  std::uint32_t image_offset(std::size_t line, std::size_t column, std::size_t tap) const {
+    return static_cast<std::uint32_t>((line * H + tap / W) * rows_.row_size() + (column * W + tap % W) * w_.channels);
+  }
+
+  /// The gradients of one sample that are not zero, with where they come from in the image; filter by filter.
+  void list_by_filter(T const* dy, Tap const* taps) const {
     std::uint32_t offsets[H * W];
-    for (std::size_t p = 0; p < H * W; ++p)
-      offsets[p] = static_cast<std::uint32_t>(p / W * rows_.row_size() + p % W * w_.channels);
+    for (std::size_t p = 0; p < H * W; ++p) offsets[p] = image_offset(0, 0, p);
     for (std::size_t o = 0; o < filters_; ++o) {
       Entry* const entries = entries_ + o * windows(w_);
-      std::size_t count = 0, e = o;
-      for (std::size_t line = 0; line < lines(w_); ++line) {
-        std::size_t corner = line * H * rows_.row_size();
-        for (std::size_t column = 0; column < columns(w_); ++column, e += filters_, corner += W * w_.channels) {
-          entries[count] = {dy[e], static_cast<std::uint32_t>(corner) + offsets[taps[e]]};
-          count += dy[e] != T{0} ? 1 : 0;
+      std::uint32_t count = 0;
+      std::size_t e = o;
+      for (std::size_t line = 0; line < lines(w_); ++line)
+        for (std::size_t column = 0; column < columns(w_); ++column, e += filters_) {
+          entries[count] = {dy[e], image_offset(line, column, 0) + offsets[taps[e]]};
+          count += is_zero(dy[e]) ? 0 : 1;
         }
-      }
       counts_[o] = count;
     }
+  }
+
+  /// The same position by position, with where their filter begins in the packed kernel; counts, then offsets in the
+  /// image, are behind each other.
+  template <class Counts>
+  void list_by_position(T const* dy, Tap const* taps) const {
+    Entry* entries = entries_;
+    Entry* const buckets = entries_ + windows(w_) * filters_;
+    std::uint32_t *counts = counts_, *offsets = counts_ + windows(w_) * H * W;
+    for (std::size_t line = 0; line < lines(w_); ++line)
+      for (std::size_t column = 0; column < columns(w_); ++column) {
+        Counts tally;
+        for (std::size_t o = 0; o < filters_; ++o) {
+          buckets[taps[o] * filters_ + tally[taps[o]]] = {dy[o], static_cast<std::uint32_t>(o * Sparse::packed_length)};
+          tally.add(taps[o], is_zero(dy[o]) ? 0 : 1);
+        }
+        for (std::size_t p = 0; p < H * W; ++p) {
+          *counts = static_cast<std::uint32_t>(tally[p]);
+          *offsets++ = image_offset(line, column, p);
+          entries = std::copy_n(buckets + p * filters_, *counts++, entries);
+        }
+        dy += filters_;
+        taps += filters_;
+      }
+  }
+
+  /// By its bits, which is cheaper: whether all but the sign are zero.
+  static bool is_zero(T value) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    return std::bit_cast<Bits>(value) << 1 == 0;
   }
 
   void dense_backward(std::size_t rows, T const* x, T const* kernel, T const* dy, Tap const* taps, T* kernel_gradient,
@@ -217,7 +254,7 @@ class PooledConvolution {
   T* packed_kernel_ = nullptr;
   T* packed_gradient_ = nullptr;
   Entry* entries_ = nullptr;
-  std::size_t* counts_ = nullptr;
+  std::uint32_t* counts_ = nullptr;
   T* unpooled_ = nullptr;
 };
 

@@ -1,0 +1,34 @@
+/// Small counters that are read right after they were written.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace trireme::detail {
+
+/// N counters in memory: one that is written waits some cycles until it can be read.
+template <std::size_t N, bool Packed = (N <= 4)>
+class Tally {
+ public:
+  static constexpr std::size_t limit = SIZE_MAX;
+  std::size_t operator[](std::size_t i) const { return counts_[i]; }
+  void add(std::size_t i, std::size_t n) { counts_[i] += n; }
+
+ private:
+  std::array<std::size_t, N> counts_{};
+};
+
+/// Few of them share a register, 16 bits each.
+template <std::size_t N>
+class Tally<N, true> {
+ public:
+  static constexpr std::size_t limit = std::size_t{1} << 16;
+  std::size_t operator[](std::size_t i) const { return counts_ >> 16 * i & 0xffffu; }
+  void add(std::size_t i, std::size_t n) { counts_ += std::uint64_t{n} << 16 * i; }
+
+ private:
+  std::uint64_t counts_ = 0;
+};
+
+}  // namespace trireme::detail
