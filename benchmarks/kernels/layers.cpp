@@ -6,6 +6,7 @@
 #include <trireme/backend/math.hpp>
 #include <trireme/backend/thread_context.hpp>
 #include <trireme/layers/conv2d.hpp>
+#include <trireme/layers/conv_pool.hpp>
 #include <trireme/layers/pooling2d.hpp>
 #include <trireme/optimizers/adam.hpp>
 #include <trireme/optimizers/sgd.hpp>
@@ -92,6 +93,10 @@ BENCHMARK(forward<Pooling, tr::Extents<26, 26, 32>>);
 BENCHMARK(backward<Pooling, tr::Extents<26, 26, 32>>);
 BENCHMARK(forward<Pooling, tr::Extents<11, 11, 64>>);
 BENCHMARK(backward<Pooling, tr::Extents<11, 11, 64>>);
+BENCHMARK(forward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
+BENCHMARK(backward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
+BENCHMARK(forward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
+BENCHMARK(backward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
 
 /// A function over 4096 numbers, which stay in the first cache.
 template <class F>

@@ -3,16 +3,14 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 #include "trireme/backend/row_convolution.hpp"
 #include "trireme/backend/simd_vector.hpp"
 #include "trireme/backend/sparse_gradient.hpp"
+#include "trireme/backend/sparse_lists.hpp"
 #include "trireme/backend/spread_gradient.hpp"
-#include "trireme/backend/tally.hpp"
+#include "trireme/backend/tap_vector.hpp"
 #include "trireme/backend/window.hpp"
 #include "trireme/backend/window_tile.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -38,7 +36,7 @@ class PooledConvolution {
   static constexpr bool sparse = is_static && KW * Channels >= lanes, spread = is_static && !sparse;
   using Sparse = SparseGradient<T, KH, sparse ? KW * Channels : lanes>;
   using Spread = SpreadGradient<T, KH, KW, spread ? Channels : 1, Dilation, H, W>;
-  using Entry = SparseEntry<T>;
+  using Lists = SparseLists<T, H, W>;
 
  public:
   using Tap = PoolTap<H * W>;
@@ -47,9 +45,7 @@ class PooledConvolution {
     std::size_t bytes = RowConvolution<T>::workspace(w, filters);
     bytes += aligned_bytes((w.taps() * w.channels + 1) * lanes * sizeof(T));
     if (sparse)
-      bytes += 2 * aligned_bytes(Sparse::packed_size(filters) * sizeof(T)) +
-               aligned_bytes((windows(w) + H * W) * filters * sizeof(Entry)) +
-               aligned_bytes((2 * windows(w) * H * W + filters) * sizeof(std::uint32_t));
+      bytes += 2 * aligned_bytes(Sparse::packed_size(filters) * sizeof(T)) + Lists::workspace(windows(w), filters);
     else
       bytes += aligned_bytes(w.positions() * filters * sizeof(T));
     return bytes;
@@ -62,8 +58,7 @@ class PooledConvolution {
     if constexpr (sparse) {
       packed_kernel_ = workspace.take<T>(Sparse::packed_size(filters));
       packed_gradient_ = workspace.take<T>(Sparse::packed_size(filters));
-      entries_ = workspace.take<Entry>((windows(w) + H * W) * filters);
-      counts_ = workspace.take<std::uint32_t>(2 * windows(w) * H * W + filters);
+      lists_ = workspace.take<std::byte>(Lists::workspace(windows(w), filters));
     } else {
       unpooled_ = workspace.take<T>(w.positions() * filters);
     }
@@ -140,18 +135,15 @@ class PooledConvolution {
                        T* dx) const {
     if (dx) Sparse::pack(filters_, kernel, packed_kernel_);
     std::fill_n(packed_gradient_, Sparse::packed_size(filters_), T{0});
+    Lists lists({lines(w_), columns(w_), filters_, rows_.row_size(), w_.channels}, Workspace(lists_));
     for (std::size_t sample = 0; sample < rows; ++sample) {
-      list_by_filter(dy, taps);
-      Sparse::add_kernel_gradient(filters_, entries_, counts_, windows(w_), rows_.pad(x), row_stride(),
+      lists.by_filter(dy, taps);
+      Sparse::add_kernel_gradient(filters_, lists.entries(), lists.counts(), windows(w_), rows_.pad(x), row_stride(),
                                   packed_gradient_);
       if (dx) {
-        std::size_t const positions = windows(w_) * H * W;
-        if (filters_ < Tally<H * W>::limit)
-          list_by_position<Tally<H * W>>(dy, taps);
-        else
-          list_by_position<Tally<H * W, false>>(dy, taps);
-        Sparse::add_input_gradient(filters_, positions, counts_ + positions, counts_, entries_, packed_kernel_,
-                                   rows_.cleared(dx), row_stride());
+        lists.by_position(dy, taps, Sparse::packed_length);
+        Sparse::add_input_gradient(filters_, windows(w_) * H * W, lists.offsets(), lists.counts(), lists.entries(),
+                                   packed_kernel_, rows_.cleared(dx), row_stride());
         rows_.unpad(dx);
         dx += w_.input_size();
       }
@@ -160,57 +152,6 @@ class PooledConvolution {
       taps += windows(w_) * filters_;
     }
     Sparse::unpack(filters_, packed_gradient_, kernel_gradient);
-  }
-
-  std::uint32_t image_offset(std::size_t line, std::size_t column, std::size_t tap) const {
-    return static_cast<std::uint32_t>((line * H + tap / W) * rows_.row_size() + (column * W + tap % W) * w_.channels);
-  }
-
-  /// The gradients of one sample that are not zero, with where they come from in the image; filter by filter.
-  void list_by_filter(T const* dy, Tap const* taps) const {
-    std::uint32_t offsets[H * W];
-    for (std::size_t p = 0; p < H * W; ++p) offsets[p] = image_offset(0, 0, p);
-    for (std::size_t o = 0; o < filters_; ++o) {
-      Entry* const entries = entries_ + o * windows(w_);
-      std::uint32_t count = 0;
-      std::size_t e = o;
-      for (std::size_t line = 0; line < lines(w_); ++line)
-        for (std::size_t column = 0; column < columns(w_); ++column, e += filters_) {
-          entries[count] = {dy[e], image_offset(line, column, 0) + offsets[taps[e]]};
-          count += is_zero(dy[e]) ? 0 : 1;
-        }
-      counts_[o] = count;
-    }
-  }
-
-  /// The same position by position, with where their filter begins in the packed kernel; counts, then offsets in the
-  /// image, are behind each other.
-  template <class Counts>
-  void list_by_position(T const* dy, Tap const* taps) const {
-    Entry* entries = entries_;
-    Entry* const buckets = entries_ + windows(w_) * filters_;
-    std::uint32_t *counts = counts_, *offsets = counts_ + windows(w_) * H * W;
-    for (std::size_t line = 0; line < lines(w_); ++line)
-      for (std::size_t column = 0; column < columns(w_); ++column) {
-        Counts tally;
-        for (std::size_t o = 0; o < filters_; ++o) {
-          buckets[taps[o] * filters_ + tally[taps[o]]] = {dy[o], static_cast<std::uint32_t>(o * Sparse::packed_length)};
-          tally.add(taps[o], is_zero(dy[o]) ? 0 : 1);
-        }
-        for (std::size_t p = 0; p < H * W; ++p) {
-          *counts = static_cast<std::uint32_t>(tally[p]);
-          *offsets++ = image_offset(line, column, p);
-          entries = std::copy_n(buckets + p * filters_, *counts++, entries);
-        }
-        dy += filters_;
-        taps += filters_;
-      }
-  }
-
-  /// By its bits, which is cheaper: whether all but the sign are zero.
-  static bool is_zero(T value) {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    return std::bit_cast<Bits>(value) << 1 == 0;
   }
 
   void dense_backward(std::size_t rows, T const* x, T const* kernel, T const* dy, Tap const* taps, T* kernel_gradient,
@@ -253,8 +194,7 @@ class PooledConvolution {
   T* last_;
   T* packed_kernel_ = nullptr;
   T* packed_gradient_ = nullptr;
-  Entry* entries_ = nullptr;
-  std::uint32_t* counts_ = nullptr;
+  std::byte* lists_ = nullptr;
   T* unpooled_ = nullptr;
 };
 

@@ -11,15 +11,9 @@
 
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/simd_vector.hpp"
+#include "trireme/backend/sparse_lists.hpp"
 
 namespace trireme::detail {
-
-/// A gradient, and where its other factor begins.
-template <class T>
-struct SparseEntry {
-  T value;
-  std::uint32_t offset;
-};
 
 /// Kernels of `Rows` rows, of which each covers `Length` contiguous numbers of the image: at least a vector of them.
 ///

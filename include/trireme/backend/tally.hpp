@@ -8,10 +8,9 @@
 namespace trireme::detail {
 
 /// N counters in memory: one that is written waits some cycles until it can be read.
-template <std::size_t N, bool Packed = (N <= 4)>
+template <std::size_t N, bool Packed>
 class Tally {
  public:
-  static constexpr std::size_t limit = SIZE_MAX;
   std::size_t operator[](std::size_t i) const { return counts_[i]; }
   void add(std::size_t i, std::size_t n) { counts_[i] += n; }
 
@@ -19,11 +18,13 @@ class Tally {
   std::array<std::size_t, N> counts_{};
 };
 
-/// Few of them share a register, 16 bits each.
+/// Up to four share a register, 16 bits each.
 template <std::size_t N>
 class Tally<N, true> {
  public:
-  static constexpr std::size_t limit = std::size_t{1} << 16;
+  static_assert(N <= 4);
+  static constexpr std::size_t limit = std::size_t{1} << 16;  ///< no count reaches it
+
   std::size_t operator[](std::size_t i) const { return counts_ >> 16 * i & 0xffffu; }
   void add(std::size_t i, std::size_t n) { counts_ += std::uint64_t{n} << 16 * i; }
 

@@ -33,6 +33,11 @@ struct TapVector {
     std::memcpy(&taps, p, n * sizeof(Tap));
     return __builtin_convertvector(taps, type);
   }
+#if defined(__CUDACC__)  // nvcc does not hand the expansion on to the host's compiler
+  static void store(Tap* p, type taps, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) p[i] = static_cast<Tap>(taps[i]);
+  }
+#else
   static void store(Tap* p, type taps, std::size_t n) {
     narrow const low = low_parts(taps, std::make_index_sequence<lanes>{});
     std::memcpy(p, &low, n * sizeof(Tap));
@@ -46,6 +51,7 @@ struct TapVector {
     parts const all_parts = reinterpret_cast<parts>(taps);
     return __builtin_shufflevector(all_parts, all_parts, (I * (sizeof(T) / sizeof(Tap)))...);
   }
+#endif
 };
 
 }  // namespace trireme::detail

@@ -21,8 +21,8 @@ struct ConvPool {
   using composite = void;  ///< of two layers: names, parameters and keys of random numbers stay theirs
   static constexpr std::uint32_t leaf_count = 2;
 
-  Conv convolution;
-  Pool pooling;
+  Conv convolution{};
+  Pool pooling{};
 
   template <class In>
   constexpr auto output(In const& in) const {
