@@ -9,6 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/gather_rows.hpp"
 #include "trireme/backend/parallel_region.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
@@ -154,9 +155,8 @@ class Lanes {
     std::size_t const size = model.input_size();
     T const* x = batch.x + rows.begin * size;
     if (batch.x_rows) {
+      detail::gather_rows(batch.x_rows + rows.begin, rows.end - rows.begin, size, lane.inputs.data());
       x = lane.inputs.data();
-      for (std::size_t row = rows.begin; row < rows.end; ++row)
-        std::copy_n(batch.x_rows[row], size, lane.inputs.data() + (row - rows.begin) * size);
     }
     return {x, batch.y + rows.begin * model.target_size(), batch.weight ? batch.weight + rows.begin : nullptr,
             rows.end - rows.begin};
