@@ -14,7 +14,7 @@
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
-# --kernels      only Google Benchmark's kernels and collectives, and what the abstraction costs
+# --kernels      only Google Benchmark's kernels and collectives, and what the abstraction and shuffled data cost
 #
 # The peers live in a Python environment in ~/.cache/trireme/bench-venv, which is made at first (3 GB of downloads: the
 # torch of PyPI is built for GPUs too). Let nothing else run meanwhile.
@@ -99,7 +99,7 @@ fi
                           ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256"
 targets=()
 case $mode in
-  kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction) ;;
+  kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction training_input) ;;
   sweep) targets=(training_sweep) ;;
   table) mapfile -t targets < <(for one in $cases; do echo "training_${one%%_*}"; done | sort -u) ;;
 esac
@@ -118,6 +118,7 @@ if [ "$mode" = kernels ]; then
   "$programs/kernels_layers"
   "$mpiexec" -n 2 "$programs/kernels_collectives"
   OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_abstraction" --case mlp_b32
+  OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_input" --case mlp_b32 mlp_b64
   exit
 fi
 

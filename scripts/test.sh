@@ -4,7 +4,8 @@
 #   scripts/test.sh [ctest arguments]     for example -L law, -L unit, -R layers, --rerun-failed
 #
 # Labels: unit mpi law parity compile_fail consumer fault. TRIREME_PRESET chooses the preset (default dev), and
-# TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all).
+# TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all). TRIREME_TEST_TARGETS names single programs
+# instead, as a pattern ('^unit_(layers|strategies)_'); give ctest the same choice with -R.
 source "$(dirname "$0")/dependencies.sh"
 
 preset=${TRIREME_PRESET:-dev}
@@ -30,7 +31,13 @@ logged "configuring" cmake --preset "$preset" "${configure[@]}" ${Kokkos_ROOT:+"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 broken=0
-if ! cmake --build "$build" -j "$(nproc)" -- -k 0 >"$log" 2>&1; then
+targets=()
+if [ -n "${TRIREME_TEST_TARGETS:-}" ]; then
+  mapfile -t targets < <(ninja -C "$build" -t targets all | sed -n 's/: phony$//p' | grep -E "$TRIREME_TEST_TARGETS")
+  [ ${#targets[@]} -gt 0 ] || die "no target matches '$TRIREME_TEST_TARGETS'"
+  targets=(--target "${targets[@]}")
+fi
+if ! cmake --build "$build" "${targets[@]}" -j "$(nproc)" -- -k 0 >"$log" 2>&1; then
   broken=1
   grep -E -A 3 '(error|warning): |undefined reference|ninja: error' "$log" | head -n 80 >&2 || tail -n 30 "$log" >&2
   echo "test.sh: the build failed, the errors are above; what was built is tested nevertheless" >&2

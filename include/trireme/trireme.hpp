@@ -39,6 +39,7 @@
 #include "trireme/data/batched_dataset.hpp"
 #include "trireme/data/cache.hpp"
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/class_weight.hpp"
 #include "trireme/data/dataset.hpp"
 #include "trireme/data/feed.hpp"
 #include "trireme/data/from_generator.hpp"

@@ -16,6 +16,8 @@ struct Batch {
   std::size_t rows = 0;
   std::size_t first_row = 0;    ///< of these rows in the global batch
   std::size_t global_rows = 0;  ///< over all processes
+  /// Where `x` is null and there are rows: the inputs of each, which lie apart. Only for who asked for it.
+  X const* const* x_rows = nullptr;
 };
 
 /// Which part of each global batch a process draws: part `index` of `count`.

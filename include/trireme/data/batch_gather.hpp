@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_slot.hpp"
+#include "trireme/data/class_weight.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
@@ -27,7 +27,8 @@ namespace trireme::data {
 
 /// Reads one process's part of the batches of an epoch, in order. Calls neither MPI nor Kokkos.
 ///
-/// A batch points into the source if its rows lie there as one block of the right scalar, and into the slot otherwise.
+/// A batch points into the source if its rows lie there as one block of the right scalar, or each for itself where that
+/// is wanted, and into the slot otherwise.
 template <class X, class Y, class T, class L>
 class BatchGather {
  public:
@@ -45,7 +46,8 @@ class BatchGather {
         batch_(batch),
         share_(share),
         options_(std::move(options)),
-        capacity_(plan_ ? plan_->max_rows() : batch) {
+        capacity_(plan_ ? plan_->max_rows() : batch),
+        in_place_(options_.scattered && std::is_same_v<X, T> && plan_ && source_->in_memory()) {
     if (!options_.class_weight.empty() && source_->weighted())
       throw ValueError("class_weight and sample weights were both given: only one of them can be used");
     if (!options_.class_weight.empty() && !options_.targets)
@@ -54,6 +56,9 @@ class BatchGather {
       throw ValueError(fmt::format("class_weight has {} numbers, but there are {} classes",
                                    options_.class_weight.size(), options_.classes));
   }
+
+  /// Whether inputs are never copied or computed, so that there is nothing to be done ahead of their use.
+  bool in_place() const { return in_place_; }
 
   /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.
   void start(std::uint64_t epoch, std::size_t first_batch) {
@@ -166,20 +171,27 @@ class BatchGather {
   }
 
   void make_room(BatchSlot<T, L>& slot) {
-    reserve(slot.x, capacity_ * source_->x_size());
+    if (in_place_)
+      reserve(slot.x_rows, capacity_);
+    else
+      reserve(slot.x, capacity_ * source_->x_size());
     if (options_.targets) reserve(slot.y, capacity_ * source_->y_size());
     if (source_->weighted()) reserve(slot.weight, capacity_);
   }
 
   void point_at_slot(BatchSlot<T, L>& slot) {
-    slot.batch.x = slot.x.data();
+    slot.batch.x = in_place_ ? nullptr : slot.x.data();
+    slot.batch.x_rows = in_place_ ? slot.x_rows.data() : nullptr;
     slot.batch.y = options_.targets ? slot.y.data() : nullptr;
     slot.batch.weight = source_->weighted() ? slot.weight.data() : nullptr;
   }
 
   void store(Sample<X, Y> const& sample, BatchSlot<T, L>& slot, std::size_t row, std::size_t position) {
     std::size_t const nx = source_->x_size(), ny = source_->y_size();
-    std::transform(sample.x, sample.x + nx, slot.x.data() + row * nx, [](X value) { return static_cast<T>(value); });
+    if constexpr (std::is_same_v<X, T>)
+      if (in_place_) slot.x_rows[row] = sample.x;
+    if (!in_place_)
+      std::transform(sample.x, sample.x + nx, slot.x.data() + row * nx, [](X value) { return static_cast<T>(value); });
     if (options_.targets) convert_targets(sample.y, slot.y.data() + row * ny, ny, position);
     if (source_->weighted()) slot.weight[row] = sample.weight ? *sample.weight : 1.0;
   }
@@ -209,13 +221,8 @@ class BatchGather {
     if (std::is_same_v<L, std::int32_t> && ny != 1)
       throw ValueError("class_weight needs one label a sample; give sample weights instead");
     reserve(slot.weight, capacity_);
-    for (std::size_t row = 0; row < slot.batch.rows; ++row) {
-      L const* const target = slot.batch.y + row * ny;
-      // As in Keras: of a dense target, the class is where it is largest.
-      auto const index = ny == 1 ? static_cast<std::size_t>(std::llround(std::max(L{0}, target[0])))
-                                 : static_cast<std::size_t>(std::max_element(target, target + ny) - target);
-      slot.weight[row] = index < options_.class_weight.size() ? options_.class_weight[index] : 1.0;
-    }
+    for (std::size_t row = 0; row < slot.batch.rows; ++row)
+      slot.weight[row] = weight_of_class(options_.class_weight, slot.batch.y + row * ny, ny);
     slot.batch.weight = slot.weight.data();
   }
 
@@ -232,6 +239,7 @@ class BatchGather {
   Share share_;
   StreamOptions options_;
   std::size_t capacity_;  // rows that a slot has to hold
+  bool in_place_;
 
   std::uint64_t epoch_ = 0;
   std::uint64_t repetition_ = 0;

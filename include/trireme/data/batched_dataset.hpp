@@ -62,7 +62,8 @@ class BatchedDataset {
     result.source_ = std::make_shared<CachedSource<X, Y>>(source_);
     return result;
   }
-  /// Gathers `count` batches ahead on a thread.
+  /// Gathers `count` batches ahead on a thread; not where samples lie in memory and the step's own threads take them
+  /// from there.
   BatchedDataset prefetch(std::size_t count) const {
     BatchedDataset result = *this;
     result.description_.prefetch = std::max(count, description_.prefetch);

@@ -72,8 +72,15 @@ class Feed {
       requirements.classes = 0;
     }
     data.verify(requirements);
-    return data.template stream<T, L>(part.share(), 0, 0,
-                                      {options.class_weight, requirements.classes, options.targets});
+    return data.template stream<T, L>(
+        part.share(), 0, 0,
+        {options.class_weight, requirements.classes, options.targets, options.targets && scattered(part)});
+  }
+
+  /// Whether the part puts the rows of a batch together itself where they lie apart.
+  static bool scattered(Part const& part) {
+    if constexpr (requires { part.takes_scattered_rows(); }) return part.takes_scattered_rows();
+    return false;
   }
 
   Stream stream_;

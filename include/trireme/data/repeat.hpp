@@ -33,6 +33,7 @@ class RepeatedSource : public SampleSource<X, Y> {
   bool random_access() const override { return source_->random_access() && !source_->varies() && count_ != forever; }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
+  bool in_memory() const override { return source_->in_memory(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
   std::uint64_t fingerprint() const override { return hash_combine(source_->fingerprint(), count_); }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }

@@ -52,6 +52,8 @@ class SampleSource {
   /// Whether passes differ in their order.
   virtual bool varies() const = 0;
   virtual bool weighted() const = 0;
+  /// Whether samples are where they are to stay: what a reader's `at` gives is valid as long as the reader.
+  virtual bool in_memory() const { return false; }
   /// The targets of all samples, in whatever order, if they lie in memory.
   virtual HostTensor<Y> const* targets() const { return nullptr; }
   /// A number that is the same for two sources that hold the same data and treat them alike.

@@ -36,6 +36,7 @@ class SelectedSource : public SampleSource<X, Y> {
   bool random_access() const override { return source_->random_access(); }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
+  bool in_memory() const override { return source_->in_memory(); }
   std::uint64_t fingerprint() const override {
     return hash_combine(hash_combine(source_->fingerprint(), first_), count_);
   }

@@ -36,6 +36,7 @@ class TensorSource : public SampleSource<X, Y> {
   bool random_access() const override { return true; }
   bool varies() const override { return false; }
   bool weighted() const override { return !weight_.extents.empty(); }
+  bool in_memory() const override { return true; }
   HostTensor<Y> const* targets() const override { return &y_; }
 
   std::uint64_t fingerprint() const override {

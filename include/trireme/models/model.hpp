@@ -33,6 +33,7 @@ struct Slice {
   L const* y;
   double const* weight;
   std::size_t rows;
+  T const* const* x_rows = nullptr;  ///< where x is null: the inputs of each row, which are put together first
 };
 
 /// What a strategy trains; it owns no state. Any other class with these members trains as well (TrainableModel).

@@ -63,6 +63,9 @@ class DataParallel {
   /// Which part of each global batch this process draws.
   Share share() const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
 
+  /// Whether the rows of a batch may lie apart: each thread then puts its own together.
+  bool takes_scattered_rows() const { return lanes_.plan().rows; }
+
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
@@ -218,23 +221,19 @@ class DataParallel {
     throw error;
   }
 
-  template <class View>
-  static std::vector<T> to_host(View const& view) {
-    std::vector<T> values(view.extent(0));
-    Kokkos::deep_copy(HostView(values.data(), values.size()), view);
+  template <class V>
+  static std::vector<V> to_host(Kokkos::View<V*, typename Space::memory_space> const& view) {
+    std::vector<V> values(view.extent(0));
+    Kokkos::deep_copy(Kokkos::View<V*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()), view);
     return values;
   }
 
   /// While training the penalty changes with every step and is summed up there; in a test it is that of the weights.
   double mean_penalty(Phase phase, double positions) {
-    if (phase == Phase::train) return host_value(penalty_) / positions;
+    if (phase == Phase::train) return to_host(penalty_)[0] / positions;
     Kokkos::View<double*, typename Space::memory_space> const now("trireme::penalty", 1);
     updater_.add_penalty(lanes_.context(), parameters_.data(), 1.0, now.data());
-    return host_value(now);
-  }
-  template <class View>
-  static double host_value(View const& view) {
-    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view)(0);
+    return to_host(now)[0];
   }
 
   Model model_;

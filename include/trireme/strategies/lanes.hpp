@@ -1,6 +1,7 @@
 /// The lanes of one process: slices of the batch with a gradient arena, a workspace and metric sums each.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/gather_rows.hpp"
 #include "trireme/backend/parallel_region.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
@@ -75,10 +77,10 @@ class Lanes {
       }
       StepKeys lane_keys = keys;
       lane_keys.first_row += rows.begin;
-      model.train(context, slice(model, batch, rows), scale, parameters, lane.gradients.data(), lane.workspace.data(),
-                  lane.totals[0].data(), lane_keys, told);
+      model.train(context, slice(model, batch, rows, lane), scale, parameters, lane.gradients.data(),
+                  lane.workspace.data(), lane.totals[0].data(), lane_keys, told);
     };
-    reserve(model, batch.rows);
+    reserve(model, batch.rows, batch.x_rows != nullptr);
     if (in_region([&](auto& context, std::size_t thread, auto& barrier) {
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
           barrier();
@@ -99,9 +101,9 @@ class Lanes {
 
   /// Forward and metrics over all lanes.
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
-    reserve(model, batch.rows);
+    reserve(model, batch.rows, batch.x_rows != nullptr);
     for_lanes(batch.rows, [&](auto& context, Lane& lane, RowRange const& rows) {
-      model.test(context, slice(model, batch, rows), parameters, lane.workspace.data(), lane.totals[1].data());
+      model.test(context, slice(model, batch, rows, lane), parameters, lane.workspace.data(), lane.totals[1].data());
     });
   }
 
@@ -143,13 +145,21 @@ class Lanes {
   struct Lane {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
+    Arena<T, Space> inputs;  ///< of its rows, where they do not lie together
     std::array<Kokkos::View<double*, Memory>, 2> totals;
   };
 
   RowRange lane_rows(std::size_t lane, std::size_t rows) const { return trireme::lane_rows(plan_, lane, rows); }
-  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows) const {
-    return {batch.x + rows.begin * model.input_size(), batch.y + rows.begin * model.target_size(),
-            batch.weight ? batch.weight + rows.begin : nullptr, rows.end - rows.begin};
+  /// A lane's rows, which its thread puts together if they lie apart: they are in its cache then.
+  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Lane& lane) const {
+    std::size_t const size = model.input_size();
+    T const* x = batch.x + rows.begin * size;
+    if (batch.x_rows) {
+      detail::gather_rows(batch.x_rows + rows.begin, rows.end - rows.begin, size, lane.inputs.data());
+      x = lane.inputs.data();
+    }
+    return {x, batch.y + rows.begin * model.target_size(), batch.weight ? batch.weight + rows.begin : nullptr,
+            rows.end - rows.begin};
   }
 
   template <class F>
@@ -198,7 +208,13 @@ class Lanes {
   }
 
   /// Workspaces grow to the largest batch seen, and then stay.
-  void reserve(Model const& model, std::size_t rows) {
+  void reserve(Model const& model, std::size_t rows, bool scattered = false) {
+    if (scattered && rows > reserved_inputs_) {
+      for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
+        lanes_[lane].inputs = Arena<T, Space>(Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::inputs"),
+                                              lane_capacity(plan_, lane, rows) * model.input_size());
+      reserved_inputs_ = rows;
+    }
     if (rows <= reserved_rows_) return;
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
       lanes_[lane].workspace = Kokkos::View<std::byte*, Memory>(
@@ -210,7 +226,7 @@ class Lanes {
   LanePlan plan_;
   std::size_t elements_;
   std::vector<Lane> lanes_;
-  std::size_t reserved_rows_ = 0;
+  std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
 };
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -47,6 +48,54 @@ auto failing() {
       .batch(GlobalBatch{4});
 }
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(rows_that_lie_apart_stay_where_they_are_if_that_is_wanted) {
+  Samples const samples(10);
+  std::vector<double> const weight{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  auto const shuffled = data::from_tensor_slices(inputs(samples), samples.y, weight).shuffle(10, 3);
+  for (auto const& data : {shuffled.batch(GlobalBatch{4}), shuffled.take(9).batch(GlobalBatch{4}).prefetch(2),
+                           shuffled.repeat(2).batch(GlobalBatch{4}).repeat(2)}) {
+    auto copied = data.stream<float, std::int32_t>({0, 2});
+    auto scattered = data.stream<float, std::int32_t>({0, 2}, 0, 0, {.scattered = true});
+    Batch<float, std::int32_t> expected, batch;
+    while (copied.next(expected)) {
+      BOOST_TEST_REQUIRE(scattered.next(batch));
+      BOOST_TEST_REQUIRE(batch.rows == expected.rows);
+      BOOST_TEST(batch.x == nullptr);
+      for (std::size_t row = 0; row < batch.rows; ++row) {
+        float const* const x = batch.x_rows[row];
+        BOOST_TEST((x >= samples.x.data() && x < samples.x.data() + samples.x.size()));
+        BOOST_TEST(
+            (std::vector<float>(x, x + 2) == std::vector<float>(expected.x + 2 * row, expected.x + 2 * row + 2)));
+        BOOST_TEST(batch.y[row] == expected.y[row]);
+        BOOST_TEST(batch.weight[row] == expected.weight[row]);
+      }
+    }
+    BOOST_TEST(!scattered.next(batch));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_are_one_block_or_have_to_be_computed_are_not_scattered) {
+  Samples const samples(10);
+  auto const data = data::from_tensor_slices(inputs(samples), samples.y);
+  auto const twice = [](std::span<float const> x, std::span<float> y) {
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = 2 * x[i];
+  };
+  Batch<float, std::int32_t> batch;
+  data::StreamOptions const scattered{.scattered = true};
+  auto block = data.batch(GlobalBatch{4}).stream<float, std::int32_t>({}, 0, 0, scattered);
+  BOOST_TEST_REQUIRE(block.next(batch));
+  BOOST_TEST((batch.x == samples.x.data() && !batch.x_rows));
+  for (auto const& computed : {data.map({2}, twice).shuffle(10, 3), data.map({2}, twice).cache().shuffle(10, 3)}) {
+    auto stream = computed.batch(GlobalBatch{4}).stream<float, std::int32_t>({}, 0, 0, scattered);
+    BOOST_TEST_REQUIRE(stream.next(batch));
+    BOOST_TEST((batch.x && !batch.x_rows));
+  }
+  auto other_scalar = data.shuffle(10, 3).batch(GlobalBatch{4}).stream<double, std::int32_t>({}, 0, 0, scattered);
+  Batch<double, std::int32_t> other;
+  BOOST_TEST_REQUIRE(other_scalar.next(other));
+  BOOST_TEST((other.x && !other.x_rows));
+}
 
 BOOST_AUTO_TEST_CASE(a_batch_of_data_in_order_and_of_the_right_scalar_points_into_the_source) {
   Samples const samples(10);

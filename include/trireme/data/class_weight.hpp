@@ -1,0 +1,19 @@
+/// The weight of a sample from that of its class.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace trireme::data {
+
+/// \param target  a class index, or `size` numbers of which, as in Keras, the largest is the class.
+template <class L>
+double weight_of_class(std::vector<double> const& weights, L const* target, std::size_t size) {
+  auto const index = size == 1 ? static_cast<std::size_t>(std::llround(std::max(L{0}, target[0])))
+                               : static_cast<std::size_t>(std::max_element(target, target + size) - target);
+  return index < weights.size() ? weights[index] : 1.0;
+}
+
+}  // namespace trireme::data
