@@ -11,6 +11,7 @@
 #include "trireme/backend/profiling.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/request.hpp"
+#include "trireme/collectives/shared_gradients.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/models/description.hpp"
@@ -36,11 +37,16 @@ std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_
   return ranges;
 }
 
+/// How ranks exchange gradients: where they share memory, each reads those of the others there, unless messages are
+/// asked for.
+enum class Exchange { automatic, messages };
+
 /// Where there is one process, there is nothing to reduce.
 template <class T, class Space, class Group>
 class GradientBuckets {
  public:
-  GradientBuckets(Group const&, Space const&, ModelDescription const&, std::size_t) {}
+  GradientBuckets(Group const&, Space const&, ModelDescription const&, std::size_t, Exchange) {}
+  SharedGradients<T, Space>* shared() { return nullptr; }
   void begin(T*) {}
   GradientListener* listener() { return nullptr; }
   void finish() {}
@@ -57,22 +63,28 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
 
  public:
   GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
-                  std::size_t bucket_bytes, bool gpu_aware = false)
+                  std::size_t bucket_bytes, Exchange exchange = Exchange::automatic, bool gpu_aware = false)
       : communicator_(&communicator),
         space_(space),
         ranges_(bucket_ranges<T>(model, bucket_bytes)),
         staged_(!host_visible && !gpu_aware) {
+    if (communicator.size() > 1 && exchange == Exchange::automatic)
+      shared_ = SharedGradients<T, Space>::make(communicator, space, model.elements);
     if (staged_) stage_ = Host("trireme::gradient_stage", model.elements);
   }
 
-  /// A step begins whose sums are to be at `gradients`.
+  /// Where the ranks' gradients are shared, or null.
+  SharedGradients<T, Space>* shared() { return shared_.get(); }
+
+  /// A step begins whose sums are to be at `gradients`, which is the shared arena where there is one.
   void begin(T* gradients) {
+    if (shared_) shared_->begin();
     gradients_ = gradients;
     started_ = 0;
   }
 
   /// For backward to tell, or null where nothing would be gained by telling.
-  GradientListener* listener() { return communicator_->size() > 1 ? this : nullptr; }
+  GradientListener* listener() { return communicator_->size() > 1 && !shared_ ? this : nullptr; }
 
   void gradients_ready(void const* from) override {
     while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
@@ -82,6 +94,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
   /// Waits until the sums of all buckets are in the arena.
   void finish() {
     if (communicator_->size() == 1) return;
+    if (shared_) return shared_->sum();
     gradients_ready(gradients_);
     requests_.wait_all();
     if (staged_) Kokkos::deep_copy(space_, Device(gradients_, stage_.extent(0)), stage_);
@@ -106,6 +119,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
   std::vector<BucketRange> ranges_;
   bool staged_;
   Host stage_;
+  std::unique_ptr<SharedGradients<T, Space>> shared_;
   T* gradients_ = nullptr;
   std::size_t started_ = 0;
   Requests requests_;
