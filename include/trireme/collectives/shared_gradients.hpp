@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include <Kokkos_Core.hpp>
-#include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include "trireme/backend/host_loop.hpp"
+#include "trireme/backend/profiling.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/shared_arrays.hpp"
@@ -47,17 +49,33 @@ struct StoreSums {
   void operator()(std::size_t begin, std::size_t n, T const* sums) const { std::copy_n(sums, n, arena + begin); }
 };
 
+/// to = from for the elements [begin, end), a block at a time.
+template <class T>
+struct CopyRange {
+  static constexpr std::size_t block = 4096;
+  T const* from;
+  T* to;
+  std::size_t begin, end;
+  std::size_t blocks() const { return (end - begin + block - 1) / block; }
+  void operator()(std::size_t index) const {
+    std::size_t const first = begin + index * block;
+    std::copy_n(from + first, std::min(end - first, block), to + first);
+  }
+};
+
 }  // namespace kernels
 
 /// The gradient arenas of all ranks, each in memory that the others read. Faster than messages, which copy; it takes
 /// the whole arena at once, since reading and adding is work of the same threads that compute.
 template <class T, class Space>
 class SharedGradients {
+  static constexpr bool on_host = std::is_same_v<typename Space::memory_space, Kokkos::HostSpace>;
+
  public:
   /// Null where it cannot be. Collective.
   static std::unique_ptr<SharedGradients> make(Communicator const& communicator, Space const& space,
                                                std::size_t elements) {
-    if constexpr (std::is_same_v<typename Space::memory_space, Kokkos::HostSpace>)
+    if constexpr (on_host)
       if (auto arrays = SharedArrays<T>::make(communicator, elements))
         return std::unique_ptr<SharedGradients>(new SharedGradients(std::move(arrays), space, elements));
     return nullptr;
@@ -71,15 +89,18 @@ class SharedGradients {
 
   /// Puts the sums over all ranks into each rank's arena.
   void sum() {
-    Kokkos::Profiling::ScopedRegion region("trireme::SharedGradients::sum");
-    space_.fence("trireme: gradients complete before other ranks read them");
+    ProfilingRegion const region("trireme::SharedGradients::sum");
+    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
     meet();
     // A rank's share of the sums goes where the others do not look yet.
     auto const share = [&](std::size_t rank) { return elements_ * rank / arrays_->all().size(); };
     for_sums(share(arrays_->rank()), share(arrays_->rank() + 1), kernels::StoreSums<T>{arena()});
     meet();
     for (std::size_t rank = 0; rank < arrays_->all().size(); ++rank)
-      if (rank != arrays_->rank()) copy(share(rank), share(rank + 1), arrays_->all()[rank]);
+      if (rank != arrays_->rank()) {
+        kernels::CopyRange<T> const kernel{arrays_->all()[rank], arena(), share(rank), share(rank + 1)};
+        loop("trireme::copy_sums", kernel.blocks(), kernel);
+      }
     meet();  // now the others have this rank's share too, and the arena is the caller's
   }
 
@@ -87,8 +108,8 @@ class SharedGradients {
   /// not to be written until `begin`: other ranks may still read it.
   template <class F>
   void for_each_sum(F const& f) {
-    Kokkos::Profiling::ScopedRegion region("trireme::SharedGradients::for_each_sum");
-    space_.fence("trireme: gradients complete before other ranks read them");
+    ProfilingRegion const region("trireme::SharedGradients::for_each_sum");
+    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
     meet();
     for_sums(0, elements_, f);
     arrays_->arrive();
@@ -106,18 +127,18 @@ class SharedGradients {
   template <class F>
   void for_sums(std::size_t begin, std::size_t end, F const& f) {
     kernels::RankSums<T, F> const kernel{arrays_->all().data(), arrays_->all().size(), begin, end, f};
-    Kokkos::parallel_for("trireme::rank_sums", Policy(space_, 0, kernel.blocks()), kernel);
-    space_.fence("trireme: sums of ranks complete");
+    loop("trireme::rank_sums", kernel.blocks(), kernel);
   }
 
-  void copy(std::size_t begin, std::size_t end, T const* from) {
-    using View = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-    using ConstView = Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-    Kokkos::deep_copy(space_, View(arena() + begin, end - begin), ConstView(from + begin, end - begin));
-    space_.fence("trireme: sums of another rank copied");
+  /// f(i) for i < n, complete when it returns.
+  template <class F>
+  void loop(char const* label, std::size_t n, F const& f) {
+    if constexpr (on_host) {
+      detail::host_loop(space_, static_cast<std::size_t>(space_.concurrency()), label, n, f);
+      space_.fence(tool_label("trireme: sums of ranks complete"));
+    }
   }
 
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
   std::unique_ptr<SharedArrays<T>> arrays_;
   Space space_;
   std::size_t elements_;

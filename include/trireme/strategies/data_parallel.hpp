@@ -64,6 +64,9 @@ class DataParallel {
   /// Which part of each global batch this process draws.
   Share share() const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
 
+  /// How gradients of several processes come together.
+  GradientBuckets<T, Space, Group>& buckets() { return buckets_; }
+
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {

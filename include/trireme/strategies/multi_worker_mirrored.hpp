@@ -21,12 +21,11 @@ class MultiWorkerMirroredStrategy {
   template <class Model>
   using Part = DataParallel<Model, Space, Communicator>;
 
-  /// Collective. `bucket_bytes`: gradients that are reduced at once; small ones start early, large ones cost fewer
-  /// calls. `exchange`: ranks that all share a node read each other's gradients in memory, where buckets do not
-  /// matter, unless messages are asked for.
+  /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
+  /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
+  /// where buckets do not matter, unless messages are asked for.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = Space(),
-                                       std::size_t bucket_bytes = std::size_t{4} << 20,
-                                       Exchange exchange = Exchange::automatic)
+                                       std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
       : group_(std::make_shared<Communicator>(communicator.duplicate())),
         space_(space),
         bucket_bytes_(bucket_bytes),
