@@ -71,7 +71,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
 
  public:
   GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
-                  std::size_t bucket_bytes, Exchange exchange = Exchange::automatic, bool gpu_aware = false)
+                  std::size_t bucket_bytes, Exchange exchange = Exchange::messages, bool gpu_aware = false)
       : communicator_(&communicator),
         space_(space),
         bucket_bytes_(bucket_bytes > 0 ? bucket_bytes : automatic_bucket_bytes(model.elements * sizeof(T))),
