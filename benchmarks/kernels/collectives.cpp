@@ -1,4 +1,4 @@
-// Sums over MPI ranks: one allreduce by size, and the buckets of a gradient arena by bucket size.
+// Sums over MPI ranks: one allreduce by size, and a gradient arena in buckets by their size and in shared memory.
 //
 // OMP_NUM_THREADS=1 mpiexec -n 2 collectives
 //
@@ -50,6 +50,16 @@ void buckets(benchmark::State& state, tr::Communicator const& world, std::size_t
   report_bytes(state, model.elements * sizeof(float));
 }
 
+/// The same sums where each rank reads the gradients of the others.
+void shared_memory(benchmark::State& state, tr::Communicator const& world) {
+  constexpr std::size_t elements = (std::size_t{64} << 20) / sizeof(float);
+  auto const gradients = tr::SharedGradients<float, Kokkos::DefaultHostExecutionSpace>::make(world, {}, elements);
+  if (!gradients) return state.SkipWithError("the ranks share no memory, or too little");
+  world.barrier();
+  for (auto _ : state) gradients->sum();
+  report_bytes(state, elements * sizeof(float));
+}
+
 /// Stands for the output of the ranks that are not the chief.
 class Silence : public benchmark::BenchmarkReporter {
   bool ReportContext(Context const&) override { return true; }
@@ -72,6 +82,10 @@ int main(int argc, char** argv) {
                                  [&world, bytes](benchmark::State& state) { buckets(state, world, bytes); })
         ->Iterations(turns(std::size_t{64} << 20))
         ->UseRealTime();
+  benchmark::RegisterBenchmark("shared memory/64 MB",
+                               [&world](benchmark::State& state) { shared_memory(state, world); })
+      ->Iterations(turns(std::size_t{64} << 20))
+      ->UseRealTime();
   if (world.is_chief()) {
     benchmark::RunSpecifiedBenchmarks();
   } else {

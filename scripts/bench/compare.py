@@ -45,6 +45,7 @@ def describe_machine():
 class Runner:
     def __init__(self, options):
         self.options = options
+        self.overlap = {}  # of a case over several processes: what trireme said of it last
 
     def command(self, who, cases):
         o = self.options
@@ -68,6 +69,9 @@ class Runner:
                 environment.pop(name, None)
         done = subprocess.run(self.command(who, cases), env=environment, capture_output=True, text=True)
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"case"')]
+        for line in done.stdout.splitlines():
+            if line.startswith('{"overlap"'):
+                self.overlap[json.loads(line)["overlap"]] = json.loads(line)
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             print(f"{who} failed on {' '.join(cases)}: {last}", file=sys.stderr, flush=True)
@@ -119,6 +123,13 @@ def print_table(rows):
               f"| {ratio:.2f} | {ratio_median:.2f} |")
 
 
+def print_overlap(overlap):
+    for case, line in overlap.items():
+        print(f"\n{case} over messages: {100 * line['hidden']:.0f} % of the {line['communication_us']:.0f} us that gradients "
+              f"are under way is hidden; {line['buckets']} buckets of {line['bucket_bytes']} bytes or more "
+              f"({line['why']})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--programs", "--python", "--mpiexec"):
@@ -143,16 +154,18 @@ def main():
         cases, groups = options.cases, [[case] for case in options.cases]
 
     describe_machine()
-    seen = measure(Runner(options), groups, options.peers, options.pairs)
+    runner = Runner(options)
+    seen = measure(runner, groups, options.peers, options.pairs)
     results, rows = compare(seen, cases, options.peers)
     print_table(rows)
+    print_overlap(runner.overlap)
     if options.sweep:
         slower = [row for row in rows if row[6] < 1]
         print(f"\n{len(slower)} of {len(rows)} comparisons are lost" + (":" if slower else ""))
         for case, peer, *_, ratio, _ in sorted(slower, key=lambda row: row[6]):
             print(f"  {case} against {peer}: {ratio:.2f}")
     if options.json:
-        Path(options.json).write_text(json.dumps({"results": results}, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps({"results": results, "overlap": list(runner.overlap.values())}, indent=1) + "\n")
     missing = [case for case in cases if ("trireme", case) not in seen]
     if missing:
         raise SystemExit(f"compare.py: trireme gave no result for {' '.join(missing)}")

@@ -8,11 +8,11 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/device_blas.hpp"
-#include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/profiling.hpp"
 #include "trireme/backend/simd.hpp"
+#include "trireme/backend/split_gemm.hpp"
 
 namespace trireme {
 
@@ -202,7 +202,7 @@ class SpaceContext {
   template <class T>
   void gemm(Product<T> const& product) const {
     if constexpr (on_host)
-      detail::host_blas_gemm(product);
+      detail::split_gemm(space_, threads_, product);
     else
       blas_.gemm(space_, product);
   }

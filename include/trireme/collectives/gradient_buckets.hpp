@@ -1,6 +1,7 @@
 /// The gradient arena cut into buckets, whose reductions start as soon as backward has finished them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -10,7 +11,9 @@
 
 #include "trireme/backend/profiling.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/collectives/exchange_times.hpp"
 #include "trireme/collectives/request.hpp"
+#include "trireme/collectives/shared_gradients.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/models/description.hpp"
@@ -36,11 +39,22 @@ std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_
   return ranges;
 }
 
+/// The size of buckets, from that of all gradients: an eighth of them, so that when backward ends little is left that
+/// nothing hides; but a megabyte at least, beside which the latency of a message does not count.
+constexpr std::size_t automatic_bucket_bytes(std::size_t gradient_bytes) {
+  return std::max(gradient_bytes / 8, std::size_t{1} << 20);
+}
+
+/// How ranks exchange gradients: where they share memory, each reads those of the others there, unless messages are
+/// asked for.
+enum class Exchange { automatic, messages };
+
 /// Where there is one process, there is nothing to reduce.
 template <class T, class Space, class Group>
 class GradientBuckets {
  public:
-  GradientBuckets(Group const&, Space const&, ModelDescription const&, std::size_t) {}
+  GradientBuckets(Group const&, Space const&, ModelDescription const&, std::size_t, Exchange) {}
+  SharedGradients<T, Space>* shared() { return nullptr; }
   void begin(T*) {}
   GradientListener* listener() { return nullptr; }
   void finish() {}
@@ -57,37 +71,57 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
 
  public:
   GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
-                  std::size_t bucket_bytes, bool gpu_aware = false)
+                  std::size_t bucket_bytes, Exchange exchange = Exchange::messages, bool gpu_aware = false)
       : communicator_(&communicator),
         space_(space),
-        ranges_(bucket_ranges<T>(model, bucket_bytes)),
+        bucket_bytes_(bucket_bytes > 0 ? bucket_bytes : automatic_bucket_bytes(model.elements * sizeof(T))),
+        ranges_(bucket_ranges<T>(model, bucket_bytes_)),
         staged_(!host_visible && !gpu_aware) {
+    if (communicator.size() > 1 && exchange == Exchange::automatic)
+      shared_ = SharedGradients<T, Space>::make(communicator, space, model.elements);
     if (staged_) stage_ = Host("trireme::gradient_stage", model.elements);
   }
 
-  /// A step begins whose sums are to be at `gradients`.
+  /// Where the ranks' gradients are shared, or null.
+  SharedGradients<T, Space>* shared() { return shared_.get(); }
+
+  /// A step begins whose sums are to be at `gradients`, which is the shared arena where there is one.
   void begin(T* gradients) {
+    if (shared_) shared_->begin();
     gradients_ = gradients;
     started_ = 0;
   }
 
   /// For backward to tell, or null where nothing would be gained by telling.
-  GradientListener* listener() { return communicator_->size() > 1 ? this : nullptr; }
+  GradientListener* listener() { return communicator_->size() > 1 && !shared_ ? this : nullptr; }
+
+  std::size_t bucket_bytes() const { return bucket_bytes_; }
+  std::size_t count() const { return ranges_.size(); }
+  /// Adds what exchanges take to `times` from now on; null: no longer. Reading others' memory is not measured.
+  void measure(ExchangeTimes* times) { clock_.measure(times); }
 
   void gradients_ready(void const* from) override {
-    while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
-    requests_.progress();
+    ExchangeClock::Call call(clock_);
+    start_until(from);
+    call.pending = !requests_.progress();
   }
 
   /// Waits until the sums of all buckets are in the arena.
   void finish() {
     if (communicator_->size() == 1) return;
-    gradients_ready(gradients_);
+    if (shared_) return shared_->sum();
+    ExchangeClock::Call const call(clock_);
+    start_until(gradients_);
     requests_.wait_all();
+    clock_.end_step();
     if (staged_) Kokkos::deep_copy(space_, Device(gradients_, stage_.extent(0)), stage_);
   }
 
  private:
+  void start_until(void const* from) {
+    while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
+  }
+
   void start(BucketRange const& range) {
     ProfilingRegion const region("trireme::GradientBuckets::start");
     std::size_t const count = range.end - range.begin;
@@ -103,12 +137,15 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
 
   Communicator const* communicator_;
   Space space_;
+  std::size_t bucket_bytes_;
   std::vector<BucketRange> ranges_;
   bool staged_;
   Host stage_;
+  std::unique_ptr<SharedGradients<T, Space>> shared_;
   T* gradients_ = nullptr;
   std::size_t started_ = 0;
   Requests requests_;
+  ExchangeClock clock_;
 };
 
 }  // namespace trireme

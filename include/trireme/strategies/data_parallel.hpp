@@ -42,17 +42,18 @@ class DataParallel {
 
   /// Collective: the chief's initial weights are broadcast.
   DataParallel(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan,
-               std::size_t bucket_bytes = 0)
+               std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
       : model_(std::move(model)),
         group_(std::move(group)),
         lanes_(space, model_,
                plan_lanes(plan, replicas, static_cast<std::size_t>(space.concurrency()),
                           model_.description().elements * sizeof(T), is_host_space<Space>)),
         updater_(model_.optimizer(), model_.description()),
-        buckets_(*group_, space, model_.description(), bucket_bytes),
+        buckets_(*group_, space, model_.description(), bucket_bytes, exchange),
         batch_(model_.input_size(), model_.target_size()),
         parameters_("trireme::parameters", model_.description().elements),
         penalty_("trireme::penalty", 1) {
+    if (auto* const shared = buckets_.shared()) lanes_.place_gradients(shared->arena());
     std::vector<T> initial(parameters_.extent(0));
     model_.initialize(initial);
     set_parameters(initial);
@@ -65,6 +66,9 @@ class DataParallel {
 
   /// Whether the rows of a batch may lie apart: each thread then puts its own together.
   bool takes_scattered_rows() const { return lanes_.plan().rows; }
+
+  /// How gradients of several processes come together.
+  GradientBuckets<T, Space, Group>& buckets() { return buckets_; }
 
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way on the device when it returns.
@@ -84,6 +88,10 @@ class DataParallel {
     }
     buckets_.begin(lanes_.gradients());
     lanes_.train(model_, slice, scale, parameters_.data(), keys, buckets_.listener());
+    if (auto* const shared = buckets_.shared(); shared && updater_.is_elementwise()) {
+      shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), lanes_.gradients())});
+      return;
+    }
     buckets_.finish();
     updater_.apply(lanes_.context(), parameters_.data(), lanes_.gradients(), positions, penalty_.data());
   }

@@ -56,6 +56,8 @@ class Lanes {
 
   Context& context() { return context_; }
   LanePlan const& plan() const { return plan_; }
+  /// Gradients are summed up at `arena` from now on, which has the size of the arena that it replaces.
+  void place_gradients(T* arena) { lanes_[0].gradients = Arena<T, Space>(arena, elements_); }
   /// The sum over lanes, once `train` has returned (and the space's work is done).
   T* gradients() { return lanes_[0].gradients.data(); }
 

@@ -21,24 +21,29 @@ class MultiWorkerMirroredStrategy {
   template <class Model>
   using Part = DataParallel<Model, Space, Communicator>;
 
-  /// Collective. `bucket_bytes`: gradients that are reduced at once; small ones start early, large ones cost fewer
-  /// calls.
+  /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
+  /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
+  /// where buckets do not matter, unless messages are asked for.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = Space(),
-                                       std::size_t bucket_bytes = std::size_t{4} << 20)
-      : group_(std::make_shared<Communicator>(communicator.duplicate())), space_(space), bucket_bytes_(bucket_bytes) {}
+                                       std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
+      : group_(std::make_shared<Communicator>(communicator.duplicate())),
+        space_(space),
+        bucket_bytes_(bucket_bytes),
+        exchange_(exchange) {}
 
   Communicator const& group() const { return *group_; }
   Communicator const& communicator() const { return *group_; }
 
   template <class Model>
   Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    return Part<Model>(std::move(model), space_, group_, 1, plan, bucket_bytes_);
+    return Part<Model>(std::move(model), space_, group_, 1, plan, bucket_bytes_, exchange_);
   }
 
  private:
   std::shared_ptr<Communicator const> group_;
   Space space_;
   std::size_t bucket_bytes_;
+  Exchange exchange_;
 };
 
 }  // namespace trireme

@@ -6,6 +6,8 @@
 #include <Kokkos_Macros.hpp>
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/simd.hpp"
+
 namespace trireme::kernels {
 
 inline constexpr std::size_t max_slots = 4;
@@ -28,6 +30,21 @@ struct OptimizerStep {
     return part;
   }
 };
+
+/// A step whose gradients come block by block, from element `begin` of the arena on.
+template <class Step>
+struct StepOfSums {
+  Step step;
+  template <class T>
+  void operator()(std::size_t begin, std::size_t n, T const* gradients) const {
+    Step part = step.from(begin);
+    part.gradients = gradients;
+    TRIREME_SIMD
+    for (std::size_t i = 0; i < n; ++i) part(i);
+  }
+};
+template <class Step>
+StepOfSums(Step) -> StepOfSums<Step>;
 
 template <class T>
 struct Penalty {

@@ -24,9 +24,13 @@ Communicator const& world() { return test::environment().world(); }
 
 constexpr std::size_t a_bucket_a_parameter = 1, one_bucket = std::size_t{1} << 20;
 
+/// One way for ranks on one node, and one that any ranks take.
+constexpr Exchange memory = Exchange::automatic;
+
 struct Way {
   Plan plan;
   std::size_t bucket_bytes;
+  Exchange exchange = Exchange::messages;
 };
 
 template <class T, class Strategy, class Optimizer>
@@ -46,9 +50,11 @@ void check_ranks(Optimizer const& optimizer, Data const& data, FitOptions option
   auto reference = compiled<T>(one, optimizer, loss, Plan::rows);
   auto const expected = fit(one, reference, data, tests, options);
   BOOST_TEST(reference.part().iteration() >= 20u);
-  for (auto const [plan, bucket_bytes] : ways)
-    BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products") << ", buckets of " << bucket_bytes << " bytes") {
-      MultiWorkerMirroredStrategy<> const strategy(world(), {}, bucket_bytes);
+  for (auto const [plan, bucket_bytes, exchange] : ways)
+    BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")
+                       << ", buckets of " << bucket_bytes << " bytes"
+                       << (exchange == Exchange::messages ? "" : ", shared memory")) {
+      MultiWorkerMirroredStrategy<> const strategy(world(), {}, bucket_bytes, exchange);
       auto model = compiled<T>(strategy, optimizer, loss, plan);
       auto const history = fit(strategy, model, data, tests, options);
       test::check_same_weights(model, reference);
@@ -64,6 +70,8 @@ BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_for_both_plans_and_any_bucket_siz
   check_ranks<double>(SGD{.learning_rate = 0.1, .momentum = 0.9}, train.data().shuffle(61, 7).batch(GlobalBatch{7}),
                       {.epochs = 3},
                       {{Plan::rows, one_bucket},
+                       {Plan::rows, one_bucket, memory},
+                       {Plan::products, one_bucket, memory},
                        {Plan::products, one_bucket},
                        {Plan::products, a_bucket_a_parameter},
                        {Plan::products, 600}});
@@ -72,32 +80,37 @@ BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_for_both_plans_and_any_bucket_siz
 BOOST_AUTO_TEST_CASE(ranks_without_rows_add_nothing_and_still_take_the_step) {
   auto const train = test::mlp_samples<double>(21);  // 11 batches, the last of one sample
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{2}), {.epochs = 2},
-                      {{Plan::rows, one_bucket}, {Plan::products, a_bucket_a_parameter}});
+                      {{Plan::rows, one_bucket},
+                       {Plan::rows, one_bucket, memory},
+                       {Plan::products, one_bucket, memory},
+                       {Plan::products, a_bucket_a_parameter}});
 }
 
 BOOST_AUTO_TEST_CASE(the_norm_that_is_clipped_is_that_of_the_global_gradient) {
   auto const train = test::mlp_samples<double>(61);
   check_ranks<double>(SGD{.learning_rate = 0.1, .global_clipnorm = 0.1}, train.data().batch(GlobalBatch{7}),
-                      {.epochs = 3}, {{Plan::products, one_bucket}});
+                      {.epochs = 3}, {{Plan::products, one_bucket}, {Plan::products, one_bucket, memory}});
 }
 
 BOOST_AUTO_TEST_CASE(sample_weights_and_class_weights_are_those_of_one_device) {
   auto const train = test::mlp_samples<double>(41);
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.weighted_data().batch(GlobalBatch{4}), {.epochs = 2},
-                      {{Plan::rows, one_bucket}});
+                      {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}});
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}),
-                      {.epochs = 2, .class_weight = {0.5, 2, 1, 3}}, {{Plan::rows, one_bucket}});
+                      {.epochs = 2, .class_weight = {0.5, 2, 1, 3}},
+                      {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}});
 }
 
 BOOST_AUTO_TEST_CASE(positions_of_the_ignored_class_leave_the_global_count) {
   auto train = test::mlp_samples<double>(41);
   train.y[4] = train.y[5] = train.y[6] = train.y[7] = 2;  // a whole batch of them
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}), {.epochs = 2},
-                      {{Plan::products, one_bucket}}, {.from_logits = true, .ignore_class = 2});
+                      {{Plan::products, one_bucket}, {Plan::products, one_bucket, memory}},
+                      {.from_logits = true, .ignore_class = 2});
 }
 
 BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_in_single_precision_with_adam) {
   auto const train = test::mlp_samples<float>(61);
   check_ranks<float>(Adam{.learning_rate = 1e-2}, train.data().shuffle(61, 7).batch(GlobalBatch{7}), {.epochs = 3},
-                     {{Plan::rows, one_bucket}, {Plan::products, 600}});
+                     {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}, {Plan::products, 600}});
 }

@@ -1,0 +1,103 @@
+/// A large product on all threads of a host space: each calls the BLAS for a block of its own.
+///
+/// Threads that a BLAS starts wait for each other several times a product, and those of OpenBLAS's pthread build fight
+/// with Kokkos' threads. Blocks need no meeting but the end, and are as good with either build.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "trireme/backend/host_blas.hpp"
+#include "trireme/backend/host_loop.hpp"
+#include "trireme/backend/product.hpp"
+
+#if defined(__ELF__) && defined(__GNUC__)
+extern "C" {
+__attribute__((weak)) int openblas_get_parallel();
+__attribute__((weak)) int openblas_get_num_threads();
+__attribute__((weak)) void openblas_set_num_threads(int);
+}
+#endif
+
+namespace trireme::detail {
+
+/// Below this many multiplications a product is the BLAS's own affair: it knows when one thread is enough.
+inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 22;
+
+/// How a result (m, n) is divided: `rows` times `columns` blocks.
+struct BlockGrid {
+  std::size_t rows, columns;
+};
+
+/// Of the grids of so many blocks, the one whose blocks read the least of both operands.
+constexpr BlockGrid block_grid(std::size_t m, std::size_t n, std::size_t blocks) {
+  BlockGrid best{blocks, 1};
+  for (std::size_t rows = blocks; rows > 0; --rows) {
+    if (blocks % rows != 0) continue;
+    std::size_t const columns = blocks / rows;
+    if (m / rows + n / columns < m / best.rows + n / best.columns) best = {rows, columns};
+  }
+  return best;
+}
+
+template <class T>
+struct GemmBlocks {
+  Product<T> whole;
+  BlockGrid grid;
+
+  /// Boundaries are multiples of what kernels take at once.
+  static std::size_t boundary(std::size_t extent, std::size_t index, std::size_t count) {
+    constexpr std::size_t unit = 16;
+    std::size_t const units = (extent + unit - 1) / unit;
+    return std::min(extent, units * index / count * unit);
+  }
+  void operator()(std::size_t block) const {
+    std::size_t const row = block / grid.columns, column = block % grid.columns;
+    std::size_t const i = boundary(whole.m, row, grid.rows), j = boundary(whole.n, column, grid.columns);
+    Product<T> part = whole;
+    part.m = boundary(whole.m, row + 1, grid.rows) - i;
+    part.n = boundary(whole.n, column + 1, grid.columns) - j;
+    part.a += whole.transpose_a ? i : i * whole.lda;
+    part.b += whole.transpose_b ? j * whole.ldb : j;
+    part.c += i * whole.ldc + j;
+    host_blas_gemm(part);
+  }
+};
+
+/// While it lives, a BLAS with threads of its own uses one. In its OpenMP build OpenBLAS sees by itself that it is
+/// called from a parallel region.
+class OneBlasThread {
+ public:
+#if defined(__ELF__) && defined(__GNUC__)
+  OneBlasThread() {
+    constexpr int own_threads = 1;
+    if (!openblas_get_parallel || !openblas_get_num_threads || !openblas_set_num_threads) return;
+    if (openblas_get_parallel() != own_threads || openblas_get_num_threads() == 1) return;
+    before_ = openblas_get_num_threads();
+    openblas_set_num_threads(1);
+  }
+  ~OneBlasThread() {
+    if (before_ > 1) openblas_set_num_threads(before_);
+  }
+#else
+  OneBlasThread() {}
+#endif
+  OneBlasThread(OneBlasThread const&) = delete;
+  OneBlasThread& operator=(OneBlasThread const&) = delete;
+
+ private:
+  int before_ = 1;
+};
+
+template <class Space, class T>
+void split_gemm(Space const& space, std::size_t threads, Product<T> const& product) {
+  if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return host_blas_gemm(product);
+  // What is too large is to be thrown here, outside of the region.
+  for (std::size_t const extent : {product.m, product.n, product.k, product.lda, product.ldb, product.ldc})
+    blas_int(extent);
+  OneBlasThread const one;
+  host_loop(space, threads, "trireme::gemm", threads,
+            GemmBlocks<T>{product, block_grid(product.m, product.n, threads)});
+}
+
+}  // namespace trireme::detail

@@ -1,0 +1,61 @@
+/// How long gradients were under way between ranks, and how much of that the step spent on it: to show what overlaps.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace trireme {
+
+/// Sums over the steps that were measured, in seconds. What was not spent in calls was hidden behind backward.
+struct ExchangeTimes {
+  double under_way = 0;  ///< some bucket had begun its reduction and was not yet seen to be complete
+  double in_calls = 0;   ///< of that: spent in starting, moving on and waiting, when nothing was computed
+  std::size_t steps = 0;
+
+  double hidden() const { return under_way > 0 ? 1 - in_calls / under_way : 0; }
+};
+
+/// Notes moments for an ExchangeTimes; without one it looks at no clock.
+class ExchangeClock {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  void measure(ExchangeTimes* times) { times_ = times; }
+
+  /// Lives as long as a call does; what is under way when it ends is `pending`.
+  class Call {
+   public:
+    explicit Call(ExchangeClock& clock) : clock_(clock) {
+      if (clock_.times_) begin_ = Clock::now();
+    }
+    Call(Call const&) = delete;
+    Call& operator=(Call const&) = delete;
+    ~Call() {
+      if (clock_.times_) clock_.add(begin_, Clock::now(), pending);
+    }
+    bool pending = false;
+
+   private:
+    ExchangeClock& clock_;
+    Clock::time_point begin_{};
+  };
+
+  void end_step() {
+    if (times_) ++times_->steps;
+  }
+
+ private:
+  void add(Clock::time_point begin, Clock::time_point end, bool pending) {
+    auto const seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+    times_->in_calls += seconds(end - begin);
+    times_->under_way += seconds(end - (open_ ? last_ : begin));
+    open_ = pending;
+    last_ = end;
+  }
+
+  ExchangeTimes* times_ = nullptr;
+  bool open_ = false;  // something was under way when the last call ended, at last_
+  Clock::time_point last_{};
+};
+
+}  // namespace trireme

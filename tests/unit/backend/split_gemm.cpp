@@ -1,0 +1,71 @@
+#define BOOST_TEST_MODULE backend_split_gemm
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include <trireme/backend/split_gemm.hpp>
+
+#include "support/kokkos_fixture.hpp"
+
+using namespace trireme;
+using detail::block_grid;
+
+namespace {
+
+static_assert(block_grid(256, 4096, 2).columns == 2);
+static_assert(block_grid(4096, 10, 4).rows == 4);
+static_assert(block_grid(4096, 4096, 16).rows == 4);
+static_assert(block_grid(100, 100, 1).rows == 1);
+
+template <class T>
+std::vector<T> numbers(std::size_t n, std::size_t period) {
+  std::vector<T> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<T>(i % period) - static_cast<T>(period / 2);
+  return values;
+}
+
+/// Small integers have exact sums, so every way gives the same to the bit. Rows are longer than they need to be.
+template <class T>
+void check_split(std::size_t threads, std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool transpose_b,
+                 bool accumulate) {
+  std::size_t const lda = (transpose_a ? m : k) + 3, ldb = (transpose_b ? k : n) + 5, ldc = n + 7;
+  auto const a = numbers<T>(lda * (transpose_a ? k : m), 7), b = numbers<T>(ldb * (transpose_b ? n : k), 5);
+  auto whole = numbers<T>(ldc * m, 11), split = whole;
+  Product<T> product{.m = m,
+                     .n = n,
+                     .k = k,
+                     .a = a.data(),
+                     .lda = lda,
+                     .b = b.data(),
+                     .ldb = ldb,
+                     .c = whole.data(),
+                     .ldc = ldc,
+                     .transpose_a = transpose_a,
+                     .transpose_b = transpose_b,
+                     .accumulate = accumulate};
+  detail::host_blas_gemm(product);
+  product.c = split.data();
+  detail::split_gemm(Kokkos::DefaultHostExecutionSpace(), threads, product);
+  BOOST_TEST_CONTEXT(threads << " threads, " << m << " x " << n << " x " << k << (transpose_a ? ", a transposed" : "")
+                             << (transpose_b ? ", b transposed" : ""))
+  BOOST_TEST((split == whole));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(blocks_together_are_the_whole_product) {
+  for (std::size_t const threads : {1, 2, 3, 4, 7, 16})
+    for (bool const transpose_a : {false, true})
+      for (bool const transpose_b : {false, true}) {
+        check_split<float>(threads, 203, 331, 129, transpose_a, transpose_b, false);
+        check_split<float>(threads, 203, 331, 129, transpose_a, transpose_b, true);
+        check_split<double>(threads, 1, 4099, 1100, transpose_a, transpose_b, false);
+        check_split<float>(threads, 4099, 3, 400, transpose_a, transpose_b, false);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(more_threads_than_rows_and_columns_leave_some_without_work) {
+  check_split<float>(16, 5, 7, 200'000, false, false, false);
+  check_split<float>(16, 17, 31, 20'000, true, true, true);
+}
