@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,14 +65,14 @@ class Model {
         metrics_(std::move(metrics)...),
         seed_(seed),
         cost_(model_cost<T>(architecture)),
-        description_(trireme::describe<T>(architecture)) {
+        description_(std::make_shared<ModelDescription const>(trireme::describe<T>(architecture))) {
     static_assert(detail::require_loss<Loss, OutputExtents>());
     static_assert((detail::require_metric<Metrics, typename Loss::target, OutputExtents>() && ...));
     static_assert(detail::are_different(log_names),
                   "trireme: two metrics of a model have the same name in the logs; leave one out");
   }
 
-  ModelDescription const& description() const { return description_; }
+  ModelDescription const& description() const { return *description_; }
   ModelCost const& cost() const { return cost_; }
   OptimizerType const& optimizer() const { return optimizer_; }
   std::uint64_t seed() const { return seed_; }
@@ -101,16 +102,16 @@ class Model {
 
   /// What the samples of a dataset have to be.
   data::SampleRequirements sample_requirements() const {
-    std::vector<std::size_t> target = description_.output;
+    std::vector<std::size_t> target = description_->output;
     if (class_labels) target.pop_back();
-    return {description_.input, std::move(target), class_labels ? classes() : 0};
+    return {description_->input, std::move(target), class_labels ? classes() : 0};
   }
 
   /// Fills the arena (host memory) with initial values.
   void initialize(std::span<T> arena) const {
     std::fill(arena.begin(), arena.end(), T{0});
     std::vector<double> values;
-    for (ParameterInfo const& parameter : description_.parameters) {
+    for (ParameterInfo const& parameter : description_->parameters) {
       values.assign(parameter.size, 0.0);
       parameter.initializer(values, {parameter.shape.to_vector(), seed_, parameter.path});
       std::transform(values.begin(), values.end(), arena.begin() + static_cast<std::ptrdiff_t>(parameter.offset),
@@ -205,7 +206,7 @@ class Model {
   std::tuple<Metrics...> metrics_;
   std::uint64_t seed_;
   ModelCost cost_;
-  ModelDescription description_;
+  std::shared_ptr<ModelDescription const> description_;  // copies of the model share it
 };
 
 }  // namespace trireme

@@ -18,6 +18,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
+#include "trireme/backend/views.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/collectives/gradient_buckets.hpp"
 #include "trireme/data/batch.hpp"
@@ -51,8 +52,8 @@ class DataParallel {
         updater_(model_.optimizer(), model_.description()),
         buckets_(*group_, space, model_.description(), bucket_bytes, exchange),
         batch_(model_.input_size(), model_.target_size()),
-        parameters_("trireme::parameters", model_.description().elements),
-        penalty_("trireme::penalty", 1) {
+        parameters_(make_view<Parameters>("trireme::parameters", model_.description().elements)),
+        penalty_(make_view<Penalty>("trireme::penalty", 1)) {
     if (auto* const shared = buckets_.shared()) lanes_.place_gradients(shared->arena());
     std::vector<T> initial(parameters_.extent(0));
     model_.initialize(initial);
@@ -111,7 +112,7 @@ class DataParallel {
     } else {
       Kokkos::View<T*, typename Space::memory_space> const y("trireme::prediction", host.extent(0));
       lanes_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
-      Kokkos::deep_copy(host, y);
+      copy_view(host, y);
     }
     lanes_.context().fence("trireme: predictions complete");
   }
@@ -121,7 +122,7 @@ class DataParallel {
 
   void reset_metrics(Phase phase) {
     lanes_.reset(phase);
-    if (phase == Phase::train) Kokkos::deep_copy(lanes_.context().space(), penalty_, 0.0);
+    if (phase == Phase::train) fill_view(penalty_, 0);
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
@@ -143,10 +144,10 @@ class DataParallel {
 
   Snapshot snapshot() const {
     Snapshot copy(Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::snapshot"), parameters_.extent(0));
-    Kokkos::deep_copy(copy, parameters_);
+    copy_view(copy, parameters_);
     return copy;
   }
-  void restore(Snapshot const& snapshot) { Kokkos::deep_copy(parameters_, snapshot); }
+  void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
 
   /// The arena itself, in the space's memory.
   Parameters const& parameters() const { return parameters_; }
@@ -155,7 +156,7 @@ class DataParallel {
   /// Overwrites the arena on every process with the chief's values. Collective.
   void set_parameters(std::span<T> values) {
     group_->broadcast(values);
-    Kokkos::deep_copy(parameters_, HostView(values.data(), values.size()));
+    copy_view(parameters_, HostView(values.data(), values.size()));
   }
 
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
@@ -177,7 +178,7 @@ class DataParallel {
   std::size_t slots() const { return updater_.slots().size(); }
   void set_slot(std::size_t slot, std::span<T> values) {
     group_->broadcast(values);
-    Kokkos::deep_copy(updater_.slots()[slot], HostView(values.data(), values.size()));
+    copy_view(updater_.slots()[slot], HostView(values.data(), values.size()));
   }
   void set_iteration(std::uint64_t iteration) { updater_.set_iteration(iteration); }
 
@@ -207,6 +208,7 @@ class DataParallel {
   }
 
  private:
+  using Penalty = Kokkos::View<double*, typename Space::memory_space>;
   using HostView = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
 
   /// Positions of the global batch that the mean is over; collective only if the loss leaves some out.
@@ -232,14 +234,14 @@ class DataParallel {
   template <class V>
   static std::vector<V> to_host(Kokkos::View<V*, typename Space::memory_space> const& view) {
     std::vector<V> values(view.extent(0));
-    Kokkos::deep_copy(Kokkos::View<V*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()), view);
+    copy_view(Kokkos::View<V*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()), view);
     return values;
   }
 
   /// While training the penalty changes with every step and is summed up there; in a test it is that of the weights.
   double mean_penalty(Phase phase, double positions) {
     if (phase == Phase::train) return to_host(penalty_)[0] / positions;
-    Kokkos::View<double*, typename Space::memory_space> const now("trireme::penalty", 1);
+    auto const now = make_view<Penalty>("trireme::penalty", 1);
     updater_.add_penalty(lanes_.context(), parameters_.data(), 1.0, now.data());
     return to_host(now)[0];
   }
@@ -251,7 +253,7 @@ class DataParallel {
   GradientBuckets<T, Space, Group> buckets_;
   DeviceBatch<T, L, Space> batch_;
   Parameters parameters_;
-  Kokkos::View<double*, typename Space::memory_space> penalty_;
+  Penalty penalty_;
 };
 
 }  // namespace trireme

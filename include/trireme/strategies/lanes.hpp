@@ -13,6 +13,7 @@
 #include "trireme/backend/parallel_region.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
+#include "trireme/backend/views.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/plan.hpp"
@@ -41,6 +42,7 @@ class Lanes {
   using T = typename Model::scalar;
   using L = typename Model::label;
   using Memory = typename Space::memory_space;
+  using Totals = Kokkos::View<double*, Memory>;
 
  public:
   using Context = SpaceContext<Space>;
@@ -49,8 +51,8 @@ class Lanes {
       : context_(space), plan_(plan), elements_(model.description().elements) {
     for (std::size_t lane = 0; lane < plan.lanes; ++lane) {
       Lane& l = lanes_.emplace_back();
-      l.gradients = Arena<T, Space>("trireme::gradients", elements_);
-      for (auto& totals : l.totals) totals = Kokkos::View<double*, Memory>("trireme::totals", Model::totals_width);
+      l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
+      for (auto& totals : l.totals) totals = make_view<Totals>("trireme::totals", Model::totals_width);
     }
   }
 
@@ -119,7 +121,7 @@ class Lanes {
   }
 
   void reset(Phase phase) {
-    for (Lane& lane : lanes_) Kokkos::deep_copy(context_.space(), lane.totals[static_cast<std::size_t>(phase)], 0.0);
+    for (Lane& lane : lanes_) fill_view(lane.totals[static_cast<std::size_t>(phase)], 0);
   }
 
   /// Bytes of the workspaces for batches of up to `rows`.
@@ -131,11 +133,11 @@ class Lanes {
 
   /// Sums of this process over its lanes, in order.
   std::vector<double> totals(Phase phase) const {
-    std::vector<double> sums(Model::totals_width, 0.0);
+    std::vector<double> sums(Model::totals_width, 0.0), own(Model::totals_width);
+    Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const host(own.data(), own.size());
     for (Lane const& lane : lanes_) {
-      auto const host =
-          Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), lane.totals[static_cast<std::size_t>(phase)]);
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += host(i);
+      copy_view(host, lane.totals[static_cast<std::size_t>(phase)]);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += own[i];
     }
     return sums;
   }
@@ -148,7 +150,7 @@ class Lanes {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
     Arena<T, Space> inputs;  ///< of its rows, where they do not lie together
-    std::array<Kokkos::View<double*, Memory>, 2> totals;
+    std::array<Totals, 2> totals;
   };
 
   RowRange lane_rows(std::size_t lane, std::size_t rows) const { return trireme::lane_rows(plan_, lane, rows); }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/views.hpp"
 #include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
@@ -29,15 +30,13 @@ class Updater {
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
         elements_(description.elements),
-        norms_("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size())) {
+        norms_(make_view<Norms>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))) {
     check_clipping();
     if (optimizer_.slots() > max_slots)
       throw ValueError(
           fmt::format("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
-    for (std::size_t s = 0; s < optimizer_.slots(); ++s) {
-      slots_.emplace_back("trireme::optimizer_slot", elements_);
-      Kokkos::deep_copy(slots_.back(), static_cast<T>(optimizer_.initial(s)));
-    }
+    for (std::size_t s = 0; s < optimizer_.slots(); ++s)
+      slots_.push_back(make_view<Slot>("trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
     if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
   }
 
@@ -98,6 +97,8 @@ class Updater {
   }
 
  private:
+  using Norms = Kokkos::View<double*, typename Context::memory_space>;
+
   double clipnorm() const {
     if constexpr (requires { optimizer_.clipnorm; }) return optimizer_.clipnorm;
     return 0;
@@ -143,7 +144,7 @@ class Updater {
   std::vector<ParameterInfo> parameters_;
   std::size_t elements_;
   std::vector<Slot> slots_;
-  Kokkos::View<double*, typename Context::memory_space> norms_;
+  Norms norms_;
   std::uint64_t iteration_ = 0;
   double rate_ = 0;
 };
