@@ -27,7 +27,7 @@ struct BucketRange {
 template <class T>
 std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_t bucket_bytes) {
   std::vector<BucketRange> ranges;
-  std::size_t end = model.elements;
+  std::size_t end = model.arena_elements();  // the states lie at the end, and are final before backward begins
   for (auto parameter = model.parameters.rbegin(); parameter != model.parameters.rend(); ++parameter)
     if ((end - parameter->offset) * sizeof(T) >= bucket_bytes || parameter->offset == 0) {
       ranges.push_back({parameter->offset, end});
@@ -62,7 +62,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
         space_(space),
         ranges_(bucket_ranges<T>(model, bucket_bytes)),
         staged_(!host_visible && !gpu_aware) {
-    if (staged_) stage_ = Host("trireme::gradient_stage", model.elements);
+    if (staged_) stage_ = Host("trireme::gradient_stage", model.arena_elements());
   }
 
   /// A step begins whose sums are to be at `gradients`.

@@ -28,6 +28,7 @@ class Updater {
   Updater(Optimizer optimizer, ModelDescription const& description)
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
+        states_(description.states),
         elements_(description.elements),
         norms_("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size())) {
     check_clipping();
@@ -82,6 +83,14 @@ class Updater {
                                         static_cast<T>(p.regularizer.l2)});
     clip(context, gradients);
     context.for_each("trireme::optimizer_step", elements_, next_step(parameters, gradients));
+  }
+
+  /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
+  void move_states(Context& context, T* arena, T const* gradients, std::size_t global_rows) const {
+    if (global_rows == 0) return;
+    for (auto const& s : states_)
+      context.for_each("trireme::move_state", s.size,
+                       kernels::MoveState<T>{arena + s.offset, gradients + s.offset, static_cast<T>(s.decay)});
   }
 
   /// Whether a step is one pass over the elements, each for itself: then any thread may do its range of it.
@@ -141,6 +150,7 @@ class Updater {
 
   Optimizer optimizer_;
   std::vector<ParameterInfo> parameters_;
+  std::vector<StateInfo> states_;
   std::size_t elements_;
   std::vector<Slot> slots_;
   Kokkos::View<double*, typename Context::memory_space> norms_;
