@@ -89,6 +89,7 @@
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/call.hpp"
+#include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/conv2d.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/dense.hpp"

@@ -20,10 +20,11 @@
 
 namespace trireme::test {
 
-/// Classes with windows, and those over sequences, which have test programs of their own.
+/// Classes with test programs of their own: those with windows, and those that normalize or go over sequences.
 inline std::set<std::string> const window_classes{"AveragePooling2D", "Conv2D", "GlobalAveragePooling2D",
                                                   "MaxPooling2D"};
-inline std::set<std::string> const sequence_classes{"LSTM", "LayerNormalization", "MultiHeadAttention"};
+inline std::set<std::string> const sequence_classes{"BatchNormalization", "LSTM", "LayerNormalization",
+                                                    "MultiHeadAttention"};
 
 /// The buffers of one call. What a layer has to overwrite starts as garbage.
 template <class T>

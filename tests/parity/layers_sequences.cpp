@@ -80,5 +80,5 @@ bool run(ReferenceCase const& c, json const& config) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(layers_over_sequences_have_keras_outputs_and_gradients) {
-  check_layers(sequence_classes, false, run);
+  check_layers({"LSTM", "LayerNormalization", "MultiHeadAttention"}, false, run);
 }

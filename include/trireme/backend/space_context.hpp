@@ -11,6 +11,7 @@
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/profiling.hpp"
+#include "trireme/backend/row_scope.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/split_gemm.hpp"
 
@@ -212,6 +213,24 @@ class SpaceContext {
     return std::max<std::size_t>(1, (std::size_t{64} << 20) / std::max<std::size_t>(1, bytes_per_sample));
   }
 
+  /// Sums of rows go through `exchange` from now on; null: the slice has all rows of the batch.
+  void set_exchange(RowExchange* exchange) { exchange_ = exchange; }
+
+  /// As ThreadContext's; values lie in the space's memory. The whole space works on a replica, so that only sums over
+  /// the global batch leave it.
+  void sum_rows(double* values, std::size_t count, RowScope scope) {
+    if (!exchange_ || scope != RowScope::global) return;
+    fence("trireme: sums of rows complete");
+    if constexpr (on_host) {
+      exchange_->sum(values, count, scope);
+    } else {
+      Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> const device(values, count);
+      auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), device);
+      exchange_->sum(host.data(), count, scope);
+      Kokkos::deep_copy(space_, device, host);
+    }
+  }
+
  private:
   auto policy(std::size_t n) const { return Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space_, 0, n); }
 
@@ -238,6 +257,7 @@ class SpaceContext {
   }
 
   Space space_;
+  RowExchange* exchange_ = nullptr;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   Kokkos::View<double*, memory_space> scratch_;

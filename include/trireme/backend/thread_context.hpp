@@ -7,6 +7,7 @@
 
 #include "trireme/backend/cache_gemm.hpp"
 #include "trireme/backend/product.hpp"
+#include "trireme/backend/row_scope.hpp"
 #include "trireme/backend/simd.hpp"
 
 namespace trireme {
@@ -19,6 +20,9 @@ class ThreadContext {
   using memory_space = Kokkos::HostSpace;
   /// One thread works on the slice, so what it touches stays in its caches.
   static constexpr bool owns_rows = true;
+
+  ThreadContext() = default;
+  explicit ThreadContext(RowExchange* exchange) : exchange_(exchange) {}
 
   /// f(i) for i < n, vectorised.
   template <class F>
@@ -68,6 +72,14 @@ class ThreadContext {
 
   /// Samples whose patches a convolution unfolds at once: one, so that they stay in the cache.
   static constexpr std::size_t convolution_chunk(std::size_t /*bytes_per_sample*/) { return 1; }
+
+  /// values[i] becomes the sum over all slices within the scope. Collective for them.
+  void sum_rows(double* values, std::size_t count, RowScope scope) const {
+    if (exchange_) exchange_->sum(values, count, scope);
+  }
+
+ private:
+  RowExchange* exchange_ = nullptr;
 };
 
 }  // namespace trireme

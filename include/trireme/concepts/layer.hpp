@@ -21,6 +21,8 @@ namespace trireme {
 /// and, where it has any,
 ///   parameters(in)                   std::array of ParameterShape
 ///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
+///   states(in)                       std::array of StateShape: what training moves along without a gradient
+///   mixes_rows                       the scope (backend/row_scope.hpp) over which it sums rows: see sum_rows
 ///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
 ///   class_name, name                 as Keras would call it; the user's own name for it
 ///   final_activation                 what it ends in, with
@@ -41,6 +43,14 @@ constexpr auto parameters_of(L const& layer, In const& in) {
     return layer.parameters(in);
   else
     return std::array<ParameterShape, 0>{};
+}
+
+template <class L, class In>
+constexpr auto states_of(L const& layer, In const& in) {
+  if constexpr (requires { layer.states(in); })
+    return layer.states(in);
+  else
+    return std::array<StateShape, 0>{};
 }
 
 template <class L>
@@ -96,6 +106,18 @@ constexpr std::size_t parameter_elements(L const& layer, In const& in) {
     for (auto const& parameter : parameters_of(layer, in)) elements += aligned_count<T>(parameter.shape.size());
     return elements;
   }
+}
+
+/// Elements of the arena of states that a layer's states take.
+template <class T, class L, class In>
+constexpr std::size_t state_elements(L const& layer, In const& in) {
+  std::size_t elements = 0;
+  if constexpr (is_composite<L>) {
+    if constexpr (requires { layer.template state_elements<T>(in); }) elements = layer.template state_elements<T>(in);
+  } else {
+    for (auto const& state : states_of(layer, in)) elements += aligned_count<T>(state.shape.size());
+  }
+  return elements;
 }
 
 /// Bytes between forward and backward for a slice of `rows`.

@@ -14,6 +14,7 @@ struct StepKeys {
   std::uint32_t micro_step = 0;  ///< gradient accumulation
   std::uint64_t first_row = 0;   ///< index of the slice's first row in the global batch
   std::uint32_t layer = 0;       ///< index of the layer in the model, counted through nested models
+  std::size_t global_rows = 0;   ///< of the batch, over all processes
 };
 
 /// Samples are contiguous, row-major, channels last. `workspace` holds what backward will want, and survives until
@@ -27,6 +28,8 @@ struct Forward {
   std::byte* workspace;
   StepKeys keys;
   bool training;
+  T const* states = nullptr;
+  T* state_updates = nullptr;  ///< while training: this slice's share of the batch's mean goes there
 };
 
 /// Told by a model, as backward goes on, from which address of the gradient arena on all gradients are final: so that

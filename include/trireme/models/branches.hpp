@@ -62,6 +62,13 @@ class Branched {
         branches_);
   }
 
+  template <class T, class In>
+  constexpr std::size_t state_elements(In const& in) const {
+    return std::apply(
+        [&](auto const&... branch) { return (detail::state_elements<T>(branch, in) + ... + std::size_t{0}); },
+        branches_);
+  }
+
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     std::size_t bytes = aligned_bytes(in.size() * rows * sizeof(T));
@@ -95,6 +102,8 @@ class Branched {
       column += out.back();
       first = false;
       call.parameters += detail::parameter_elements<T>(branch, in);
+      if (call.states) call.states += detail::state_elements<T>(branch, in);
+      if (call.state_updates) call.state_updates += detail::state_elements<T>(branch, in);
       call.keys.layer += leaf_layers<B>();
     });
   }

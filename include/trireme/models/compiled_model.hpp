@@ -50,16 +50,16 @@ class CompiledModel {
     return trireme::summary(description(), sizeof(T), part_.memory_use(rows));
   }
 
-  /// Paths of all parameters: "conv2d/kernel", "conv2d/bias", ...
+  /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...
   std::vector<std::string> weight_names() const {
     std::vector<std::string> names;
-    for (auto const& parameter : description().parameters) names.push_back(parameter.path);
+    for_each_weight(description(), [&](WeightInfo const& weight) { names.push_back(weight.path); });
     return names;
   }
 
   /// A copy of the parameter as an xtensor array. Not collective.
   xt::xarray<T> weights(std::string_view path) const {
-    ParameterInfo const& p = find(path);
+    WeightInfo const& p = find(path);
     auto const values = part_.host_parameters();
     return to_xarray(values.data() + p.offset, p.shape.to_vector());
   }
@@ -69,7 +69,7 @@ class CompiledModel {
   auto weights_view(std::string_view path) {
     static_assert(is_host_space<typename Part::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
-    ParameterInfo const& p = find(path);
+    WeightInfo const& p = find(path);
     return xtensor_view(part_.parameters().data() + p.offset, p.shape.to_vector());
   }
 
@@ -77,7 +77,7 @@ class CompiledModel {
   /// \throws ShapeError if the extents differ.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
-    ParameterInfo const& p = find(path);
+    WeightInfo const& p = find(path);
     auto const tensor = host_tensor(std::forward<Values>(values));
     if (tensor.extents != p.shape.to_vector())
       throw ShapeError(fmt::format("'{}' has extents {}, and cannot be set to values of extents {}", path,
@@ -138,9 +138,12 @@ class CompiledModel {
   }
 
  private:
-  ParameterInfo const& find(std::string_view path) const {
-    for (auto const& parameter : description().parameters)
-      if (parameter.path == path) return parameter;
+  WeightInfo const& find(std::string_view path) const {
+    WeightInfo const* found = nullptr;
+    for_each_weight(description(), [&](WeightInfo const& weight) {
+      if (weight.path == path) found = &weight;
+    });
+    if (found) return *found;
     throw ValueError(fmt::format("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
   }
 

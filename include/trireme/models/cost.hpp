@@ -13,10 +13,11 @@ namespace trireme {
 struct ModelCost {
   std::size_t parameters = 0;        ///< numbers that training changes
   std::size_t arena_bytes = 0;       ///< of the parameters with padding; so long are gradients and each optimizer slot
+  std::size_t state_bytes = 0;       ///< of the states, which every process holds and reduces as well
   std::size_t activation_bytes = 0;  ///< of the layers' outputs for one sample
 
   /// What a process gives to the reduction of a step, where there are several.
-  constexpr std::size_t reduced_bytes() const { return arena_bytes; }
+  constexpr std::size_t reduced_bytes() const { return arena_bytes + state_bytes; }
 };
 
 /// What a process takes for its batches, as `summary` shows it.
@@ -41,6 +42,7 @@ constexpr void add_cost(Composite const& composite, In const& in, ModelCost& cos
     } else {
       for (auto const& parameter : parameters_of(layer, extents)) cost.parameters += parameter.shape.size();
       cost.arena_bytes += parameter_elements<T>(layer, extents) * sizeof(T);
+      cost.state_bytes += state_elements<T>(layer, extents) * sizeof(T);
       if constexpr (!reinterprets<L>) cost.activation_bytes += layer.output(extents).size() * sizeof(T);
     }
   });

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/backend/row_scope.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/layers/parameter.hpp"
@@ -20,15 +21,24 @@
 
 namespace trireme {
 
-/// One parameter tensor and its place in the arena, in elements.
-struct ParameterInfo {
+/// A tensor of a model and its place in the arena, in elements.
+struct WeightInfo {
   std::string path;  ///< "conv2d_1/kernel"; nested models are further folders
   std::size_t layer = 0;
   Shape shape;
   std::size_t offset = 0;
   std::size_t size = 0;
-  Initializer initializer;
-  Regularizer regularizer;
+};
+
+struct ParameterInfo : WeightInfo {
+  Initializer initializer{};
+  Regularizer regularizer{};
+};
+
+/// States lie behind all parameters.
+struct StateInfo : WeightInfo {
+  double initial = 0;
+  double decay = 0;
 };
 
 struct LayerInfo {
@@ -36,22 +46,45 @@ struct LayerInfo {
   std::string keras_path;  ///< in `.weights.h5`: "layers/conv2d_1", whatever the user's name
   std::string class_name;
   std::vector<std::size_t> output;
-  std::size_t parameters = 0;  ///< number of its parameters
+  std::size_t parameters = 0;  ///< number of its parameters and states
 };
 
 struct ModelDescription {
   std::vector<std::size_t> input, output;
   std::vector<LayerInfo> layers;
   std::vector<ParameterInfo> parameters;
-  std::size_t elements = 0;  ///< of the arena, padding included
+  std::vector<StateInfo> states;
+  std::size_t elements = 0;             ///< of all parameters, padding included
+  std::size_t state_elements = 0;       ///< of the states, which follow them in the arena
+  RowScope row_scope = RowScope::none;  ///< the widest over which some layer adds up rows
+  bool mixes_replica = false;           ///< whether some layer does so over its replica's rows only
 
-  /// Number of parameters, padding not counted.
-  std::size_t parameter_count() const {
-    std::size_t count = 0;
-    for (auto const& parameter : parameters) count += parameter.size;
-    return count;
+  std::size_t arena_elements() const { return elements + state_elements; }
+
+  /// Number of parameters and states, padding not counted.
+  std::size_t parameter_count() const { return trainable_count() + state_count(); }
+  std::size_t trainable_count() const { return count(parameters); }
+  std::size_t state_count() const { return count(states); }
+
+ private:
+  template <class Infos>
+  static std::size_t count(Infos const& infos) {
+    std::size_t sum = 0;
+    for (WeightInfo const& info : infos) sum += info.size;
+    return sum;
   }
 };
+
+/// Calls f(weight) for each weight in Keras's order: layer after layer, its parameters before its states.
+template <class F>
+void for_each_weight(ModelDescription const& model, F const& f) {
+  auto parameter = model.parameters.begin();
+  auto state = model.states.begin();
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    for (; parameter != model.parameters.end() && parameter->layer == layer; ++parameter) f(*parameter);
+    for (; state != model.states.end() && state->layer == layer; ++state) f(*state);
+  }
+}
 
 namespace detail {
 
@@ -78,19 +111,28 @@ class LayerTable {
   }
 
   void add(std::string_view class_name, std::string_view name, std::span<std::size_t const> output,
-           std::span<StatedParameter const> parameters) {
+           std::span<StatedParameter const> parameters, std::span<StateShape const> states) {
     Paths paths = next(class_name, name);
     std::size_t count = 0;
-    for (StatedParameter const& parameter : parameters) {
-      std::size_t const size = parameter.shape.shape.size();
-      description_.parameters.push_back({paths.own + "/" + std::string(parameter.shape.name),
-                                         description_.layers.size(), parameter.shape.shape, description_.elements, size,
-                                         parameter.initializer, parameter.regularizer});
-      description_.elements += aligned_bytes(size * scalar_size_) / scalar_size_;
-      count += size;
-    }
+    std::size_t const layer = description_.layers.size();
+    auto const weight = [&](std::string_view own, Shape const& shape, std::size_t& elements) {
+      std::size_t const offset = elements;
+      elements += aligned_bytes(shape.size() * scalar_size_) / scalar_size_;
+      count += shape.size();
+      return WeightInfo{paths.own + "/" + std::string(own), layer, shape, offset, shape.size()};
+    };
+    for (StatedParameter const& p : parameters)
+      description_.parameters.push_back(
+          {weight(p.shape.name, p.shape.shape, description_.elements), p.initializer, p.regularizer});
+    for (StateShape const& s : states)
+      description_.states.push_back({weight(s.name, s.shape, description_.state_elements), s.initial, s.decay});
     description_.layers.push_back(
         {std::move(paths.own), std::move(paths.keras), std::string(class_name), {output.begin(), output.end()}, count});
+  }
+
+  void mixes(RowScope scope) {
+    description_.row_scope = std::max(description_.row_scope, scope);
+    description_.mixes_replica = description_.mixes_replica || scope == RowScope::replica;
   }
 
  private:
@@ -133,7 +175,9 @@ void describe(Composite const& composite, In const& in, LayerTable& table) {
       LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
       describe(layer, extents, nested);
     } else {
-      table.add(class_name_of<L>(), name_of(layer), layer.output(extents).values, stated_parameters(layer, extents));
+      table.add(class_name_of<L>(), name_of(layer), layer.output(extents).values, stated_parameters(layer, extents),
+                states_of(layer, extents));
+      if constexpr (requires { L::mixes_rows; }) table.mixes(L::mixes_rows);
     }
   });
 }
@@ -149,6 +193,7 @@ ModelDescription describe(Architecture const& architecture) {
   description.output = architecture.output(in).to_vector();
   detail::LayerTable table(description, sizeof(T), "", "");
   detail::describe(architecture, in, table);
+  for (StateInfo& state : description.states) state.offset += description.elements;
   return description;
 }
 

@@ -117,6 +117,8 @@ class Model {
       std::transform(values.begin(), values.end(), arena.begin() + static_cast<std::ptrdiff_t>(parameter.offset),
                      [](double value) { return static_cast<T>(value); });
     }
+    for (StateInfo const& state : description_.states)
+      std::fill_n(arena.begin() + static_cast<std::ptrdiff_t>(state.offset), state.size, static_cast<T>(state.initial));
   }
 
   template <class Context>
@@ -134,7 +136,9 @@ class Model {
     T* const y = take_output(workspace, slice.rows, z);
     T* const dz = workspace.template take<T>(slice.rows * output_size());
     std::byte* const inner = workspace.template take<std::byte>(0);
-    architecture_.forward(context, input_, Forward<T>{slice.rows, slice.x, z, parameters, inner, keys, true});
+    architecture_.forward(context, input_,
+                          Forward<T>{slice.rows, slice.x, z, parameters, inner, keys, true,
+                                     parameters + description_.elements, gradients + description_.elements});
     activate(context, slice.rows, z, y);
     score(context, slice, z, y, static_cast<T>(scale), dz, totals);
     architecture_.backward(
@@ -150,7 +154,9 @@ class Model {
     T* const z = workspace.template take<T>(slice.rows * output_size());
     T* const y = take_output(workspace, slice.rows, z);
     std::byte* const inner = workspace.template take<std::byte>(0);
-    architecture_.forward(context, input_, Forward<T>{slice.rows, slice.x, z, parameters, inner, {}, false});
+    architecture_.forward(
+        context, input_,
+        Forward<T>{slice.rows, slice.x, z, parameters, inner, {}, false, parameters + description_.elements});
     activate(context, slice.rows, z, y);
     score(context, slice, z, y, T{1}, static_cast<T*>(nullptr), totals);
   }
@@ -158,7 +164,8 @@ class Model {
   /// y (rows, output) for x (rows, input); needs no more memory than workspace_bytes(rows).
   template <class Context>
   void predict(Context& context, std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
-    architecture_.forward(context, input_, Forward<T>{rows, x, y, parameters, memory, {}, false});
+    architecture_.forward(context, input_,
+                          Forward<T>{rows, x, y, parameters, memory, {}, false, parameters + description_.elements});
     activate(context, rows, y, y);
   }
 

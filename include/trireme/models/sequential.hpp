@@ -101,6 +101,14 @@ class Sequential {
     return elements;
   }
 
+  template <class T, class In>
+  constexpr std::size_t state_elements(In const& in) const {
+    std::size_t elements = 0;
+    for_each_layer(
+        in, [&](auto const& layer, auto const& extents) { elements += detail::state_elements<T>(layer, extents); });
+    return elements;
+  }
+
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     std::size_t bytes = 2 * aligned_bytes(gradient_elements<Context>(in) * rows * sizeof(T));
@@ -215,6 +223,8 @@ class Sequential {
     if constexpr (following < last) {
       f.x = call.y;
       f.parameters += detail::parameter_elements<T>(layer, in);
+      if (f.states) f.states += detail::state_elements<T>(layer, in);
+      if (f.state_updates) f.state_updates += detail::state_elements<T>(layer, in);
       f.keys.layer += detail::leaf_layers<L>();
       forward_from<following>(context, out, f, workspace);
     }

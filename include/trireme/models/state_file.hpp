@@ -25,17 +25,17 @@ inline std::vector<std::string> path_parts(std::string const& path) {
   return parts;
 }
 
-/// Calls f(path of the group, index in it, parameter) for each weight, in Keras's order.
+/// Calls f(path of the group, index in it, weight) for each weight, in Keras's order.
 template <class F>
-void for_each_weight(ModelDescription const& model, F const& f) {
+void for_each_stored_weight(ModelDescription const& model, F const& f) {
   std::size_t index = 0, layer = static_cast<std::size_t>(-1);
-  for (ParameterInfo const& parameter : model.parameters) {
-    index = parameter.layer == layer ? index + 1 : 0;
-    layer = parameter.layer;
+  for_each_weight(model, [&](WeightInfo const& weight) {
+    index = weight.layer == layer ? index + 1 : 0;
+    layer = weight.layer;
     auto path = path_parts(model.layers[layer].keras_path);
     path.push_back("vars");
-    f(std::move(path), index, parameter);
-  }
+    f(std::move(path), index, weight);
+  });
 }
 
 /// Slots that Keras stores side by side for each variable (Adam's m and v); the others follow one after the other.
@@ -71,7 +71,7 @@ template <class Tensor, class Optimizer, class State, class Make>
 std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, bool with_optimizer, bool with_rate,
                                   Make const& make) {
   std::vector<Tensor> tensors;
-  for_each_weight(model, [&](std::vector<std::string> path, std::size_t index, ParameterInfo const& p) {
+  for_each_stored_weight(model, [&](std::vector<std::string> path, std::size_t index, WeightInfo const& p) {
     tensors.push_back(make(std::move(path), index, p.shape.to_vector(), state.parameters.data() + p.offset));
   });
   if (!with_optimizer) return tensors;
@@ -124,7 +124,7 @@ void load_state(Part& part, std::string const& path) {
   using Optimizer = typename Part::Model::Optimizer;
   auto const& model = part.model().description();
   detail::HostState<T> state;
-  state.parameters.resize(model.elements);
+  state.parameters.resize(model.arena_elements());
   state.slots.assign(part.slots(), std::vector<T>(model.elements));
   bool with_optimizer = false;
   part.group().together([&] {

@@ -47,12 +47,13 @@ class DataParallel {
       : model_(std::move(model)),
         group_(std::move(group)),
         lanes_(space, model_,
-               plan_lanes(plan, replicas, static_cast<std::size_t>(space.concurrency()),
-                          model_.description().elements * sizeof(T), is_host_space<Space>)),
+               plan_model(model_.description(), plan, replicas, static_cast<std::size_t>(space.concurrency()),
+                          sizeof(T), is_host_space<Space>)),
         updater_(model_.optimizer(), model_.description()),
         buckets_(*group_, space, model_.description(), bucket_bytes, exchange),
         batch_(model_.input_size(), model_.target_size()),
-        parameters_(make_view<Parameters>("trireme::parameters", model_.description().elements)),
+        processes_(*group_),
+        parameters_(make_view<Parameters>("trireme::parameters", model_.description().arena_elements())),
         penalty_(make_view<Penalty>("trireme::penalty", 1)) {
     if (auto* const shared = buckets_.shared()) lanes_.place_gradients(shared->arena());
     std::vector<T> initial(parameters_.extent(0));
@@ -77,24 +78,31 @@ class DataParallel {
     ProfilingRegion const region("trireme::train_step");
     auto const slice = batch_.upload(lanes_.context().space(), batch);
     double const positions = global_positions(batch);
-    StepKeys const keys{.seed = model_.seed(), .step = updater_.iteration(), .first_row = batch.first_row};
+    StepKeys const keys{.seed = model_.seed(),
+                        .step = updater_.iteration(),
+                        .first_row = batch.first_row,
+                        .global_rows = batch.global_rows};
     double const scale = positions > 0 ? 1.0 / positions : 0.0;
     if (updates_in_region()) {
       auto const step = updater_.next_step(parameters_.data(), lanes_.gradients());
-      lanes_.train(model_, slice, scale, parameters_.data(), keys, nullptr,
+      std::size_t const trained = model_.description().elements;
+      lanes_.train(model_, slice, scale, parameters_.data(), keys, nullptr, &processes_,
                    [&](ThreadContext const& context, std::size_t begin, std::size_t end) {
-                     context.for_each("trireme::optimizer_step", end - begin, step.from(begin));
+                     if (begin < trained)
+                       context.for_each("trireme::optimizer_step", std::min(end, trained) - begin, step.from(begin));
                    });
+      updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), batch.global_rows);
       return;
     }
     buckets_.begin(lanes_.gradients());
-    lanes_.train(model_, slice, scale, parameters_.data(), keys, buckets_.listener());
-    if (auto* const shared = buckets_.shared(); shared && updater_.is_elementwise()) {
+    lanes_.train(model_, slice, scale, parameters_.data(), keys, buckets_.listener(), &processes_);
+    if (auto* const shared = buckets_.shared(); shared && updater_.changes_only_parameters()) {
       shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), lanes_.gradients())});
       return;
     }
     buckets_.finish();
     updater_.apply(lanes_.context(), parameters_.data(), lanes_.gradients(), positions, penalty_.data());
+    updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), batch.global_rows);
   }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
@@ -252,6 +260,7 @@ class DataParallel {
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   GradientBuckets<T, Space, Group> buckets_;
   DeviceBatch<T, L, Space> batch_;
+  GroupSum<Group> processes_;
   Parameters parameters_;
   Penalty penalty_;
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/gather_rows.hpp"
@@ -14,9 +15,11 @@
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
 #include "trireme/backend/views.hpp"
+#include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/strategies/row_meeting.hpp"
 #include "trireme/strategies/workspace.hpp"
 #include "trireme/tensor/arena.hpp"
 
@@ -36,6 +39,22 @@ struct SumLanes {
 
 enum class Phase : std::size_t { train = 0, test = 1 };
 
+/// The plan for a model. One that adds up rows over the whole batch needs all lanes to run at once, so replicas that
+/// would run in turn become one: to it they are all the same.
+/// \throws ValueError if another of its layers adds up the rows of each replica.
+inline LanePlan plan_model(ModelDescription const& model, Plan plan, std::size_t replicas, std::size_t concurrency,
+                           std::size_t scalar_size, bool host) {
+  LanePlan const lanes = plan_lanes(plan, replicas, concurrency, model.elements * scalar_size, host);
+  bool const in_turn = lanes.lanes > lanes.threads;
+  if (model.row_scope != RowScope::global || !in_turn) return lanes;
+  if (model.mixes_replica)
+    throw ValueError(fmt::format(
+        "a model with statistics over the batch beside statistics over each replica cannot run {} replicas in turn on "
+        "{} threads; take no more replicas than threads, or one kind of BatchNormalization",
+        replicas, concurrency));
+  return plan_lanes(plan, 1, concurrency, model.elements * scalar_size, host);
+}
+
 /// Runs a model's mathematics over the rows of this process's batch.
 template <class Model, class Space>
 class Lanes {
@@ -48,7 +67,11 @@ class Lanes {
   using Context = SpaceContext<Space>;
 
   Lanes(Space const& space, Model const& model, LanePlan const& plan)
-      : context_(space), plan_(plan), elements_(model.description().elements) {
+      : context_(space),
+        plan_(plan),
+        elements_(model.description().arena_elements()),
+        mixes_rows_(model.description().row_scope != RowScope::none),
+        meeting_(plan) {
     for (std::size_t lane = 0; lane < plan.lanes; ++lane) {
       Lane& l = lanes_.emplace_back();
       l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
@@ -71,21 +94,23 @@ class Lanes {
   /// Forward and backward over all lanes, and the gradients' sum; `listener` is told of gradients that are final.
   template <class Finish = Nothing>
   void train(Model const& model, Slice<T, L> const& batch, double scale, T const* parameters, StepKeys const& keys,
-             GradientListener* listener, Finish const& finish = {}) {
+             GradientListener* listener, ProcessSum const* processes, Finish const& finish = {}) {
     auto const train_lane = [&](auto& context, std::size_t index, GradientListener* told) {
       Lane& lane = lanes_[index];
       auto const rows = lane_rows(index, batch.rows);
-      if (rows.begin == rows.end) {
-        context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
-        return;
-      }
+      bool const empty = rows.begin == rows.end;
       StepKeys lane_keys = keys;
       lane_keys.first_row += rows.begin;
-      model.train(context, slice(model, batch, rows, lane), scale, parameters, lane.gradients.data(),
-                  lane.workspace.data(), lane.totals[0].data(), lane_keys, told);
+      if (!empty || mixes_rows_)  // where rows are added up over lanes, one without rows takes part
+        model.train(context, slice(model, batch, rows, lane), scale, parameters, lane.gradients.data(),
+                    lane.workspace.data(), lane.totals[0].data(), lane_keys, empty ? nullptr : told);
+      if (empty) context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
     };
-    reserve(model, batch.rows, batch.x_rows != nullptr);
-    if (in_region([&](auto& context, std::size_t thread, auto& barrier) {
+    reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows != nullptr);
+    meeting_.begin(processes);
+    if (in_region([&](auto&, std::size_t thread, auto& barrier) {
+          LaneExchange exchange(meeting_, thread, barrier);
+          ThreadContext context(&exchange);
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
           barrier();
           auto const range = thread_range(thread);
@@ -96,8 +121,11 @@ class Lanes {
           }
         }))
       return;
+    SpaceExchange exchange(meeting_);
+    context_.set_exchange(&exchange);
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
       train_lane(context_, lane, plan_.lanes == 1 ? listener : nullptr);
+    context_.set_exchange(nullptr);
     for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
       context_.for_each("trireme::sum_lanes", elements_,
                         kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
@@ -229,6 +257,8 @@ class Lanes {
   Context context_;
   LanePlan plan_;
   std::size_t elements_;
+  bool mixes_rows_;
+  RowMeeting meeting_;
   std::vector<Lane> lanes_;
   std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
 };

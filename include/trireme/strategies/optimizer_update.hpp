@@ -29,6 +29,7 @@ class Updater {
   Updater(Optimizer optimizer, ModelDescription const& description)
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
+        states_(description.states),
         elements_(description.elements),
         norms_(make_view<Norms>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))) {
     check_clipping();
@@ -83,8 +84,18 @@ class Updater {
     context.for_each("trireme::optimizer_step", elements_, next_step(parameters, gradients));
   }
 
+  /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
+  void move_states(Context& context, T* arena, T const* gradients, std::size_t global_rows) const {
+    if (global_rows == 0) return;
+    for (auto const& s : states_)
+      context.for_each("trireme::move_state", s.size,
+                       kernels::MoveState<T>{arena + s.offset, gradients + s.offset, static_cast<T>(s.decay)});
+  }
+
   /// Whether a step is one pass over the elements, each for itself: then any thread may do its range of it.
   bool is_elementwise() const { return !clips() && !penalized(); }
+  /// The same for all that a step changes, the states included.
+  bool changes_only_parameters() const { return is_elementwise() && states_.empty(); }
 
   /// Counts a step and returns it as a functor over the elements of the arena.
   auto next_step(T* parameters, T const* gradients) {
@@ -142,6 +153,7 @@ class Updater {
 
   Optimizer optimizer_;
   std::vector<ParameterInfo> parameters_;
+  std::vector<StateInfo> states_;
   std::size_t elements_;
   std::vector<Slot> slots_;
   Norms norms_;

@@ -46,6 +46,15 @@ struct StepOfSums {
 template <class Step>
 StepOfSums(Step) -> StepOfSums<Step>;
 
+/// state = decay * state + (1 - decay) * mean.
+template <class T>
+struct MoveState {
+  T* state;
+  T const* mean;
+  T decay;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { state[i] = decay * state[i] + (T{1} - decay) * mean[i]; }
+};
+
 template <class T>
 struct Penalty {
   static constexpr std::size_t width = 1;

@@ -3,6 +3,7 @@
 
 #include <trireme/activations/hard_sigmoid.hpp>
 #include <trireme/activations/relu.hpp>
+#include <trireme/layers/batch_normalization.hpp>
 #include <trireme/layers/dense.hpp>
 #include <trireme/layers/dropout.hpp>
 #include <trireme/layers/flatten.hpp>
@@ -86,4 +87,11 @@ BOOST_AUTO_TEST_CASE(layers_of_branches_are_named_as_in_a_functional_model) {
                                                 "layers/dense_4"}),
              boost::test_tools::per_element());
   BOOST_TEST(description.output.at(0) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(batch_normalization_has_the_gradient_of_its_forward) {
+  for (std::size_t rows : {2u, 3u, 5u})  // of one row there is nothing to normalize
+    test::LayerHarness<ThreadContext, BatchNormalization<>, Extents<3>>({}, {}, rows, 17).check(1e-5);
+  check_gradients(BatchNormalization<NoScale>{}, Extents<3, 4>{}, 1e-5);
+  check_gradients(SyncBatchNormalization<NoCenter>{}, Extents<2, 2, 20>{}, 1e-5);
 }

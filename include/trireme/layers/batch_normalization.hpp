@@ -1,0 +1,149 @@
+/// BatchNormalization: each feature to mean 0 and variance 1 over the rows of a batch, then scaled and shifted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "trireme/backend/row_scope.hpp"
+#include "trireme/concepts/layer.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/layers/batch_normalization_kernels.hpp"
+#include "trireme/layers/options.hpp"
+
+namespace trireme {
+
+/// `BatchNormalization<>{}`; NoScale and NoCenter leave out gamma and beta.
+///
+/// Input and output (..., features). While training the statistics are those of the replica's rows (of all rows, under
+/// `SyncBatchNormalization`), and the moving ones follow with `momentum`: as means over the replicas, weighted with
+/// their rows. Otherwise the moving statistics are used. Variances are the biased ones. Source: Ioffe & Szegedy, Batch
+/// Normalization, 2015.
+template <RowScope Scope, class... Options>
+struct BasicBatchNormalization {
+  static constexpr RowScope mixes_rows = Scope;
+  static constexpr bool scale = !detail::has_option<NoScale, Options...>;
+  static constexpr bool center = !detail::has_option<NoCenter, Options...>;
+  static constexpr std::string_view class_name = "BatchNormalization";
+
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  Initializer gamma_initializer = Ones{};
+  Initializer beta_initializer = Zeros{};
+  Regularizer gamma_regularizer{};
+  Regularizer beta_regularizer{};
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+
+  template <class In>
+  constexpr auto parameters(In const& in) const {
+    ParameterShape const gamma{"gamma", {in.back()}}, beta{"beta", {in.back()}};
+    if constexpr (scale && center)
+      return std::array{gamma, beta};
+    else if constexpr (scale)
+      return std::array{gamma};
+    else if constexpr (center)
+      return std::array{beta};
+    else
+      return std::array<ParameterShape, 0>{};
+  }
+  Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
+  Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }
+
+  template <class In>
+  constexpr auto states(In const& in) const {
+    return std::array{StateShape{"moving_mean", {in.back()}, 0, momentum},
+                      StateShape{"moving_variance", {in.back()}, 1, momentum}};
+  }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t) const {
+    return 2 * aligned_bytes(in.back() * sizeof(T)) + aligned_bytes((2 * in.back() + 1) * sizeof(double));
+  }
+
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    std::size_t const n = in.back(), rows = f.rows * in.size() / n;
+    Kept<T> const kept(n, f.workspace);
+    if (f.training) {
+      kernels::add_columns(context, rows, n, kernels::Values<T>{f.x, n}, kept.sums);
+      context.for_each("trireme::count_rows", 1, kernels::SetCount{kept.sums + n, static_cast<double>(rows)});
+      context.sum_rows(kept.sums, n + 1, Scope);
+      context.for_each("trireme::batch_mean", n, kernels::BatchMean<T>{kept.sums, kept.sums + n, kept.mean});
+      kernels::add_columns(context, rows, n, kernels::Squares<T>{f.x, kept.mean, n}, kept.sums);
+      context.sum_rows(kept.sums, n, Scope);
+      double const share =
+          f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
+      context.for_each("trireme::batch_variance", n,
+                       kernels::BatchVariance<T>{kept.sums, kept.sums + n, kept.mean, kept.inverse, f.state_updates,
+                                                 f.state_updates ? f.state_updates + aligned_count<T>(n) : nullptr,
+                                                 static_cast<T>(epsilon), static_cast<T>(share)});
+    } else {
+      context.for_each("trireme::moving_statistics", n,
+                       kernels::MovingStatistics<T>{f.states, f.states + aligned_count<T>(n), kept.mean, kept.inverse,
+                                                    static_cast<T>(epsilon)});
+    }
+    context.for_each(
+        "trireme::batch_normalization", rows, n,
+        kernels::NormalizeColumns<T>{f.x, kept.mean, kept.inverse, gamma(f.parameters), beta(f.parameters, n), f.y, n});
+  }
+
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    std::size_t const n = in.back(), rows = b.rows * in.size() / n;
+    Kept<T> const kept(n, b.workspace);
+    double* const products = kept.sums;
+    double* const sums = kept.sums + n;
+    // This slice's sums are its part of the gradients; over all rows of the scope they are what dx needs.
+    double* const count = kept.sums + 2 * n;
+    kernels::add_columns(context, rows, n, kernels::Products<T>{b.dy, b.x, kept.mean, kept.inverse, n}, products);
+    kernels::add_columns(context, rows, n, kernels::Values<T>{b.dy, n}, sums);
+    if constexpr (scale) context.for_each("trireme::gamma_gradient", n, kernels::FromDouble<T>{products, b.gradients});
+    if constexpr (center)
+      context.for_each("trireme::beta_gradient", n,
+                       kernels::FromDouble<T>{sums, b.gradients + (scale ? aligned_count<T>(n) : 0)});
+    context.for_each("trireme::count_rows", 1, kernels::SetCount{count, static_cast<double>(rows)});
+    context.sum_rows(kept.sums, 2 * n + 1, Scope);
+    if (b.dx)
+      context.for_each("trireme::batch_normalization_gradient", rows, n,
+                       kernels::NormalizeColumnsGradient<T>{b.dy, b.x, kept.mean, kept.inverse, gamma(b.parameters),
+                                                            products, sums, count, b.dx, n});
+  }
+
+ private:
+  template <class T>
+  struct Kept {
+    Kept(std::size_t features, std::byte* memory) {
+      Workspace workspace(memory);
+      mean = workspace.take<T>(features);
+      inverse = workspace.take<T>(features);
+      sums = workspace.take<double>(2 * features + 1);
+    }
+    T* mean;
+    T* inverse;  ///< 1 / standard deviation
+    double* sums;
+  };
+
+  template <class T>
+  static T const* gamma(T const* parameters) {
+    return scale ? parameters : nullptr;
+  }
+  template <class T>
+  static T const* beta(T const* parameters, std::size_t n) {
+    return center ? parameters + (scale ? aligned_count<T>(n) : 0) : nullptr;
+  }
+};
+
+/// Statistics over each replica's rows, as in Keras.
+template <class... Options>
+using BatchNormalization = BasicBatchNormalization<RowScope::replica, Options...>;
+
+/// Statistics over all rows of the global batch: how it is split does not show in the result.
+template <class... Options>
+using SyncBatchNormalization = BasicBatchNormalization<RowScope::global, Options...>;
+
+}  // namespace trireme

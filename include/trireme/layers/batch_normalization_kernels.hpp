@@ -1,0 +1,163 @@
+/// Kernels of normalization over the rows of a batch. Sums are in double: a batch has many rows.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_MathematicalFunctions.hpp>
+
+namespace trireme::kernels {
+
+template <class T>
+struct Values {
+  T const* x;
+  std::size_t columns;
+  KOKKOS_FUNCTION double operator()(std::size_t row, std::size_t j) const {
+    return static_cast<double>(x[row * columns + j]);
+  }
+};
+
+template <class T>
+struct Squares {
+  T const* x;
+  T const* mean;
+  std::size_t columns;
+  KOKKOS_FUNCTION double operator()(std::size_t row, std::size_t j) const {
+    double const difference = static_cast<double>(x[row * columns + j] - mean[j]);
+    return difference * difference;
+  }
+};
+
+/// dy * normalized x.
+template <class T>
+struct Products {
+  T const* dy;
+  T const* x;
+  T const* mean;
+  T const* inverse;
+  std::size_t columns;
+  KOKKOS_FUNCTION double operator()(std::size_t row, std::size_t j) const {
+    std::size_t const at = row * columns + j;
+    return static_cast<double>(dy[at] * ((x[at] - mean[j]) * inverse[j]));
+  }
+};
+
+/// sums[j] = sum over the rows of term(row, j), for a block of columns.
+template <class Term>
+struct AddColumns {
+  static constexpr std::size_t block = 16;
+  Term term;
+  std::size_t rows, columns;
+  double* sums;
+  KOKKOS_FUNCTION void operator()(std::size_t index) const {
+    std::size_t const begin = index * block, left = columns - begin, width = left < block ? left : block;
+    double partial[block] = {};
+    if (width == block) {  // of known length, so that it vectorises
+      for (std::size_t row = 0; row < rows; ++row)
+        for (std::size_t j = 0; j < block; ++j) partial[j] += term(row, begin + j);
+    } else {
+      for (std::size_t row = 0; row < rows; ++row)
+        for (std::size_t j = 0; j < width; ++j) partial[j] += term(row, begin + j);
+    }
+    for (std::size_t j = 0; j < width; ++j) sums[begin + j] = partial[j];
+  }
+};
+
+template <class Context, class Term>
+void add_columns(Context& context, std::size_t rows, std::size_t columns, Term const& term, double* sums) {
+  constexpr std::size_t block = AddColumns<Term>::block;
+  context.for_rows("trireme::add_columns", (columns + block - 1) / block, AddColumns<Term>{term, rows, columns, sums});
+}
+
+struct SetCount {
+  double* count;
+  double value;
+  KOKKOS_FUNCTION void operator()(std::size_t) const { *count = value; }
+};
+
+template <class T>
+struct FromDouble {
+  double const* from;
+  T* to;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = static_cast<T>(from[i]); }
+};
+
+/// Means of the scope's rows; 0 where it has none.
+template <class T>
+struct BatchMean {
+  double const* sums;
+  double const* count;
+  T* mean;
+  KOKKOS_FUNCTION void operator()(std::size_t j) const {
+    mean[j] = *count > 0 ? static_cast<T>(sums[j] / *count) : T{0};
+  }
+};
+
+/// Variances of the scope's rows, and this slice's share of the moving statistics' new values.
+template <class T>
+struct BatchVariance {
+  double const* sums;
+  double const* count;
+  T const* mean;
+  T* inverse;
+  T* mean_update;      ///< null: not wanted
+  T* variance_update;  ///< null: not wanted
+  T epsilon, share;
+  KOKKOS_FUNCTION void operator()(std::size_t j) const {
+    T const variance = *count > 0 ? static_cast<T>(sums[j] / *count) : T{0};
+    inverse[j] = T{1} / Kokkos::sqrt(variance + epsilon);
+    if (mean_update) mean_update[j] = share * mean[j];
+    if (variance_update) variance_update[j] = share * variance;
+  }
+};
+
+template <class T>
+struct MovingStatistics {
+  T const* moving_mean;
+  T const* moving_variance;
+  T* mean;
+  T* inverse;
+  T epsilon;
+  KOKKOS_FUNCTION void operator()(std::size_t j) const {
+    mean[j] = moving_mean[j];
+    inverse[j] = T{1} / Kokkos::sqrt(moving_variance[j] + epsilon);
+  }
+};
+
+template <class T>
+struct NormalizeColumns {
+  T const* x;
+  T const* mean;
+  T const* inverse;
+  T const* gamma;  ///< null: 1
+  T const* beta;   ///< null: 0
+  T* y;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t j) const {
+    std::size_t const at = row * columns + j;
+    T const value = (x[at] - mean[j]) * inverse[j];
+    y[at] = (gamma ? value * gamma[j] : value) + (beta ? beta[j] : T{0});
+  }
+};
+
+/// dx = gamma / deviation * (dy - mean(dy) - normalized * mean(dy normalized)), means over the scope's rows.
+template <class T>
+struct NormalizeColumnsGradient {
+  T const* dy;
+  T const* x;
+  T const* mean;
+  T const* inverse;
+  T const* gamma;  ///< null: 1
+  double const* products;
+  double const* sums;
+  double const* count;
+  T* dx;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t j) const {
+    std::size_t const at = row * columns + j;
+    T const normalized = (x[at] - mean[j]) * inverse[j];
+    T const factor = gamma ? gamma[j] * inverse[j] : inverse[j];
+    dx[at] = factor * (dy[at] - static_cast<T>(sums[j] / *count) - normalized * static_cast<T>(products[j] / *count));
+  }
+};
+
+}  // namespace trireme::kernels
