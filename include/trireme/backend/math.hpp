@@ -27,10 +27,7 @@ inline float bounded(float x, float limit) {
   return from_bits((magnitude < bits(limit) ? magnitude : bits(limit)) | (bits(x) & sign_bit));
 }
 
-inline float choose(bool condition, float yes, float no) {
-  std::uint32_t const mask = std::uint32_t{0} - static_cast<std::uint32_t>(condition);
-  return from_bits((bits(yes) & mask) | (bits(no) & ~mask));
-}
+inline float choose(bool condition, float yes, float no) { return from_bits(condition ? bits(yes) : bits(no)); }
 
 /// x where it is not a number, else the value.
 inline float unless_nan(float x, float value) { return choose((bits(x) & ~sign_bit) > infinity_bits, x, value); }
@@ -72,8 +69,7 @@ inline float host_tanh(float x) {
   q = q * s + 1.18534705686654e-04f;
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
-  bool const tiny = (bits(x) & ~sign_bit) < bits(4e-4f);  // there tanh(x) is x
-  return unless_nan(x, choose(tiny, x, b * p / q));
+  return unless_nan(x, b * (p / q));  // the quotient first: it is near 1 where b is subnormal
 }
 
 }  // namespace detail
