@@ -35,14 +35,13 @@ struct SquareTransposition {
     V rows[lanes];
     TRIREME_UNROLL(16)
     for (std::size_t i = 0; i < lanes; ++i) rows[i] = Vector::load(from + i * ldfrom);
-    shuffle<1>(rows);
+    shuffle(rows);
     TRIREME_UNROLL(16)
     for (std::size_t i = 0; i < lanes; ++i) Vector::store(to + i * ldto, rows[i]);
   }
 
- private:
   /// Exchanges blocks of Width x Width between rows that are Width apart, then of twice that.
-  template <std::size_t Width>
+  template <std::size_t Width = 1>
   static void shuffle(V (&rows)[lanes]) {
     if constexpr (Width < lanes) {
       TRIREME_UNROLL(16)
@@ -56,6 +55,8 @@ struct SquareTransposition {
       shuffle<2 * Width>(rows);
     }
   }
+
+ private:
   template <std::size_t Width, bool High, std::size_t... I>
   static V mix(V one, V other, std::index_sequence<I...>) {
     return __builtin_shufflevector(
@@ -92,7 +93,7 @@ void pack_transposed(std::size_t depth, std::size_t columns, std::size_t width, 
   }
 }
 
-/// to (rows, depth) = a (depth, rows) transposed.
+/// to (rows, depth) = a (depth, rows) transposed; the rows of `to` follow each other.
 template <class T>
 void pack_left(std::size_t rows, std::size_t depth, T const* a, std::size_t lda, T* to) {
   constexpr std::size_t lanes = SimdVector<T>::lanes;
