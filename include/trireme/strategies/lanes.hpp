@@ -69,8 +69,8 @@ class Lanes {
     auto const train_lane = [&](auto& context, std::size_t index, GradientListener* told) {
       Lane& lane = lanes_[index];
       auto const rows = lane_rows(index, batch.rows);
-      if (rows.begin == rows.end) {
-        context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
+      if (rows.begin == rows.end) {  // a lane without rows adds nothing; but the first one holds the sum
+        if (index == 0) context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
         return;
       }
       StepKeys lane_keys = keys;
@@ -85,7 +85,7 @@ class Lanes {
           auto const range = thread_range(thread);
           for (std::size_t i = range.begin; i < range.end; i += update_block) {
             RowRange const block{i, std::min(range.end, i + update_block)};
-            sum_range(context, block);
+            sum_range(context, block, batch.rows);
             finish(context, block.begin, block.end);
           }
         }))
@@ -93,8 +93,9 @@ class Lanes {
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
       train_lane(context_, lane, plan_.lanes == 1 ? listener : nullptr);
     for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
-      context_.for_each("trireme::sum_lanes", elements_,
-                        kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
+      if (has_rows(lane, batch.rows))
+        context_.for_each("trireme::sum_lanes", elements_,
+                          kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
   }
 
   /// Forward and metrics over all lanes.
@@ -184,11 +185,17 @@ class Lanes {
     return {lines.begin * line, lines.end * line};
   }
 
+  bool has_rows(std::size_t lane, std::size_t rows) const {
+    RowRange const range = lane_rows(lane, rows);
+    return range.begin != range.end;
+  }
+
   /// Lane after lane, in order.
-  void sum_range(ThreadContext const& context, RowRange const& range) {
+  void sum_range(ThreadContext const& context, RowRange const& range, std::size_t rows) {
     for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
-      context.for_each("trireme::sum_lanes", range.end - range.begin,
-                       kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
+      if (has_rows(lane, rows))
+        context.for_each("trireme::sum_lanes", range.end - range.begin,
+                         kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
   }
 
   std::size_t lane_bytes(Model const& model, std::size_t lane, std::size_t rows) const {

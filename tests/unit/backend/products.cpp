@@ -68,16 +68,16 @@ void check(std::size_t m, std::size_t n, std::size_t k, double tolerance) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(products_of_small_extents_in_every_layout_equal_their_sums) {
-  for (std::size_t m : {1, 2, 5, 7, 13, 25})
-    for (std::size_t n : {1, 2, 3, 7, 8, 9, 10, 16, 17, 31, 33, 64, 65, 112})
-      for (std::size_t k : {1, 3, 8, 15, 16, 33}) {
+  for (std::size_t m : {1u, 2u, 5u, 7u, 13u, 25u})
+    for (std::size_t n : {1u, 2u, 3u, 7u, 8u, 9u, 10u, 16u, 17u, 31u, 33u, 64u, 65u, 112u})
+      for (std::size_t k : {1u, 3u, 8u, 15u, 16u, 33u}) {
         check<float>(m, n, k, 2e-6);
         check<double>(m, n, k, 4e-15);
       }
 }
 
 BOOST_AUTO_TEST_CASE(products_deeper_and_higher_than_a_block_equal_their_sums) {
-  for (std::size_t n : {1, 10, 40, 128}) {
+  for (std::size_t n : {1u, 10u, 40u, 128u}) {
     check<float>(100, n, 700, 4e-6);
     check<float>(3, n, 1030, 4e-6);
     check<float>(260, n, 300, 4e-6);
