@@ -2,8 +2,9 @@
 /// Source: Clevert, Unterthiner, Hochreiter, arXiv:1511.07289.
 #pragma once
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 
 namespace trireme {
@@ -19,7 +20,8 @@ struct ELU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return x > T(0) ? x : static_cast<T>(alpha) * Kokkos::expm1(x);
+    T const below = static_cast<T>(alpha) * math::decline(x > T(0) ? T(0) : x);
+    return x > T(0) ? x : below;
   }
 
   template <class T>

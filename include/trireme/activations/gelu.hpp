@@ -2,12 +2,52 @@
 /// Source: Hendrycks, Gimpel, "Gaussian error linear units", arXiv:1606.08415.
 #pragma once
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 
 namespace trireme {
+
+/// By the error function.
+struct ExactGELU {
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x * math::normal_probability(x);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T x) const {
+    T const density = static_cast<T>(0.39894228040143267794) * math::exp(T(-0.5) * x * x);  // 1 / sqrt(2 pi)
+    return math::normal_probability(x) + x * density;
+  }
+};
+
+/// By the hyperbolic tangent of a cubic.
+struct TanhGELU {
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x) const {
+    return x * probability(x);
+  }
+
+  template <class T>
+  KOKKOS_FUNCTION T derivative(T x) const {
+    T const p = probability(x);
+    T const slope = static_cast<T>(scale) * (T(1) + T(3) * static_cast<T>(cubic) * x * x);
+    return p + T(2) * x * p * (T(1) - p) * slope;
+  }
+
+ private:
+  static constexpr double scale = 0.79788456080286535588;  // sqrt(2 / pi)
+  static constexpr double cubic = 0.044715;
+
+  /// (1 + tanh(u)) / 2 is the sigmoid of 2u.
+  template <class T>
+  static KOKKOS_FUNCTION T probability(T x) {
+    T const u = static_cast<T>(scale) * (x + static_cast<T>(cubic) * x * x * x);
+    return T(1) / (T(1) + math::exp(T(-2) * u));
+  }
+};
 
 struct GELU {
   /// With the hyperbolic tangent of a cubic instead of the error function.
@@ -19,35 +59,21 @@ struct GELU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return x * (approximate ? tanh_probability(x) : probability(x));
+    return approximate ? TanhGELU{}(x) : ExactGELU{}(x);
   }
 
   template <class T>
   KOKKOS_FUNCTION T derivative(T x) const {
-    if (!approximate) {
-      T const density = static_cast<T>(0.39894228040143267794) * math::exp(T(-0.5) * x * x);  // 1 / sqrt(2 pi)
-      return probability(x) + x * density;
-    }
-    T const p = tanh_probability(x);
-    T const slope = static_cast<T>(scale) * (T(1) + T(3) * static_cast<T>(cubic) * x * x);
-    return p + T(2) * x * p * (T(1) - p) * slope;
+    return approximate ? TanhGELU{}.derivative(x) : ExactGELU{}.derivative(x);
   }
 
- private:
-  static constexpr double scale = 0.79788456080286535588;  // sqrt(2 / pi)
-  static constexpr double cubic = 0.044715;
-
-  /// By the complementary error function, which keeps its relative accuracy where x is very negative.
-  template <class T>
-  static KOKKOS_FUNCTION T probability(T x) {
-    return T(0.5) * Kokkos::erfc(-x * static_cast<T>(0.70710678118654752440));
-  }
-
-  /// (1 + tanh(u)) / 2 is the sigmoid of 2u.
-  template <class T>
-  static KOKKOS_FUNCTION T tanh_probability(T x) {
-    T const u = static_cast<T>(scale) * (x + static_cast<T>(cubic) * x * x * x);
-    return T(1) / (T(1) + math::exp(T(-2) * u));
+  /// Calls f with the function that is meant, so that a loop over it has no branch.
+  template <class F>
+  void resolve(F const& f) const {
+    if (approximate)
+      f(TanhGELU{});
+    else
+      f(ExactGELU{});
   }
 };
 

@@ -17,13 +17,13 @@ struct Softplus {
   /// The exponential of -|x| cannot overflow.
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return (x < T(0) ? T(0) : x) + Kokkos::log1p(math::exp(-Kokkos::fabs(x)));
+    return (x < T(0) ? T(0) : x) + math::softplus_of_negative(-Kokkos::fabs(x));
   }
 
   /// The sigmoid of x, which is 1 - exp(-y).
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return -Kokkos::expm1(-y);
+    return -math::decline(-y);
   }
 };
 

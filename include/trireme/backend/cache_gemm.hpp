@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "trireme/backend/dot_gemm.hpp"
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/tile_gemm.hpp"
@@ -12,10 +13,54 @@ namespace trireme::detail {
 /// Beyond this size of b, packing as a BLAS does it pays.
 inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
 
+/// Sums along the rows of a and columns of b, which have to be contiguous or few.
+template <class T>
+void dot_gemm(Product<T> const& p) {
+  T const* columns = p.b;
+  std::size_t ld = p.ldb;
+  if (!p.transpose_b) {
+    T* const packed = pack_buffer<T, 0>(p.n * p.k);
+    pack_left(p.n, p.k, p.b, p.ldb, packed);
+    columns = packed;
+    ld = p.k;
+  }
+  if (p.n < p.m)
+    DotGemm<T>::run({p.m, p.n, p.k, p.a, p.lda, columns, ld, p.c, p.ldc, 1, p.accumulate});
+  else
+    DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a, p.lda, p.c, 1, p.ldc, p.accumulate});
+}
+
 template <class T>
 void cache_gemm(Product<T> const& p) {
-  if (!has_simd || p.k * p.n * sizeof(T) > tile_gemm_limit || p.k == 0) {
+  constexpr std::size_t lanes = SimdVector<T>::lanes;
+  if (!has_simd || p.k == 0) {
     host_blas_gemm(p);
+    return;
+  }
+  // A result with few columns from rows that are contiguous, or with few rows from columns that are.
+  if (!p.transpose_a && p.k >= lanes &&
+      ((p.n < lanes / 2 && p.m >= lanes) || (p.transpose_b && p.m <= lanes / 2 && p.n >= lanes))) {
+    dot_gemm(p);
+    return;
+  }
+  if (p.k * p.n * sizeof(T) > tile_gemm_limit) {
+    host_blas_gemm(p);
+    return;
+  }
+  if (p.transpose_a && p.n == 1 && p.ldc == 1 && p.m >= lanes) {  // a column from columns: the row that it is
+    TileGemm<T>::run({.m = 1,
+                      .n = p.m,
+                      .a = p.b,
+                      .row_stride = 0,
+                      .step = p.transpose_b ? 1 : p.ldb,
+                      .segments = 1,
+                      .segment = p.k,
+                      .segment_stride = 0,
+                      .b = p.a,
+                      .ldb = p.lda,
+                      .c = p.c,
+                      .ldc = p.m,
+                      .accumulate = p.accumulate});
     return;
   }
   TileGemm<T>::run({.m = p.m,
@@ -31,7 +76,8 @@ void cache_gemm(Product<T> const& p) {
                     .c = p.c,
                     .ldc = p.ldc,
                     .accumulate = p.accumulate,
-                    .transpose_b = p.transpose_b});
+                    // a single column is a row
+                    .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
 }
 
 }  // namespace trireme::detail

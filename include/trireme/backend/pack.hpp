@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -35,14 +34,13 @@ struct SquareTransposition {
     V rows[lanes];
     TRIREME_UNROLL(16)
     for (std::size_t i = 0; i < lanes; ++i) rows[i] = Vector::load(from + i * ldfrom);
-    shuffle<1>(rows);
+    shuffle(rows);
     TRIREME_UNROLL(16)
     for (std::size_t i = 0; i < lanes; ++i) Vector::store(to + i * ldto, rows[i]);
   }
 
- private:
   /// Exchanges blocks of Width x Width between rows that are Width apart, then of twice that.
-  template <std::size_t Width>
+  template <std::size_t Width = 1>
   static void shuffle(V (&rows)[lanes]) {
     if constexpr (Width < lanes) {
       TRIREME_UNROLL(16)
@@ -56,10 +54,17 @@ struct SquareTransposition {
       shuffle<2 * Width>(rows);
     }
   }
+
+ private:
   template <std::size_t Width, bool High, std::size_t... I>
   static V mix(V one, V other, std::index_sequence<I...>) {
+#if defined(__CUDACC__)  // nvcc expands no pack among the function's arguments
+    return V{((I & Width) == 0 ? one[(I + (High ? Width : 0)) % lanes]
+                               : other[(I + (High ? lanes : lanes - Width)) % lanes])...};
+#else
     return __builtin_shufflevector(
         one, other, static_cast<int>((I & Width) == 0 ? I + (High ? Width : 0) : lanes + I - (High ? 0 : Width))...);
+#endif
   }
 };
 
@@ -92,7 +97,7 @@ void pack_transposed(std::size_t depth, std::size_t columns, std::size_t width, 
   }
 }
 
-/// to (rows, depth) = a (depth, rows) transposed.
+/// to (rows, depth) = a (depth, rows) transposed; the rows of `to` follow each other.
 template <class T>
 void pack_left(std::size_t rows, std::size_t depth, T const* a, std::size_t lda, T* to) {
   constexpr std::size_t lanes = SimdVector<T>::lanes;
@@ -102,6 +107,16 @@ void pack_left(std::size_t rows, std::size_t depth, T const* a, std::size_t lda,
       SquareTransposition<T>::run(a + k * lda + i, lda, to + i * depth + k, depth);
   for (std::size_t k = 0; k < depth; ++k)
     for (std::size_t i = k < full_depth ? full_rows : 0; i < rows; ++i) to[i * depth + k] = a[k * lda + i];
+}
+
+/// b (columns, rows) = a (rows, columns) transposed, in blocks that stay in the cache.
+template <class T>
+void transpose(std::size_t rows, std::size_t columns, T const* a, std::size_t lda, T* b, std::size_t ldb) {
+  constexpr std::size_t block = 16;
+  for (std::size_t i = 0; i < rows; i += block)
+    for (std::size_t j = 0; j < columns; j += block)
+      for (std::size_t c = j; c < std::min(columns, j + block); ++c)
+        for (std::size_t r = i; r < std::min(rows, i + block); ++r) b[c * ldb + r] = a[r * lda + c];
 }
 
 }  // namespace trireme::detail

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -183,21 +182,21 @@ class TileGemm {
 
   static void run_tile(std::size_t vectors, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
                        std::size_t ldb, T* c, std::size_t ldc, bool accumulate) {
-    constexpr auto narrow = std::make_index_sequence<12>(), middle = std::make_index_sequence<tile_rows(2)>();
-    if (vectors == 1) return tile_of<1>(narrow, height)(p, a, b, ldb, c, ldc, accumulate);
-    if (vectors == 2) return tile_of<2>(middle, height)(p, a, b, ldb, c, ldc, accumulate);
-    if constexpr (widest == 4) {
-      constexpr auto wide = std::make_index_sequence<tile_rows(3)>(),
-                     widest_of_all = std::make_index_sequence<tile_rows(4)>();
-      if (vectors == 3) return tile_of<3>(wide, height)(p, a, b, ldb, c, ldc, accumulate);
-      tile_of<4>(widest_of_all, height)(p, a, b, ldb, c, ldc, accumulate);
-    }
+    tile_of(vectors, height)(p, a, b, ldb, c, ldc, accumulate);
   }
 
+  static Tile tile_of(std::size_t vectors, std::size_t height) {
+    if (vectors == 1) return tiles<1>(height, std::make_index_sequence<tile_rows(1)>());
+    if constexpr (widest == 4) {
+      if (vectors == 3) return tiles<3>(height, std::make_index_sequence<tile_rows(3)>());
+      if (vectors == 4) return tiles<4>(height, std::make_index_sequence<tile_rows(4)>());
+    }
+    return tiles<2>(height, std::make_index_sequence<tile_rows(2)>());
+  }
   template <std::size_t NV, std::size_t... I>
-  static Tile tile_of(std::index_sequence<I...>, std::size_t height) {
-    static constexpr Tile tiles[] = {tile<I + 1, NV>...};
-    return tiles[height - 1];
+  static Tile tiles(std::size_t height, std::index_sequence<I...>) {
+    static constexpr Tile of_height[] = {tile<I + 1, NV>...};
+    return of_height[height - 1];
   }
 
   template <std::size_t MR, std::size_t NV>
@@ -237,15 +236,5 @@ class TileGemm {
     }
   }
 };
-
-/// b (columns, rows) = a (rows, columns) transposed, in blocks that stay in the cache.
-template <class T>
-void transpose(std::size_t rows, std::size_t columns, T const* a, std::size_t lda, T* b, std::size_t ldb) {
-  constexpr std::size_t block = 16;
-  for (std::size_t i = 0; i < rows; i += block)
-    for (std::size_t j = 0; j < columns; j += block)
-      for (std::size_t c = j; c < std::min(columns, j + block); ++c)
-        for (std::size_t r = i; r < std::min(rows, i + block); ++r) b[c * ldb + r] = a[r * lda + c];
-}
 
 }  // namespace trireme::detail

@@ -30,7 +30,7 @@ struct Activation {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     if constexpr (A::elementwise)
-      context.for_each("trireme::activate", f.rows * in.size(), kernels::Activate<T, A>{activation, f.x, f.y});
+      kernels::activate(context, activation, f.rows * in.size(), f.x, f.y);
     else
       context.for_rows("trireme::activate_row", f.rows * in.size() / in.back(),
                        kernels::ActivateRow<T, A>{activation, f.x, f.y, in.back()});

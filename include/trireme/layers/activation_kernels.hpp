@@ -9,19 +9,15 @@
 
 namespace trireme::kernels {
 
-/// y = activation(z + bias), elementwise; z may be y, bias may be null. The sum is kept in z.
+/// y = activation(y + bias), elementwise.
 template <class T, class A>
 struct BiasActivation {
   A activation;
   T const* bias;
-  T* z;
   T* y;
   std::size_t columns;
   KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t j) const {
-    std::size_t const e = i * columns + j;
-    T const sum = bias ? z[e] + bias[j] : z[e];
-    if (z != y) z[e] = sum;
-    y[e] = activation(sum);
+    y[i * columns + j] = activation(y[i * columns + j] + bias[j]);
   }
 };
 
@@ -74,16 +70,39 @@ struct RowActivationGradient {
   }
 };
 
+/// f(activation), or f of the function that it stands for where a member of it decides which one that is.
+template <class A, class F>
+void with_resolved(A const& activation, F const& f) {
+  if constexpr (requires { activation.resolve(f); })
+    activation.resolve(f);
+  else
+    f(activation);
+}
+
+/// y = activation(x), elementwise; y may be x.
+template <class Context, class T, class A>
+void activate(Context& context, A const& activation, std::size_t n, T const* x, T* y) {
+  with_resolved(activation, [&]<class Function>(Function const& function) {
+    context.for_each("trireme::activate", n, Activate<T, Function>{function, x, y});
+  });
+}
+
 /// Adds the bias (may be null) to `z` and applies the activation into `y`; z is y unless backward needs it.
 template <class Context, class T, class A>
 void bias_activation(Context& context, A const& activation, std::size_t rows, std::size_t columns, T const* bias, T* z,
                      T* y) {
   if constexpr (A::elementwise) {
-    context.for_each("trireme::bias_activation", rows, columns, BiasActivation<T, A>{activation, bias, z, y, columns});
-  } else {
-    if (bias) context.for_each("trireme::add_bias", rows, columns, AddBias<T>{bias, z, columns});
-    context.for_rows("trireme::activate_row", rows, ActivateRow<T, A>{activation, z, y, columns});
+    // One kernel for each case, so that their loops have no branches and vectorise.
+    if (bias && z == y) {
+      context.for_each("trireme::bias_activation", rows, columns, BiasActivation<T, A>{activation, bias, y, columns});
+      return;
+    }
   }
+  if (bias) context.for_each("trireme::add_bias", rows, columns, AddBias<T>{bias, z, columns});
+  if constexpr (A::elementwise)
+    activate(context, activation, rows * columns, z, y);
+  else
+    context.for_rows("trireme::activate_row", rows, ActivateRow<T, A>{activation, z, y, columns});
 }
 
 /// dx = dy through the activation; `z` is what it was applied to (only read if the activation needs it). dx may be dy.
@@ -92,7 +111,10 @@ void activation_gradient(Context& context, A const& activation, std::size_t rows
                          T const* y, T const* dy, T* dx) {
   if constexpr (A::elementwise) {
     T const* const at = needs_preactivation<A>() ? z : y;
-    context.for_each("trireme::activation_gradient", rows * columns, ActivationGradient<T, A>{activation, at, dy, dx});
+    with_resolved(activation, [&]<class Function>(Function const& function) {
+      context.for_each("trireme::activation_gradient", rows * columns,
+                       ActivationGradient<T, Function>{function, at, dy, dx});
+    });
   } else {
     context.for_rows("trireme::row_activation_gradient", rows,
                      RowActivationGradient<T, A>{activation, y, dy, dx, columns});

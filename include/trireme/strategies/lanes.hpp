@@ -104,7 +104,9 @@ class Lanes {
       if (!empty || mixes_rows_)  // where rows are added up over lanes, one without rows takes part
         model.train(context, slice(model, batch, rows, lane), scale, parameters, lane.gradients.data(),
                     lane.workspace.data(), lane.totals[0].data(), lane_keys, empty ? nullptr : told);
-      if (empty) context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
+      // It adds nothing then; but the first one holds the sum.
+      if (empty && index == 0)
+        context.for_each("trireme::no_rows", elements_, kernels::Clear<T>{lane.gradients.data()});
     };
     reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows != nullptr);
     meeting_.begin(processes);
@@ -116,7 +118,7 @@ class Lanes {
           auto const range = thread_range(thread);
           for (std::size_t i = range.begin; i < range.end; i += update_block) {
             RowRange const block{i, std::min(range.end, i + update_block)};
-            sum_range(context, block);
+            sum_range(context, block, batch.rows);
             finish(context, block.begin, block.end);
           }
         }))
@@ -127,8 +129,9 @@ class Lanes {
       train_lane(context_, lane, plan_.lanes == 1 ? listener : nullptr);
     context_.set_exchange(nullptr);
     for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
-      context_.for_each("trireme::sum_lanes", elements_,
-                        kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
+      if (has_rows(lane, batch.rows))
+        context_.for_each("trireme::sum_lanes", elements_,
+                          kernels::SumLanes<T>{gradients(), lanes_[lane].gradients.data()});
   }
 
   /// Forward and metrics over all lanes.
@@ -226,11 +229,17 @@ class Lanes {
     return {lines.begin * line, lines.end * line};
   }
 
+  bool has_rows(std::size_t lane, std::size_t rows) const {
+    RowRange const range = lane_rows(lane, rows);
+    return range.begin != range.end;
+  }
+
   /// Lane after lane, in order.
-  void sum_range(ThreadContext const& context, RowRange const& range) {
+  void sum_range(ThreadContext const& context, RowRange const& range, std::size_t rows) {
     for (std::size_t lane = 1; lane < plan_.lanes; ++lane)
-      context.for_each("trireme::sum_lanes", range.end - range.begin,
-                       kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
+      if (has_rows(lane, rows))
+        context.for_each("trireme::sum_lanes", range.end - range.begin,
+                         kernels::SumLanes<T>{gradients() + range.begin, lanes_[lane].gradients.data() + range.begin});
   }
 
   std::size_t lane_bytes(Model const& model, std::size_t lane, std::size_t rows) const {

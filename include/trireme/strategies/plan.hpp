@@ -44,7 +44,10 @@ constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t co
 constexpr RowRange lane_rows(LanePlan const& plan, std::size_t lane, std::size_t rows) {
   std::size_t const per_replica = plan.lanes / plan.replicas;
   RowRange const replica = row_range(rows, lane / per_replica, plan.replicas);
-  RowRange const part = row_range(replica.end - replica.begin, lane % per_replica, per_replica);
+  // The last part is the largest. It is the first lane's, to whose gradients those of the others are added: so that a
+  // batch of fewer rows than lanes leaves some of the others out, and not that one.
+  std::size_t const index = per_replica - 1 - lane % per_replica;
+  RowRange const part = row_range(replica.end - replica.begin, index, per_replica);
   return {replica.begin + part.begin, replica.begin + part.end};
 }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <trireme/activations/gelu.hpp>
+#include <trireme/activations/sigmoid.hpp>
 #include <trireme/backend/math.hpp>
 
 #include "support/kokkos_fixture.hpp"
@@ -44,6 +46,33 @@ BOOST_AUTO_TEST_CASE(exp_is_within_2_ulp_over_all_floats) {
 
 BOOST_AUTO_TEST_CASE(tanh_is_within_7_ulp_over_all_floats) {
   BOOST_TEST(worst([](float x) { return math::tanh(x); }, [](double x) { return std::tanh(x); }) <= 7.0);
+}
+
+BOOST_AUTO_TEST_CASE(decline_and_softplus_are_within_3_and_4_ulp_over_all_negative_floats) {
+  auto const negative = [](auto x) { return x > 0 ? -x : x; };
+  BOOST_TEST(worst([&](float x) { return math::decline(negative(x)); },
+                   [&](double x) { return std::expm1(negative(x)); }) <= 3.0);
+  BOOST_TEST(worst([&](float x) { return math::softplus_of_negative(negative(x)); },
+                   [&](double x) { return std::log1p(std::exp(negative(x))); }) <= 4.0);
+}
+
+BOOST_AUTO_TEST_CASE(the_normal_probability_is_within_8_ulp_where_it_is_a_normal_number) {
+  BOOST_TEST(worst([](float x) { return math::normal_probability(x < -13 ? -13 : x); },
+                   [](double x) { return 0.5 * std::erfc(-(x < -13 ? -13 : x) / std::sqrt(2.0)); }) <= 8.0);
+  BOOST_TEST(math::normal_probability(-20.0f) == 0.0f);
+  BOOST_TEST(math::normal_probability(20.0f) == 1.0f);
+  BOOST_TEST(std::isnan(math::normal_probability(std::numeric_limits<float>::quiet_NaN())));
+}
+
+BOOST_AUTO_TEST_CASE(sigmoid_and_gelu_are_within_4_and_8_ulp_over_all_floats) {
+  auto const bounded = [](auto x, auto limit) { return x < -limit ? -limit : x > limit ? limit : x; };
+  BOOST_TEST(worst([&](float x) { return Sigmoid{}(bounded(x, 80.0f)); },
+                   [&](double x) { return 1 / (1 + std::exp(-bounded(x, 80.0))); }) <= 4.0);
+  BOOST_TEST(worst([&](float x) { return GELU{}(bounded(x, 12.0f)); },
+                   [&](double x) {
+                     double const b = bounded(x, 12.0);
+                     return 0.5 * b * std::erfc(-b / std::sqrt(2.0));
+                   }) <= 8.0);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_a_number_stays_so_and_limits_are_reached) {

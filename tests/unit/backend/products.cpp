@@ -1,0 +1,86 @@
+/// Products of one thread against sums in double: every layout, sizes around the edges of tiles, panels and blocks.
+#define BOOST_TEST_MODULE products
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "trireme/backend/cache_gemm.hpp"
+
+namespace tr = trireme;
+
+namespace {
+
+template <class T>
+std::vector<T> numbers(std::size_t count, std::size_t seed) {
+  std::vector<T> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<T>((i * 2654435761u + seed * 40503u) % 2039) / T{1019} - T{1};
+  return values;
+}
+
+/// ‖c - exact‖ / ‖exact‖ where c has `gap` columns more than the product, which have to stay as they were.
+template <class T>
+double error_of(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool transpose_b, bool accumulate) {
+  constexpr std::size_t gap = 3;
+  std::size_t const lda = (transpose_a ? m : k) + gap, ldb = (transpose_b ? k : n) + gap, ldc = n + gap;
+  auto const a = numbers<T>((transpose_a ? k : m) * lda, 1), b = numbers<T>((transpose_b ? n : k) * ldb, 2);
+  auto const before = numbers<T>(m * ldc, 3);
+  auto c = before;
+  tr::detail::cache_gemm(tr::Product<T>{.m = m,
+                                        .n = n,
+                                        .k = k,
+                                        .a = a.data(),
+                                        .lda = lda,
+                                        .b = b.data(),
+                                        .ldb = ldb,
+                                        .c = c.data(),
+                                        .ldc = ldc,
+                                        .transpose_a = transpose_a,
+                                        .transpose_b = transpose_b,
+                                        .accumulate = accumulate});
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      double exact = accumulate ? static_cast<double>(before[i * ldc + j]) : 0.0;
+      for (std::size_t r = 0; r < k; ++r)
+        exact += static_cast<double>(transpose_a ? a[r * lda + i] : a[i * lda + r]) *
+                 static_cast<double>(transpose_b ? b[j * ldb + r] : b[r * ldb + j]);
+      difference += std::pow(static_cast<double>(c[i * ldc + j]) - exact, 2);
+      norm += exact * exact;
+    }
+    for (std::size_t j = n; j < ldc; ++j) difference += c[i * ldc + j] == before[i * ldc + j] ? 0 : 1;
+  }
+  return std::sqrt(difference / norm);
+}
+
+template <class T>
+void check(std::size_t m, std::size_t n, std::size_t k, double tolerance) {
+  for (int layout = 0; layout < 8; ++layout) {
+    double const error = error_of<T>(m, n, k, layout & 1, layout & 2, layout & 4);
+    BOOST_TEST_CONTEXT("m " << m << ", n " << n << ", k " << k << ", transpose_a " << (layout & 1) << ", transpose_b "
+                            << (layout & 2) << ", accumulate " << (layout & 4))
+    BOOST_TEST(error <= tolerance);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(products_of_small_extents_in_every_layout_equal_their_sums) {
+  for (std::size_t m : {1u, 2u, 5u, 7u, 13u, 25u})
+    for (std::size_t n : {1u, 2u, 3u, 7u, 8u, 9u, 10u, 16u, 17u, 31u, 33u, 64u, 65u, 112u})
+      for (std::size_t k : {1u, 3u, 8u, 15u, 16u, 33u}) {
+        check<float>(m, n, k, 2e-6);
+        check<double>(m, n, k, 4e-15);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(products_deeper_and_higher_than_a_block_equal_their_sums) {
+  for (std::size_t n : {1u, 10u, 40u, 128u}) {
+    check<float>(100, n, 700, 4e-6);
+    check<float>(3, n, 1030, 4e-6);
+    check<float>(260, n, 300, 4e-6);
+    check<double>(200, n, 390, 4e-15);
+  }
+}
