@@ -3,23 +3,14 @@
 //   mpiexec -n 2 digits --strategy multi-worker-mirrored --epochs 15
 #include <chrono>
 #include <cstddef>
-#include <string>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <trireme/trireme.hpp>
 
 #include "digits_data.hpp"
+#include "options.hpp"
 
 namespace tr = trireme;
-
-struct Options {
-  std::string strategy = "multi-worker-mirrored";
-  std::string data = TRIREME_EXAMPLES_DATA "/digits.csv.gz";
-  std::size_t epochs = 15, batch = 32, replicas = 2, threads = 0;
-  std::uint64_t seed = 1;
-  bool quiet = false;
-};
 
 /// The same for every strategy: only its type differs.
 template <class Strategy>
@@ -58,19 +49,7 @@ void train(Strategy const& strategy, Digits const& digits, Options const& option
 }
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Trains a convolutional network on handwritten digits");
-  app.add_option("--strategy", options.strategy, "how training is distributed")
-      ->check(CLI::IsMember({"one-device", "mirrored", "multi-worker-mirrored"}))
-      ->capture_default_str();
-  app.add_option("--data", options.data, "a .csv file of digits, or a folder with optdigits or IDX files");
-  app.add_option("--epochs", options.epochs)->capture_default_str();
-  app.add_option("--batch", options.batch, "samples of the global batch")->capture_default_str();
-  app.add_option("--replicas", options.replicas, "of the mirrored strategy")->capture_default_str();
-  app.add_option("--threads", options.threads, "of each process; 0: as the environment says");
-  app.add_option("--seed", options.seed)->capture_default_str();
-  app.add_flag("--quiet", options.quiet, "no progress bar");
-  CLI11_PARSE(app, argc, argv);
+  Options const options = parse_options(argc, argv);
 
   tr::Environment environment(argc, argv, {.threads = options.threads});
   auto const& world = environment.world();

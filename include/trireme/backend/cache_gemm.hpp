@@ -10,8 +10,17 @@
 
 namespace trireme::detail {
 
-/// Beyond this size of b, packing as a BLAS does it pays.
+/// Beyond this size of b, packing as a BLAS does it pays,
 inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
+/// unless each of its elements is needed for so few multiplications that reading it is the work.
+inline constexpr std::size_t thin_gemm_limit = 8;
+
+template <class T>
+constexpr bool by_tiles(Product<T> const& p) {
+  if (!has_simd || p.k == 0) return false;
+  if (p.k * p.n * sizeof(T) <= tile_gemm_limit) return true;
+  return p.k <= thin_gemm_limit || (p.m <= thin_gemm_limit && !p.transpose_b);
+}
 
 /// Sums along the rows of a and columns of b, which have to be contiguous or few.
 template <class T>
@@ -43,7 +52,7 @@ void cache_gemm(Product<T> const& p) {
     dot_gemm(p);
     return;
   }
-  if (p.k * p.n * sizeof(T) > tile_gemm_limit) {
+  if (!by_tiles(p)) {
     host_blas_gemm(p);
     return;
   }

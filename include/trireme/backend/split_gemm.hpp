@@ -1,4 +1,5 @@
-/// A large product on all threads of a host space: each calls the BLAS for a block of its own.
+/// A large product on all threads of a host space: each computes a block of its own, with the BLAS unless few rows are
+/// all that there is.
 ///
 /// Threads that a BLAS starts wait for each other several times a product, and those of OpenBLAS's pthread build fight
 /// with Kokkos' threads. Blocks need no meeting but the end, and are as good with either build.
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "trireme/backend/cache_gemm.hpp"
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
@@ -21,8 +23,8 @@ __attribute__((weak)) void openblas_set_num_threads(int);
 
 namespace trireme::detail {
 
-/// Below this many multiplications a product is the BLAS's own affair: it knows when one thread is enough.
-inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 22;
+/// Below this many multiplications one thread is enough.
+inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 17;
 
 /// How a result (m, n) is divided: `rows` times `columns` blocks.
 struct BlockGrid {
@@ -60,7 +62,7 @@ struct GemmBlocks {
     part.a += whole.transpose_a ? i : i * whole.lda;
     part.b += whole.transpose_b ? j * whole.ldb : j;
     part.c += i * whole.ldc + j;
-    host_blas_gemm(part);
+    if (part.m > 0 && part.n > 0) cache_gemm(part);
   }
 };
 
@@ -91,7 +93,7 @@ class OneBlasThread {
 
 template <class Space, class T>
 void split_gemm(Space const& space, std::size_t threads, Product<T> const& product) {
-  if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return host_blas_gemm(product);
+  if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return cache_gemm(product);
   // What is too large is to be thrown here, outside of the region.
   for (std::size_t const extent : {product.m, product.n, product.k, product.lda, product.ldb, product.ldc})
     blas_int(extent);

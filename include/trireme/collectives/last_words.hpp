@@ -2,7 +2,6 @@
 #pragma once
 
 #include <mpi.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,12 @@
 #include <iostream>
 #include <string>
 #include <thread>
+
+// Not <sys/ioctl.h>, whose macros for terminals break the headers of other libraries.
+#if defined(__GLIBC__)
+#include <asm/ioctls.h>
+extern "C" int ioctl(int, unsigned long, ...) noexcept;
+#endif
 
 namespace trireme::detail {
 
@@ -23,11 +28,16 @@ inline void report(std::string const& line) {
   std::fflush(nullptr);
 }
 
-/// Whether the launcher still has to read what was written to this pipe; false for a file or a terminal.
-inline bool has_unread(int pipe) {
+/// Whether the launcher still has to read what was written to this pipe; false for a file or a terminal, and where the
+/// system does not tell.
+inline bool has_unread([[maybe_unused]] int pipe) {
+#if defined(__GLIBC__)
   struct stat kind {};
   int bytes = 0;
   return fstat(pipe, &kind) == 0 && S_ISFIFO(kind.st_mode) && ioctl(pipe, FIONREAD, &bytes) == 0 && bytes > 0;
+#else
+  return false;
+#endif
 }
 
 /// MPICH's launcher drops what it has not passed on when a process aborts: one message in five was lost. So this waits

@@ -134,13 +134,14 @@ class SharedGradients {
   template <class F>
   void loop(char const* label, std::size_t n, F const& f) {
     if constexpr (on_host) {
-      detail::host_loop(space_, static_cast<std::size_t>(space_.concurrency()), label, n, f);
+      detail::host_loop(space_, threads_, label, n, f);
       space_.fence(tool_label("trireme: sums of ranks complete"));
     }
   }
 
   std::unique_ptr<SharedArrays<T>> arrays_;
   Space space_;
+  std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());  // asking allocates
   std::size_t elements_;
 };
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
 #include "trireme/tensor/extents.hpp"

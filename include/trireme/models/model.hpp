@@ -117,7 +117,7 @@ class Model {
       std::transform(values.begin(), values.end(), arena.begin() + static_cast<std::ptrdiff_t>(parameter.offset),
                      [](double value) { return static_cast<T>(value); });
     }
-    for (StateInfo const& state : description_.states)
+    for (StateInfo const& state : description_->states)
       std::fill_n(arena.begin() + static_cast<std::ptrdiff_t>(state.offset), state.size, static_cast<T>(state.initial));
   }
 
@@ -138,7 +138,7 @@ class Model {
     std::byte* const inner = workspace.template take<std::byte>(0);
     architecture_.forward(context, input_,
                           Forward<T>{slice.rows, slice.x, z, parameters, inner, keys, true,
-                                     parameters + description_.elements, gradients + description_.elements});
+                                     parameters + description_->elements, gradients + description_->elements});
     activate(context, slice.rows, z, y);
     score(context, slice, z, y, static_cast<T>(scale), dz, totals);
     architecture_.backward(
@@ -156,7 +156,7 @@ class Model {
     std::byte* const inner = workspace.template take<std::byte>(0);
     architecture_.forward(
         context, input_,
-        Forward<T>{slice.rows, slice.x, z, parameters, inner, {}, false, parameters + description_.elements});
+        Forward<T>{slice.rows, slice.x, z, parameters, inner, {}, false, parameters + description_->elements});
     activate(context, slice.rows, z, y);
     score(context, slice, z, y, T{1}, static_cast<T*>(nullptr), totals);
   }
@@ -165,7 +165,7 @@ class Model {
   template <class Context>
   void predict(Context& context, std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
     architecture_.forward(context, input_,
-                          Forward<T>{rows, x, y, parameters, memory, {}, false, parameters + description_.elements});
+                          Forward<T>{rows, x, y, parameters, memory, {}, false, parameters + description_->elements});
     activate(context, rows, y, y);
   }
 
