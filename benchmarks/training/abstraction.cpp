@@ -95,13 +95,17 @@ class HandWritten {
   void update(tr::AdamStep<float> const& adam, std::size_t begin, std::size_t end) {
     float* const sum = parts_[0]->gradients.data();
     float* const slots[tr::kernels::max_slots] = {m_.data(), v_.data()};
-    for (std::size_t t = 1; t < threads_; ++t) {
-      float const* const other = parts_[t]->gradients.data();
+    constexpr std::size_t block = 1024;
+    for (std::size_t first = begin; first < end; first += block) {
+      std::size_t const last = std::min(end, first + block);
+      for (std::size_t t = 1; t < threads_; ++t) {
+        float const* const other = parts_[t]->gradients.data();
+        TRIREME_SIMD
+        for (std::size_t i = first; i < last; ++i) sum[i] += other[i];
+      }
       TRIREME_SIMD
-      for (std::size_t i = begin; i < end; ++i) sum[i] += other[i];
+      for (std::size_t i = first; i < last; ++i) adam(i, parameters_.data(), sum[i], slots);
     }
-    TRIREME_SIMD
-    for (std::size_t i = begin; i < end; ++i) adam(i, parameters_.data(), sum[i], slots);
   }
 
   std::size_t batch_, threads_;

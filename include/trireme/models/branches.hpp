@@ -11,6 +11,7 @@
 #include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/join_kernels.hpp"
+#include "trireme/models/joins.hpp"
 #include "trireme/models/sequential.hpp"
 
 namespace trireme {
@@ -186,63 +187,6 @@ class Branched {
   }
 
   std::tuple<Branches...> branches_{};
-};
-
-/// The sum of all branches' outputs.
-struct SumJoin {
-  template <class First, class... Rest>
-  static constexpr auto output(First const& first, Rest const&...) {
-    static_assert((std::is_same_v<First, Rest> && ...), "trireme: Add needs branches with the same output extents");
-    return first;
-  }
-  template <class Context, class T>
-  static void put(Context& context, std::size_t rows, std::size_t columns, T const* branch, T* joined, std::size_t,
-                  std::size_t, bool first) {
-    if (first)
-      kernels::copy(context, rows * columns, branch, joined);
-    else
-      context.for_each("trireme::add", rows * columns, kernels::AddTo<T>{branch, joined});
-  }
-  template <class Context, class T>
-  static void take(Context& context, std::size_t rows, std::size_t columns, T const* joined, std::size_t, std::size_t,
-                   T* branch, bool first) {
-    put(context, rows, columns, joined, branch, 0, 0, first);
-  }
-};
-
-/// The branches' outputs side by side along the last axis.
-struct ConcatenateJoin {
-  template <class First, class... Rest>
-  static constexpr auto output(First const& first, Rest const&... rest) {
-    static_assert(((First::rank == Rest::rank) && ...), "trireme: Concatenate needs branches of the same rank");
-    static_assert((same_but_last<First, Rest>() && ...),
-                  "trireme: Concatenate needs branches whose output extents differ in the last axis only");
-    constexpr bool is_static = (static_extent<First, First::rank - 1> != dynamic) &&
-                               (true && ... && (static_extent<Rest, Rest::rank - 1> != dynamic));
-    constexpr std::size_t sum =
-        is_static ? (static_extent<First, First::rank - 1> + ... + static_extent<Rest, Rest::rank - 1>) : dynamic;
-    return replace_back<sum>(first, (first.back() + ... + rest.back()));
-  }
-  template <class Context, class T>
-  static void put(Context& context, std::size_t rows, std::size_t columns, T const* branch, T* joined,
-                  std::size_t width, std::size_t column, bool) {
-    context.for_each("trireme::concatenate", rows, columns,
-                     kernels::CopyColumns<T>{branch, columns, joined + column, width, false});
-  }
-  template <class Context, class T>
-  static void take(Context& context, std::size_t rows, std::size_t columns, T const* joined, std::size_t width,
-                   std::size_t column, T* branch, bool first) {
-    context.for_each("trireme::split", rows, columns,
-                     kernels::CopyColumns<T>{joined + column, width, branch, columns, !first});
-  }
-
- private:
-  template <class A, class B>
-  static constexpr bool same_but_last() {
-    for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
-      if (A::static_extents[axis] != B::static_extents[axis]) return false;
-    return true;
-  }
 };
 
 }  // namespace detail

@@ -25,6 +25,7 @@
 #include "trireme/data/checksum.hpp"
 #include "trireme/strategies/device_batch.hpp"
 #include "trireme/strategies/lanes.hpp"
+#include "trireme/strategies/model_plan.hpp"
 #include "trireme/strategies/optimizer_update.hpp"
 #include "trireme/strategies/plan.hpp"
 

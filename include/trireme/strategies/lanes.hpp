@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/gather_rows.hpp"
@@ -15,7 +14,6 @@
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
 #include "trireme/backend/views.hpp"
-#include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/plan.hpp"
@@ -38,22 +36,6 @@ struct SumLanes {
 }  // namespace kernels
 
 enum class Phase : std::size_t { train = 0, test = 1 };
-
-/// The plan for a model. One that adds up rows over the whole batch needs all lanes to run at once, so replicas that
-/// would run in turn become one: to it they are all the same.
-/// \throws ValueError if another of its layers adds up the rows of each replica.
-inline LanePlan plan_model(ModelDescription const& model, Plan plan, std::size_t replicas, std::size_t concurrency,
-                           std::size_t scalar_size, bool host) {
-  LanePlan const lanes = plan_lanes(plan, replicas, concurrency, model.elements * scalar_size, host);
-  bool const in_turn = lanes.lanes > lanes.threads;
-  if (model.row_scope != RowScope::global || !in_turn) return lanes;
-  if (model.mixes_replica)
-    throw ValueError(fmt::format(
-        "a model with statistics over the batch beside statistics over each replica cannot run {} replicas in turn on "
-        "{} threads; take no more replicas than threads, or one kind of BatchNormalization",
-        replicas, concurrency));
-  return plan_lanes(plan, 1, concurrency, model.elements * scalar_size, host);
-}
 
 /// Runs a model's mathematics over the rows of this process's batch.
 template <class Model, class Space>
