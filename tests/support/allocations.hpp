@@ -10,14 +10,10 @@
 
 #include <Kokkos_Core.hpp>
 
-// The C library's allocation functions can be replaced too, unless a sanitizer has done so already.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The C library's allocation functions can be replaced too, unless a sanitizer has done so already; Clang's OpenMP
+// runtime calls them in each region.
+#if defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRIREME_TEST_COUNTS_MALLOC 1
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef TRIREME_TEST_COUNTS_MALLOC
-#endif
-#endif
 #endif
 
 namespace trireme::test {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 #include <boost/test/unit_test.hpp>
 
@@ -36,7 +38,18 @@ struct SteadySteps {
 
  private:
   void begin(Count const& count, std::size_t batch) {
+    if (count.seen == warm) settle();
     if (batch == 0 || count.seen == warm) before = allocations();
+  }
+  /// On a busy machine a thread that fetches batches may warm up later than the steps: waits until none allocates.
+  static void settle() {
+    auto last = allocations();
+    for (int still = 0; still < 5;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      auto const now = allocations();
+      still = now.news == last.news && now.views == last.views ? still + 1 : 0;
+      last = now;
+    }
   }
   void end(Count& count) {
     if (count.seen++ < warm) return;

@@ -37,8 +37,8 @@ void check_sums(Context& context, std::size_t rows, std::size_t columns) {
 BOOST_AUTO_TEST_CASE(sums_of_columns_are_exact_for_any_number_of_rows_and_columns) {
   SpaceContext<Kokkos::DefaultHostExecutionSpace> space;
   ThreadContext thread;
-  for (std::size_t const rows : {0, 1, 2, 255, 256, 257, 513, 1000})
-    for (std::size_t const columns : {1, 3, 10, 17, 255, 256, 257, 700}) {
+  for (std::size_t const rows : {0u, 1u, 2u, 255u, 256u, 257u, 513u, 1000u})
+    for (std::size_t const columns : {1u, 3u, 10u, 17u, 255u, 256u, 257u, 700u}) {
       check_sums<float>(space, rows, columns);
       check_sums<double>(space, rows, columns);
       check_sums<float>(thread, rows, columns);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(sums_of_columns_are_exact_for_any_number_of_rows_and_column
 
 BOOST_AUTO_TEST_CASE(blocks_of_blocks_of_rows_are_summed_too) {
   SpaceContext<Kokkos::DefaultHostExecutionSpace> space;
-  for (std::size_t const rows : {65'536, 65'537, 140'001}) {
+  for (std::size_t const rows : {65'536u, 65'537u, 140'001u}) {
     check_sums<float>(space, rows, 3);
     check_sums<double>(space, rows, 5);
   }

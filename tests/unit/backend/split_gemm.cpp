@@ -55,7 +55,7 @@ void check_split(std::size_t threads, std::size_t m, std::size_t n, std::size_t 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(blocks_together_are_the_whole_product) {
-  for (std::size_t const threads : {1, 2, 3, 4, 7, 16})
+  for (std::size_t const threads : {1u, 2u, 3u, 4u, 7u, 16u})
     for (bool const transpose_a : {false, true})
       for (bool const transpose_b : {false, true}) {
         check_split<float>(threads, 203, 331, 129, transpose_a, transpose_b, false);

@@ -91,7 +91,7 @@ void check_forecast(Strategy const& strategy, std::size_t replicas, Architecture
 BOOST_AUTO_TEST_CASE(the_forecast_is_what_is_allocated) {
   Sequential const plain{Input<6>{}, Dense<9, Tanh>{}, Dropout{}, Sequential{Dense<7>{}}, Dense<4>{}};
   Sequential const ends_in_softmax{Input<6>{}, Dense<9, ReLU>{}, Dense<4, Softmax>{}};
-  for (std::size_t rows : {1, 6, 13}) {
+  for (std::size_t rows : {1u, 6u, 13u}) {
     check_forecast<float>(OneDeviceStrategy<>(), 1, plain, rows);
     check_forecast<double>(MirroredStrategy<>(3), 3, plain, rows);
     check_forecast<float>(OneDeviceStrategy<>(), 1, ends_in_softmax, rows);
