@@ -95,9 +95,7 @@ template <class Space, class T>
 void split_gemm(Space const& space, std::size_t threads, Product<T> const& product) {
   if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return cache_gemm(product);
   // What is too large is to be thrown here, outside of the region.
-  for (std::size_t const extent : {product.m, product.n, product.k, product.lda, product.ldb, product.ldc}) {
-    static_cast<void>(blas_int(extent));
-  }
+  blas_int(std::max({product.m, product.n, product.k, product.lda, product.ldb, product.ldc}));
   OneBlasThread const one;
   host_loop(space, threads, "trireme::gemm", threads,
             GemmBlocks<T>{product, block_grid(product.m, product.n, threads)});
