@@ -10,6 +10,7 @@
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/batch_normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
+#include "trireme/layers/scale_and_shift.hpp"
 
 namespace trireme {
 
@@ -41,15 +42,7 @@ struct BasicBatchNormalization {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const gamma{"gamma", {in.back()}}, beta{"beta", {in.back()}};
-    if constexpr (scale && center)
-      return std::array{gamma, beta};
-    else if constexpr (scale)
-      return std::array{gamma};
-    else if constexpr (center)
-      return std::array{beta};
-    else
-      return std::array<ParameterShape, 0>{};
+    return detail::scale_and_shift<scale, center>({in.back()});
   }
   Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
   Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }

@@ -1,7 +1,6 @@
 /// LayerNormalization: each sample's features to mean 0 and variance 1, then scaled and shifted.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 
@@ -9,6 +8,7 @@
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
+#include "trireme/layers/scale_and_shift.hpp"
 
 namespace trireme {
 
@@ -42,15 +42,7 @@ struct LayerNormalization {
   constexpr auto parameters(In const& in) const {
     Shape shape;
     for (std::size_t axis = In::rank - axes; axis < In::rank; ++axis) shape.extents[shape.rank++] = in[axis];
-    ParameterShape const gamma{"gamma", shape}, beta{"beta", shape};
-    if constexpr (scale && center)
-      return std::array{gamma, beta};
-    else if constexpr (scale)
-      return std::array{gamma};
-    else if constexpr (center)
-      return std::array{beta};
-    else
-      return std::array<ParameterShape, 0>{};
+    return detail::scale_and_shift<scale, center>(shape);
   }
   Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
   Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }

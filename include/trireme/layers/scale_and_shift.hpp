@@ -1,0 +1,25 @@
+/// Gamma and beta of the normalizations, each of which may be left out.
+#pragma once
+
+#include <array>
+
+#include "trireme/layers/parameter.hpp"
+#include "trireme/tensor/shape.hpp"
+
+namespace trireme::detail {
+
+/// The parameters in Keras's order.
+template <bool Scale, bool Center>
+constexpr auto scale_and_shift(Shape const& shape) {
+  ParameterShape const gamma{"gamma", shape}, beta{"beta", shape};
+  if constexpr (Scale && Center)
+    return std::array{gamma, beta};
+  else if constexpr (Scale)
+    return std::array{gamma};
+  else if constexpr (Center)
+    return std::array{beta};
+  else
+    return std::array<ParameterShape, 0>{};
+}
+
+}  // namespace trireme::detail
