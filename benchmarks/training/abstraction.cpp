@@ -96,15 +96,15 @@ class HandWritten {
     float* const sum = parts_[0]->gradients.data();
     float* const slots[tr::kernels::max_slots] = {m_.data(), v_.data()};
     constexpr std::size_t block = 1024;
-    for (std::size_t first = begin; first < end; first += block) {
-      std::size_t const last = std::min(end, first + block);
+    for (std::size_t part = begin; part < end; part += block) {
+      std::size_t const last = std::min(end, part + block);
       for (std::size_t t = 1; t < threads_; ++t) {
         float const* const other = parts_[t]->gradients.data();
         TRIREME_SIMD
-        for (std::size_t i = first; i < last; ++i) sum[i] += other[i];
+        for (std::size_t i = part; i < last; ++i) sum[i] += other[i];
       }
       TRIREME_SIMD
-      for (std::size_t i = first; i < last; ++i) adam(i, parameters_.data(), sum[i], slots);
+      for (std::size_t i = part; i < last; ++i) adam(i, parameters_.data(), sum[i], slots);
     }
   }
 
