@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <trireme/pjrt.hpp>
+
 #include "workloads.hpp"
 
 int main(int argc, char** argv) {

@@ -12,14 +12,13 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/openblas_core.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/farewell.hpp"
 #include "trireme/collectives/run_status.hpp"
 #include "trireme/collectives/waiting.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -164,7 +163,7 @@ inline KokkosLifetime::KokkosLifetime(int& argc, char** argv, std::size_t thread
     throw Error("an Environment was made after Kokkos was finalized, which cannot be started again");
   WithoutBindingAdvice const quiet;
   // Our option stands before the user's, so that --kokkos-num-threads on the command line wins.
-  std::string option = fmt::format("--kokkos-num-threads={}", threads);
+  std::string option = formatted("--kokkos-num-threads={}", threads);
   std::vector<char*> arguments(argv, argv + argc);
   if (threads != 0) arguments.insert(arguments.begin() + std::min(argc, 1), option.data());
   int count = static_cast<int>(arguments.size());

@@ -57,8 +57,9 @@ History fit(Strategy const&, CompiledModel& model, Train const& train, Validatio
   Feed batches(part, train, {.trains = true, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
   Feed tests(part, validation.data);
   Position at{.epoch = options.initial_epoch};
-  R run(model, at, options.epochs, log_names<CompiledModel, validates, std::remove_cvref_t<Callbacks>...>(),
-        [&](auto& archive) { archive("data", batches), archive("callbacks", told); });
+  R run(model, at, options.epochs, log_names<CompiledModel, validates, std::remove_cvref_t<Callbacks>...>());
+  if constexpr (saves_run<R, Callbacks...>)
+    run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", told); });
 
   at.stop_if(part.decide(notify<hooks::TrainBegin>(told, run)));
   at.stop_if(part.decide(notify<hooks::TrainResume>(told, run)));  // may put `at` where an earlier process came to

@@ -1,11 +1,43 @@
 /// Text for messages and names.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/core.h>
+
 namespace trireme {
+
+namespace detail {
+
+using TextValue = fmt::basic_format_arg<fmt::format_context>;
+
+template <class T>
+TextValue text_value(T const& value) {
+  return fmt::format_args(fmt::make_format_args(value)).get(0);
+}
+
+#ifdef TRIREME_CHECK_TEXTS
+template <class... Values>
+using TextFormat = fmt::format_string<Values const&...>;
+#else
+template <class...>
+using TextFormat = fmt::string_view;
+#endif
+
+}  // namespace detail
+
+/// What fmt::format(format, values...) is, for a program's compile time: fmt has code for each list of types and checks
+/// the format of each call, this has code for each type. The library's own tests define TRIREME_CHECK_TEXTS, with which
+/// fmt checks them all the same.
+/// \throws fmt::format_error if the values do not fit the format
+template <class... Values>
+std::string formatted(detail::TextFormat<Values...> format, Values const&... values) {
+  std::array<detail::TextValue, sizeof...(Values)> const all{detail::text_value(values)...};
+  return fmt::vformat(format, fmt::format_args(all.data(), static_cast<int>(all.size())));
+}
 
 /// "a, b, c". A range given to fmt would bring fmt's own formatting code into every translation unit.
 inline std::string joined(std::vector<std::string> const& parts, std::string_view separator) {

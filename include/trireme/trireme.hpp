@@ -1,4 +1,4 @@
-/// Everything of trireme, for programs: includes only.
+/// Everything of trireme, for programs: includes only. Those that train on PJRT plugins include trireme/pjrt.hpp.
 #pragma once
 
 #include "trireme/activations/elementwise.hpp"
@@ -33,6 +33,7 @@
 #include "trireme/callbacks/run.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/callbacks/snapshot.hpp"
+#include "trireme/callbacks/stored_values.hpp"
 #include "trireme/callbacks/tensor_board.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/data/batch.hpp"
@@ -224,7 +225,3 @@
 #include "trireme/strategies/virtual_replicas.hpp"
 #include "trireme/strategies/workspace.hpp"
 #include "trireme/text.hpp"
-
-#ifdef TRIREME_HAVE_PJRT
-#include "trireme/strategies/pjrt.hpp"
-#endif

@@ -3,12 +3,12 @@
 
 #include <memory>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/portable_gemm.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 #if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
 #include <cublas_v2.h>
@@ -30,7 +30,7 @@ struct DeviceBlas {
 #if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
 
 inline void check_cublas(cublasStatus_t status, char const* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw Error(fmt::format("{} failed: {}", call, cublasGetStatusString(status)));
+  if (status != CUBLAS_STATUS_SUCCESS) throw Error(formatted("{} failed: {}", call, cublasGetStatusString(status)));
 }
 
 template <>

@@ -4,17 +4,16 @@
 #include <algorithm>
 #include <limits>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/product.hpp"
 #include "trireme/error.hpp"
 #include "trireme/tensor/blas.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
 inline int blas_int(std::size_t n) {
   if (n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw ValueError(fmt::format("a matrix extent of {} is more than the BLAS can take", n));
+    throw ValueError(formatted("a matrix extent of {} is more than the BLAS can take", n));
   return static_cast<int>(n);
 }
 

@@ -227,7 +227,7 @@ class SpaceContext {
       Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> const device(values, count);
       auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), device);
       exchange_->sum(host.data(), count, scope);
-      Kokkos::deep_copy(space_, device, host);
+      copy_view(space_, device, host);
     }
   }
 

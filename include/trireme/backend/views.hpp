@@ -55,6 +55,18 @@ void copy_view(To const& to, From const& from) {
   }
 }
 
+/// The same after the space's work and before what it is given next, where that is on a device; complete on return on a
+/// host.
+template <class Space, class To, class From>
+void copy_view(Space const& space, To const& to, From const& from) {
+  if constexpr (host_reads<To, From>) {
+    space.fence(tool_label("trireme: copy_view"));
+    std::copy_n(from.data(), from.extent(0), to.data());
+  } else {
+    Kokkos::deep_copy(space, to, from);
+  }
+}
+
 /// Memory of its own, whose values are whatever lies there.
 template <class View>
 View uninitialized_view(char const* label, std::size_t count) {

@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/snapshot.hpp"
-#include "trireme/error.hpp"
+#include "trireme/callbacks/stored_values.hpp"
 #include "trireme/io/stored_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -39,9 +38,6 @@ inline constexpr bool is_pair = false;
 template <class A, class B>
 inline constexpr bool is_pair<std::pair<A, B>> = true;
 
-/// How a number is stored: float and double as they are, everything else in 64 bits.
-template <class V>
-using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int64_t>;
 }  // namespace detail
 
 /// What `state(archive)` is given: it names each value once, `archive("wait", wait)`, and the archive saves it or sets
@@ -50,20 +46,17 @@ using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int
 ///
 /// Every process names the same values in the same order; the chief's are saved, and every process is given them.
 template <class Part>
-class Archive {
+class Archive : public StoredValues {
   using T = typename Part::T;
 
  public:
   using holds_communicator = void;
 
   /// One that saves.
-  Archive(Part& part, std::string path) : part_(&part), path_(std::move(path)) {}
+  Archive(Part& part, std::string path) : StoredValues(std::move(path)), part_(&part) {}
   /// One that sets what a checkpoint holds.
   Archive(Part& part, std::string path, StoredTensors tensors)
-      : part_(&part), path_(std::move(path)), tensors_(std::move(tensors)), loads_(true) {}
-
-  bool loads() const { return loads_; }
-  StoredTensors const& tensors() const { return tensors_; }
+      : StoredValues(std::move(path), std::move(tensors)), part_(&part) {}
 
   /// \throws FileError if the checkpoint has no such value.
   template <class V>
@@ -108,29 +101,12 @@ class Archive {
     (*this)(name, other);
     if (other == value) return;
     if constexpr (std::is_same_v<V, std::string>)
-      fail(fmt::format("holds a run that {}: {} there, and {} here", difference, other, value));
+      fail(formatted("holds a run that {}: {} there, and {} here", difference, other, value));
     else
-      fail(fmt::format("holds a run that {}", difference));
-  }
-
-  /// \throws FileError if the checkpoint holds values that nobody has named.
-  void require_complete() const {
-    if (named_ == tensors_.size()) return;
-    fail(fmt::format(
-        "holds {} values, of which this run knows {}: a run goes on with the callbacks that it had, in their "
-        "order",
-        tensors_.size(), named_));
+      fail(formatted("holds a run that {}", difference));
   }
 
  private:
-  template <class F>
-  void in_folder(std::string_view name, F const& f) {
-    std::size_t const length = folder_.size();
-    folder_.append(name).append("/");
-    f();
-    folder_.resize(length);
-  }
-
   /// Those of a tuple that have a state; they alone are numbered.
   template <class Tuple, std::size_t... I>
   void elements(Tuple& tuple, std::index_sequence<I...>) {
@@ -139,31 +115,7 @@ class Archive {
   }
   template <class V>
   void element(std::size_t& index, V& value) {
-    if constexpr (requires { value.state(*this); }) (*this)(fmt::format("{}", index++), value);
-  }
-
-  template <class V>
-  void number(std::string_view name, V& value) {
-    using Stored = detail::StoredNumber<V>;
-    auto stored = static_cast<Stored>(value);
-    StoredTensor& tensor = slot<Stored>(name, {}, &stored, 1);
-    if (!loads_) return;
-    require_size(name, tensor, 1);
-    std::memcpy(&stored, tensor.bytes.data(), sizeof(stored));
-    value = static_cast<V>(stored);
-  }
-
-  /// Of a vector of numbers, or of a string.
-  template <class Stored, class V>
-  void array(std::string_view name, V& values) {
-    std::vector<Stored> stored(values.begin(), values.end());
-    StoredTensor& tensor = slot<Stored>(name, {stored.size()}, stored.data(), stored.size());
-    if (!loads_) return;
-    stored.resize(tensor.size());
-    std::memcpy(stored.data(), tensor.bytes.data(), tensor.bytes.size());
-    values.resize(stored.size());
-    std::transform(stored.begin(), stored.end(), values.begin(),
-                   [](Stored v) { return static_cast<typename V::value_type>(v); });
+    if constexpr (requires { value.state(*this); }) (*this)(formatted("{}", index++), value);
   }
 
   template <class V>
@@ -183,7 +135,7 @@ class Archive {
       std::size_t size = values.size();
       (*this)("size", size);
       values.resize(size);
-      for (std::size_t i = 0; i < size; ++i) (*this)(fmt::format("{}", i), values[i]);
+      for (std::size_t i = 0; i < size; ++i) (*this)(formatted("{}", i), values[i]);
     });
   }
 
@@ -195,45 +147,13 @@ class Archive {
       (*this)("present", present);
       if (!present) return snapshot.reset();
       std::vector<T> weights;
-      if (!loads_) weights = part_->gather(snapshot.template get<Handle>());
+      if (!loads()) weights = part_->gather(snapshot.template get<Handle>());
       on_chief("weights", weights);
-      if (loads_) snapshot.set(part_->scatter(weights));
+      if (loads()) snapshot.set(part_->scatter(weights));
     });
   }
 
-  /// The tensor of this name, which gets these values if the archive saves.
-  template <class Stored>
-  StoredTensor& slot(std::string_view name, std::vector<std::size_t> extents, Stored const* values, std::size_t size) {
-    std::string const path = folder_ + std::string(name);
-    constexpr ElementType type = element_type<Stored>();
-    ++named_;
-    if (!loads_) {
-      if (tensors_.contains(path)) fail(fmt::format("would have two values of the name '{}'", path));
-      std::string bytes(size * sizeof(Stored), '\0');
-      if (size > 0) std::memcpy(bytes.data(), values, bytes.size());
-      return tensors_[path] = {type, std::move(extents), std::move(bytes)};
-    }
-    auto const found = tensors_.find(path);
-    if (found == tensors_.end() || found->second.type != type)
-      fail(fmt::format("has no value '{}': a run goes on with the callbacks that it had, in their order", path));
-    return found->second;
-  }
-
-  void require_size(std::string_view name, StoredTensor const& tensor, std::size_t size) const {
-    if (tensor.size() != size)
-      fail(fmt::format("has {} values '{}{}' in place of {}", tensor.size(), folder_, name, size));
-  }
-
-  [[noreturn]] void fail(std::string const& what) const {
-    raise_uniform(FileError(path_, what));  // every process has the same tensors
-  }
-
   Part* part_;
-  std::string path_;
-  std::string folder_{};
-  StoredTensors tensors_{};
-  bool loads_ = false;
-  std::size_t named_ = 0;
 };
 
 /// A part that a checkpoint can take and give back.

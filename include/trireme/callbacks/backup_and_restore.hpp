@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -43,8 +42,8 @@ struct BackupAndRestore {
   template <class Run>
   void on_train_resume(Run& run) {
     if (run.resume(path) && verbose)
-      run.message(fmt::format("Going on with epoch {} after {} of its batches, from {}", run.epoch() + 1,
-                              run.position().batch, path));
+      run.message(formatted("Going on with epoch {} after {} of its batches, from {}", run.epoch() + 1,
+                            run.position().batch, path));
   }
 
   template <class Run>

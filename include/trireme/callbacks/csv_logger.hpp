@@ -16,10 +16,9 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -70,7 +69,7 @@ struct CSVLogger {
 
   File open(char const* how) const {
     File file(std::fopen(path.c_str(), how));
-    if (!file) throw FileError(path, fmt::format("cannot be opened for writing: {}", std::strerror(errno)));
+    if (!file) throw FileError(path, formatted("cannot be opened for writing: {}", std::strerror(errno)));
     return file;
   }
 
@@ -81,10 +80,10 @@ struct CSVLogger {
       for (auto const& name : columns) text += separator + quoted(name);
       text += '\n';
     }
-    text += fmt::format("{}", epoch);
+    text += formatted("{}", epoch);
     for (auto const& name : columns) {
       auto const value = logs.find(name);
-      text += separator + (value ? fmt::format("{}", value->value()) : "NA");
+      text += separator + (value ? formatted("{}", value->value()) : "NA");
     }
     text += '\n';
     File file = open(with_header && !append ? "wb" : "ab");
@@ -94,7 +93,7 @@ struct CSVLogger {
     bool const written = cut && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
     bytes = static_cast<std::uint64_t>(std::ftell(file.get()));
     if (std::fclose(file.release()) != 0 || !written) {
-      throw FileError(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+      throw FileError(path, formatted("cannot be written: {}", std::strerror(errno)));
     }
   }
 
@@ -116,7 +115,7 @@ struct CSVLogger {
     found.erase(found.begin());
     for (auto const& name : columns) {
       if (std::find(found.begin(), found.end(), quoted(name)) == found.end()) {
-        throw FileError(path, fmt::format("cannot be appended to, since it has no column '{}'", name));
+        throw FileError(path, formatted("cannot be appended to, since it has no column '{}'", name));
       }
     }
     columns = found;

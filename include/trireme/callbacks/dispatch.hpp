@@ -1,8 +1,10 @@
 /// Calls one hook of all callbacks.
 #pragma once
 
+#include <cstddef>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "trireme/callbacks/control.hpp"
 #include "trireme/concepts/callback.hpp"
@@ -22,6 +24,11 @@ struct Wishes {
 /// True if the answers to the hook have to be agreed on: the same for every process, since it follows from the types.
 template <class Hook, class Run, class... Callbacks>
 inline constexpr bool needs_vote = (... || hook_needs_vote<Hook, std::remove_reference_t<Callbacks>, Run>);
+
+/// True if some callback may save or resume the run: for others nothing is compiled that does.
+template <class Run, class... Callbacks>
+inline constexpr bool saves_run = (... || (calls_hook<hooks::SavePoint, std::remove_reference_t<Callbacks>, Run> ||
+                                           calls_hook<hooks::TrainResume, std::remove_reference_t<Callbacks>, Run>));
 
 namespace detail {
 
@@ -48,7 +55,11 @@ void notify_one(Callback& callback, Run& run, Answer& answer) {
 template <class Hook, class Run, class... Callbacks>
 auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
   Wishes<needs_vote<Hook, Run, Callbacks...>> wishes;
-  std::apply([&](auto&... callback) { (detail::notify_one<Hook>(callback, run, wishes), ...); }, callbacks);
+  if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (detail::notify_one<Hook>(std::get<I>(callbacks), run, wishes), ...);
+    }
+  (std::index_sequence_for<Callbacks...>{});
   return wishes;
 }
 

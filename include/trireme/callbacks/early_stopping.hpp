@@ -5,12 +5,11 @@
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/control.hpp"
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -63,9 +62,9 @@ struct EarlyStopping {
 
   template <class Run>
   void on_train_end(Run& run) {
-    if (verbose && stopped_epoch > 0) run.message(fmt::format("Epoch {}: early stopping", stopped_epoch + 1));
+    if (verbose && stopped_epoch > 0) run.message(formatted("Epoch {}: early stopping", stopped_epoch + 1));
     if (!restore_best_weights || !best_weights) return;
-    if (verbose) run.message(fmt::format("Restoring the weights of epoch {}", best_epoch + 1));
+    if (verbose) run.message(formatted("Restoring the weights of epoch {}", best_epoch + 1));
     best_weights.restore_to(run);
   }
 

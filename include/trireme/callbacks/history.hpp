@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -22,7 +21,7 @@ struct History {
     for (auto const& [key, column] : values) {
       if (key == name) return column;
     }
-    throw ValueError(fmt::format("the history has no '{}', only: {}", name, names()));
+    throw ValueError(formatted("the history has no '{}', only: {}", name, names()));
   }
 
   bool contains(std::string_view name) const {

@@ -5,10 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/metrics/direction.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -35,9 +34,9 @@ Mode resolve_mode(Mode mode, std::string_view callback, std::string_view monitor
   if (direction == Direction::up) return Mode::max;
   if (direction == Direction::down) return Mode::min;
   raise_uniform(
-      ValueError(fmt::format("{} cannot know whether more or less of '{}' is better, since no metric declares a "
-                             "direction for it; set .mode to Mode::min or Mode::max",
-                             callback, monitor)));
+      ValueError(formatted("{} cannot know whether more or less of '{}' is better, since no metric declares a "
+                           "direction for it; set .mode to Mode::min or Mode::max",
+                           callback, monitor)));
 }
 
 /// Says once that a monitored value was not there, or was not a number.
@@ -47,7 +46,7 @@ struct MonitorWarnings {
 
   template <class Run>
   void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names) {
-    if (!missing) run.message(fmt::format("warning: {} found no '{}' among: {}", callback, monitor, names));
+    if (!missing) run.message(formatted("warning: {} found no '{}' among: {}", callback, monitor, names));
     missing = true;
   }
 
@@ -55,8 +54,8 @@ struct MonitorWarnings {
   void on_value(std::string_view callback, std::string_view monitor, Run& run, double value) {
     if (!std::isnan(value)) return;
     if (!not_a_number) {
-      run.message(fmt::format("warning: {}: '{}' is NaN in epoch {}, which is never an improvement", callback, monitor,
-                              run.epoch() + 1));
+      run.message(formatted("warning: {}: '{}' is NaN in epoch {}, which is never an improvement", callback, monitor,
+                            run.epoch() + 1));
     }
     not_a_number = true;
   }

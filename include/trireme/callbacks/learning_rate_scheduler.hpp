@@ -7,9 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -28,10 +27,10 @@ struct LearningRateScheduler {
   void on_epoch_begin(Run& run) {
     double const rate = next(run.epoch(), run.learning_rate().value());
     if (!std::isfinite(rate)) {
-      throw ValueError(fmt::format("the schedule of LearningRateScheduler gave {} for epoch {}", rate, run.epoch()));
+      throw ValueError(formatted("the schedule of LearningRateScheduler gave {} for epoch {}", rate, run.epoch()));
     }
     run.set_learning_rate(rate);
-    if (verbose) run.message(fmt::format("Epoch {}: learning rate {}", run.epoch() + 1, rate));
+    if (verbose) run.message(formatted("Epoch {}: learning rate {}", run.epoch() + 1, rate));
   }
 
   template <class Run>

@@ -8,14 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/path_template.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -97,9 +96,9 @@ struct ModelCheckpoint {
     }
     for (std::string const& field : path_fields(path)) {
       if (field == "epoch" || (by_batch && field == "batch") || names.find(field)) continue;
-      throw ValueError(fmt::format("ModelCheckpoint: the path '{}' has the field '{}', but {} only: epoch, {}{}", path,
-                                   field, by_batch ? "during an epoch there are" : "at the end of an epoch there are",
-                                   by_batch ? "batch, " : "", names.names()));
+      throw ValueError(formatted("ModelCheckpoint: the path '{}' has the field '{}', but {} only: epoch, {}{}", path,
+                                 field, by_batch ? "during an epoch there are" : "at the end of an epoch there are",
+                                 by_batch ? "batch, " : "", names.names()));
     }
     fill_path(path, 1, by_batch ? 1 : 0, names);
   }
@@ -119,12 +118,12 @@ struct ModelCheckpoint {
       } else {
         warnings.on_value("ModelCheckpoint", monitor, run, current->value());
         if (!improves(resolved_mode, 0, current->value(), best)) return;
-        reason = best ? fmt::format("{} improved from {:.5f} to {:.5f}, ", monitor, *best, current->value()) : "";
+        reason = best ? formatted("{} improved from {:.5f} to {:.5f}, ", monitor, *best, current->value()) : "";
         best = current->value();
       }
     }
     std::string const file = fill_path(path, run.epoch() + 1, batch, logs);
-    if (verbose) run.message(fmt::format("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
+    if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
     if (save_weights_only || file.ends_with(".weights.h5") || file.ends_with(".npz")) {
       run.save_weights(file);
     } else {

@@ -11,6 +11,7 @@
 
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -25,7 +26,7 @@ inline std::vector<std::string> path_fields(std::string_view text) {
     }
     std::size_t const end = text.find_first_of(":}", i + 1);
     std::size_t const close = end == std::string_view::npos ? end : text.find('}', end);
-    if (close == std::string_view::npos) throw ValueError(fmt::format("the file name '{}' lacks a '}}'", text));
+    if (close == std::string_view::npos) throw ValueError(formatted("the file name '{}' lacks a '}}'", text));
     fields.emplace_back(text.substr(i + 1, end - i - 1));
     i = close;
   }
@@ -43,7 +44,7 @@ inline std::string fill_path(std::string_view text, std::size_t epoch, std::size
   } catch (fmt::format_error const& error) {
     std::string known = batch > 0 ? "epoch, batch" : "epoch";
     if (!logs.empty()) known += ", " + logs.names();
-    throw ValueError(fmt::format("the file name '{}' cannot be filled in from {}: {}", text, known, error.what()));
+    throw ValueError(formatted("the file name '{}' cannot be filled in from {}: {}", text, known, error.what()));
   }
 }
 

@@ -11,9 +11,8 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -43,7 +42,7 @@ struct ProgressBar {
 
   template <class Run>
   void on_epoch_begin(Run& run) {
-    if (shows) print(fmt::format("Epoch {}/{}\n", run.epoch() + 1, run.epochs()));
+    if (shows) print(formatted("Epoch {}/{}\n", run.epoch() + 1, run.epochs()));
     start(run);
   }
 
@@ -137,22 +136,22 @@ struct ProgressBar {
     double const elapsed = std::chrono::duration<double>(now - started).count();
     double const step = elapsed / static_cast<double>(steps - first_step);
     if (steps_expected == 0) {
-      print(fmt::format("\r{}/? {} {}\x1b[K", steps, duration(elapsed), per_step(step)));
+      print(formatted("\r{}/? {} {}\x1b[K", steps, duration(elapsed), per_step(step)));
       return;
     }
     std::size_t const left = steps_expected - std::min(steps, steps_expected);
-    print(fmt::format("\r{} {} {} left, {}\x1b[K", counted(), bar(), duration(step * static_cast<double>(left)),
-                      per_step(step)));
+    print(formatted("\r{} {} {} left, {}\x1b[K", counted(), bar(), duration(step * static_cast<double>(left)),
+                    per_step(step)));
   }
 
   void finish(Logs const& logs) {
     if (!shows) return;
     double const elapsed = std::chrono::duration<double>(Clock::now() - started).count();
     steps_expected = steps;
-    std::string line = moves ? fmt::format("\r{} {} ", counted(), bar()) : fmt::format("{} - ", counted());
-    line += fmt::format("{} {}", duration(elapsed),
-                        per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
-    for (auto const& entry : logs) line += fmt::format(" - {}: {}", entry.name, shown(entry.value.value()));
+    std::string line = moves ? formatted("\r{} {} ", counted(), bar()) : formatted("{} - ", counted());
+    line += formatted("{} {}", duration(elapsed),
+                      per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
+    for (auto const& entry : logs) line += formatted(" - {}: {}", entry.name, shown(entry.value.value()));
     print(line + (moves ? "\x1b[K\n" : "\n"));
   }
 
@@ -162,8 +161,8 @@ struct ProgressBar {
   }
 
   std::string counted() const {
-    std::string const total = fmt::format("{}", steps_expected);
-    return fmt::format("{:>{}}/{}", steps, total.size(), total);
+    std::string const total = formatted("{}", steps_expected);
+    return formatted("{:>{}}/{}", steps, total.size(), total);
   }
 
   std::string bar() const {
@@ -177,19 +176,19 @@ struct ProgressBar {
   /// "12s", "3:25", "1:02:45"
   static std::string duration(double seconds) {
     auto const s = static_cast<long>(seconds);
-    if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-    if (s >= 60) return fmt::format("{}:{:02}", s / 60, s % 60);
-    return fmt::format("{}s", s);
+    if (s >= 3600) return formatted("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+    if (s >= 60) return formatted("{}:{:02}", s / 60, s % 60);
+    return formatted("{}s", s);
   }
 
   static std::string per_step(double seconds) {
-    if (seconds >= 1) return fmt::format("{:.0f}s/step", seconds);
-    if (seconds >= 1e-3) return fmt::format("{:.0f}ms/step", seconds * 1e3);
-    return fmt::format("{:.0f}us/step", seconds * 1e6);
+    if (seconds >= 1) return formatted("{:.0f}s/step", seconds);
+    if (seconds >= 1e-3) return formatted("{:.0f}ms/step", seconds * 1e3);
+    return formatted("{:.0f}us/step", seconds * 1e6);
   }
 
   static std::string shown(double value) {
-    return std::abs(value) > 1e-3 || value == 0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4e}", value);
+    return std::abs(value) > 1e-3 || value == 0 ? formatted("{:.4f}", value) : formatted("{:.4e}", value);
   }
 };
 

@@ -7,11 +7,10 @@
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -41,7 +40,7 @@ struct ReduceLROnPlateau {
 
   template <class Run>
   void on_train_begin(Run& run) {
-    if (factor >= 1) raise_uniform(ValueError(fmt::format("ReduceLROnPlateau needs a factor below 1, not {}", factor)));
+    if (factor >= 1) raise_uniform(ValueError(formatted("ReduceLROnPlateau needs a factor below 1, not {}", factor)));
     resolved_mode = resolve_mode(mode, "ReduceLROnPlateau", monitor, run);
     wait = 0;
     cooldown_counter = 0;
@@ -62,7 +61,7 @@ struct ReduceLROnPlateau {
     if (!reduces(current->value()) || !(rate.value() > min_lr)) return;
     double const lower = std::max(rate.value() * factor, min_lr);
     run.set_learning_rate(lower);
-    if (verbose) run.message(fmt::format("Epoch {}: learning rate lowered to {}", run.epoch() + 1, lower));
+    if (verbose) run.message(formatted("Epoch {}: learning rate lowered to {}", run.epoch() + 1, lower));
     cooldown_counter = cooldown;
     wait = 0;
   }

@@ -24,6 +24,7 @@
 #include "trireme/metrics/direction.hpp"
 #include "trireme/models/checkpoint.hpp"
 #include "trireme/strategies/phase.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -35,13 +36,9 @@ class Run {
  public:
   using holds_communicator = void;
 
-  /// Of `fit`: the position is the loop's, and `rest(archive)` names what the run has beside it and the model.
-  template <class Rest>
-  Run(CompiledModel& model, Position& position, std::size_t epochs, std::vector<std::string> log_names,
-      Rest const& rest)
-      : model_(&model), position_(&position), epochs_(epochs), log_names_(std::move(log_names)) {
-    if constexpr (ResumablePart<Part>) rest_ = rest;
-  }
+  /// Of `fit`: the position is the loop's.
+  Run(CompiledModel& model, Position& position, std::size_t epochs, std::vector<std::string> log_names)
+      : model_(&model), position_(&position), epochs_(epochs), log_names_(std::move(log_names)) {}
   /// Of `evaluate` and `predict`.
   Run(CompiledModel& model, std::vector<std::string> log_names) : model_(&model), log_names_(std::move(log_names)) {}
   Run(Run const&) = delete;
@@ -102,6 +99,7 @@ class Run {
   /// on_save_point alone. Collective. \throws FileError on all processes
   void save(std::string const& path) {
     static_assert(require_resumable_part<Part>());
+    require_rest("saved in on_save_point");
     save_checkpoint(part(), *this, CheckpointFile(path));
     detail::note_checkpoint(path);
   }
@@ -109,9 +107,10 @@ class Run {
   /// \throws FileError on all processes, if the file holds the run of another model, of other data, or placed otherwise
   bool resume(std::string const& path) {
     static_assert(require_resumable_part<Part>());
+    require_rest("resumed in on_train_resume");
     std::string report;
     bool const found = load_checkpoint(part(), *this, CheckpointFile(path), report);
-    if (!report.empty()) message(fmt::format("warning: {}; an earlier checkpoint was taken", report));
+    if (!report.empty()) message(formatted("warning: {}; an earlier checkpoint was taken", report));
     return found;
   }
   /// Where training stands: complete epochs, batches of the next one, and whether it was agreed to stop.
@@ -136,6 +135,11 @@ class Run {
   }
 
   // For the loop alone.
+  /// `rest(archive)` names what a checkpoint holds beside the run itself and its model.
+  template <class Rest>
+  void save_with(Rest const& rest) {
+    if constexpr (ResumablePart<Part>) rest_ = rest;
+  }
   void clear_logs() { logs_.clear(); }
   void begin_batches(std::size_t batches) {
     batch_ = 0;
@@ -162,16 +166,21 @@ class Run {
       archive("learning_rate", rate);
       part().set_learning_rate(rate);
     }
-    if (rest_) rest_(archive);
+    rest_(archive);
   }
 
  private:
   Part& part() const { return model_->part(); }
 
+  void require_rest(std::string_view where) const {
+    if (!rest_)
+      raise_uniform(ValueError(formatted("a run is {} alone, by a callback of fit that has this hook", where)));
+  }
+
   void log_metrics(Phase phase, std::string_view prefix, Logs& logs) const {
     auto const values = part().metrics(phase);
     for (std::size_t i = 0; i < CompiledModel::Model::log_names.size(); ++i)
-      logs.set(fmt::format("{}{}", prefix, CompiledModel::Model::log_names[i]),
+      logs.set(formatted("{}{}", prefix, CompiledModel::Model::log_names[i]),
                values.map([i](auto const& all) { return all[i]; }));
   }
 

@@ -3,9 +3,8 @@
 
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/control.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -16,7 +15,7 @@ struct TerminateOnNaN {
     return stop_if(run.loss(), [&](double loss) {
       if (std::isfinite(loss)) return false;
       run.message(
-          fmt::format("Epoch {}, batch {}: the loss is {}, so training ends", run.epoch() + 1, run.batch() + 1, loss));
+          formatted("Epoch {}, batch {}: the loss is {}, so training ends", run.epoch() + 1, run.batch() + 1, loss));
       return true;
     });
   }

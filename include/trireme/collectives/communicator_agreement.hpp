@@ -3,6 +3,7 @@
 
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/shared_error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -16,7 +17,7 @@ inline void Communicator::agree_no_error(std::exception_ptr const& error) const 
   shared.kind = broadcast(shared.kind, lowest);
   broadcast(shared.message, lowest);
   broadcast(shared.path, lowest);
-  shared.raise(all_failed != 0 ? std::string() : fmt::format("on rank {}: ", lowest));
+  shared.raise(all_failed != 0 ? std::string() : formatted("on rank {}: ", lowest));
 }
 
 template <class F>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -58,9 +59,9 @@ void Communicator::allgatherv_into(std::span<T const> own, std::vector<std::size
   }
   if (counts.size() != size_ || counts[rank_] != own.size() || total != values.size())
     throw ShapeError(
-        fmt::format("allgatherv_into on rank {}: {} counts that add up to {}, for {} ranks, {} values of "
-                    "its own and room for {}",
-                    rank_, counts.size(), total, size_, own.size(), values.size()));
+        formatted("allgatherv_into on rank {}: {} counts that add up to {}, for {} ranks, {} values of "
+                  "its own and room for {}",
+                  rank_, counts.size(), total, size_, own.size(), values.size()));
   check(MPI_Allgatherv(own.data(), static_cast<int>(own.size() * units), type, values.data(), sizes.data(),
                        offsets.data(), type, comm_),
         "MPI_Allgatherv", comm_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -27,8 +28,8 @@ void Communicator::receive(R&& values, std::size_t from, int tag) const {
     int received = 0;
     check(MPI_Get_count(&status, type, &received), "MPI_Get_count", comm_);
     if (received != count)
-      throw CommunicationError(fmt::format("rank {}: a message of {} elements from rank {}, where {} were expected",
-                                           rank_, received, from, count));
+      throw CommunicationError(formatted("rank {}: a message of {} elements from rank {}, where {} were expected",
+                                         rank_, received, from, count));
   });
 }
 

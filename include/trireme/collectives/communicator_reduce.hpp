@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -41,9 +42,9 @@ void Communicator::reduce_scatter_sum(std::span<T const> all, std::span<T> part,
   for (std::size_t const count : counts) total += count;
   if (counts.size() != size_ || total != all.size() || counts[rank_] != part.size())
     throw ShapeError(
-        fmt::format("reduce_scatter_sum on rank {}: {} counts that add up to {}, for {} ranks, {} values "
-                    "and a part of {}",
-                    rank_, counts.size(), total, size_, all.size(), part.size()));
+        formatted("reduce_scatter_sum on rank {}: {} counts that add up to {}, for {} ranks, {} values "
+                  "and a part of {}",
+                  rank_, counts.size(), total, size_, all.size(), part.size()));
   if (total <= largest_count_) {
     std::vector<int> int_counts;
     for (std::size_t const count : counts) int_counts.push_back(static_cast<int>(count));

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/host_loop.hpp"
@@ -22,6 +21,7 @@
 #include "trireme/collectives/top_k_exchange.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -97,17 +97,17 @@ class CompressedGradients<T, Space, Communicator, Codec> {
     } else {
       auto const device = space_view<Space>(gradients_, stage_.size());
       auto const host = host_view(stage_);
-      Kokkos::deep_copy(space_, host, device);
+      copy_view(space_, host, device);
       space_.fence(tool_label("trireme: gradients complete before they are sent"));
       sum(stage_.data());
-      Kokkos::deep_copy(space_, device, host);
+      copy_view(space_, device, host);
     }
   }
 
   /// What this process has left out so far, by element of the arena.
   std::span<T> residual() { return residual_; }
   /// What the order of the sums depends on.
-  std::string placement() const { return fmt::format("{} bytes a step, compressed", contribution()); }
+  std::string placement() const { return formatted("{} bytes a step, compressed", contribution()); }
   /// What all processes have left out so far. Collective.
   template <class Archive>
   void state(Archive& archive) {

@@ -10,10 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/status_board.hpp"
 #include "trireme/collectives/status_record.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -23,7 +22,7 @@ enum class ProcessState { runs, stopped, gone };
 inline ProcessState process_state(std::int64_t process) {
   if (::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) return ProcessState::gone;
   // "number (name) letter ..."; the name may hold anything.
-  std::FILE* const file = std::fopen(fmt::format("/proc/{}/stat", process).c_str(), "re");
+  std::FILE* const file = std::fopen(formatted("/proc/{}/stat", process).c_str(), "re");
   if (file == nullptr) return ProcessState::runs;
   std::array<char, 256> text{};
   std::size_t const n = std::fread(text.data(), 1, text.size(), file);
@@ -36,14 +35,14 @@ inline ProcessState process_state(std::int64_t process) {
 }
 
 inline std::string who(StatusRecord const& record) {
-  return fmt::format("rank {} (process {} on {})", record.rank, record.process, record.host.data());
+  return formatted("rank {} (process {} on {})", record.rank, record.process, record.host.data());
 }
 
 /// ", in epoch 3 after step 41", both as far as they are known; counted as in the progress bar.
 inline std::string position(StatusRecord const& record) {
   std::uint64_t const epoch = record.epoch.load(std::memory_order_relaxed);
   if (epoch == 0) return {};
-  return fmt::format(", in epoch {} after step {}", epoch, record.step.load(std::memory_order_relaxed) - 1);
+  return formatted(", in epoch {} after step {}", epoch, record.step.load(std::memory_order_relaxed) - 1);
 }
 
 /// "in MPI_Ibcast", or where it was last if it is not in a call.
@@ -62,8 +61,8 @@ inline double seconds_since(std::int64_t moment) { return static_cast<double>(wa
 
 /// Another process was seen to be gone.
 inline std::string diagnose_gone(StatusBoard const& board, StatusRecord const& gone) {
-  return fmt::format("trireme: {} is gone: it was killed, or ended without leaving its Environment{}, {}{}", who(gone),
-                     position(gone), place(gone), last_checkpoint(board.own()));
+  return formatted("trireme: {} is gone: it was killed, or ended without leaving its Environment{}, {}{}", who(gone),
+                   position(gone), place(gone), last_checkpoint(board.own()));
 }
 
 /// What was seen first of processes that are gone, since the launcher kills one after the other once it sees the first.
@@ -113,35 +112,34 @@ inline std::string diagnose_wait(StatusBoard const& board, std::string_view call
       culprit = other;
     }
   }
-  std::string const waits =
-      fmt::format("rank {} has waited in {} for {:.1f} s{}", own.rank, call, waited, position(own));
+  std::string const waits = formatted("rank {} has waited in {} for {:.1f} s{}", own.rank, call, waited, position(own));
   auto const message = [&](std::string const& cause) {
-    return fmt::format("trireme: {}{}", cause, last_checkpoint(own));
+    return formatted("trireme: {}{}", cause, last_checkpoint(own));
   };
   if (culprit == nullptr) {
     std::size_t const known = board.others().size() + 1;
     if (own.ranks == 1) return message(waits);
     if (known == own.ranks) return message(waits + ", and so has every other rank, in a call of the same name");
-    return message(fmt::format("{}, and the cause lies on another node: the other {} ranks of this one wait as well",
-                               waits, known - 1));
+    return message(formatted("{}, and the cause lies on another node: the other {} ranks of this one wait as well",
+                             waits, known - 1));
   }
   double const silent = seconds_since(culprit->since.load());
   switch (worst) {
     case is_gone:
       return message(
-          fmt::format("{} is gone{}, {}, while {}", who(*culprit), position(*culprit), place(*culprit), waits));
+          formatted("{} is gone{}, {}, while {}", who(*culprit), position(*culprit), place(*culprit), waits));
     case is_stopped:
       return message(
-          fmt::format("{} is stopped{}, {}, while {}", who(*culprit), position(*culprit), place(*culprit), waits));
+          formatted("{} is stopped{}, {}, while {}", who(*culprit), position(*culprit), place(*culprit), waits));
     case has_ended:
-      return message(fmt::format("{} has already ended{}, while {}: they do not call the same collectives",
-                                 who(*culprit), position(*culprit), waits));
+      return message(formatted("{} has already ended{}, while {}: they do not call the same collectives", who(*culprit),
+                               position(*culprit), waits));
     case is_outside:
-      return message(fmt::format("{} is stuck{}, {}, for {:.1f} s, while {}", who(*culprit), position(*culprit),
-                                 place(*culprit), silent, waits));
+      return message(formatted("{} is stuck{}, {}, for {:.1f} s, while {}", who(*culprit), position(*culprit),
+                               place(*culprit), silent, waits));
     default:
-      return message(fmt::format("{} waits {}{}, for {:.1f} s, while {}: they do not call the same collectives",
-                                 who(*culprit), place(*culprit), position(*culprit), silent, waits));
+      return message(formatted("{} waits {}{}, for {:.1f} s, while {}: they do not call the same collectives",
+                               who(*culprit), place(*culprit), position(*culprit), silent, waits));
   }
 }
 

@@ -18,14 +18,13 @@
 #include <string>
 #include <thread>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/diagnosis.hpp"
 #include "trireme/collectives/last_words.hpp"
 #include "trireme/collectives/shared_error.hpp"
 #include "trireme/collectives/waiting.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -81,9 +80,9 @@ class Farewell {
     std::atexit([] {
       if (mpi_is_finalized()) return;
       end_all(
-          fmt::format("trireme: rank {}: ended all processes, since an error left the Environment here while the "
-                      "others were still running",
-                      failed_rank));
+          formatted("trireme: rank {}: ended all processes, since an error left the Environment here while the "
+                    "others were still running",
+                    failed_rank));
     });
   }
 
@@ -135,7 +134,7 @@ inline void Farewell::end_process() noexcept {
   Farewell* const farewell = innermost();
   StatusBoard const* const board = StatusBoard::current();
   auto const claim = [board](std::string const& message) { return board == nullptr || board->claim(message); };
-  std::string const with_rank = fmt::format("trireme: rank {}: {}{}", farewell->rank(), what, where());
+  std::string const with_rank = formatted("trireme: rank {}: {}{}", farewell->rank(), what, where());
   if (!may_call_mpi()) {
     std::cout.flush();
     std::fflush(nullptr);

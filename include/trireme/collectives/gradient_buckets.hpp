@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
@@ -22,6 +21,7 @@
 #include "trireme/collectives/table_gradients.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -116,7 +116,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
   /// What the order of summands depends on, for people to read.
   std::string placement() const {
     if (shared_) return "in shared memory";
-    return communicator_->size() == 1 ? "not at all" : fmt::format("in buckets of {} bytes", bucket_bytes_);
+    return communicator_->size() == 1 ? "not at all" : formatted("in buckets of {} bytes", bucket_bytes_);
   }
 
   std::size_t bucket_bytes() const { return bucket_bytes_; }
@@ -148,7 +148,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
     tables_.sum();
     requests_.wait_all();
     clock_.end_step();
-    if (staged_) Kokkos::deep_copy(space_, space_view<Space>(gradients_, stage_.extent(0)), stage_);
+    if (staged_) copy_view(space_, space_view<Space>(gradients_, stage_.extent(0)), stage_);
   }
 
  private:
@@ -162,7 +162,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
     T* data = gradients_ + range.begin;
     if (staged_) {
       auto const part = host_view(stage_.data() + range.begin, count);
-      Kokkos::deep_copy(space_, part, space_view<Space>(data, count));
+      copy_view(space_, part, space_view<Space>(data, count));
       data = part.data();
     }
     space_.fence(tool_label("trireme: bucket complete before its allreduce"));

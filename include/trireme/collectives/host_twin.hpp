@@ -28,7 +28,7 @@ class HostTwin {
   /// The twin's elements [begin, begin + count) become those of the memory, as the space's work so far leaves it.
   void pull(Space const& space, std::size_t begin, std::size_t count) const {
     if constexpr (is_needed) {
-      Kokkos::deep_copy(space, host_view(host_.data() + begin, count), space_view<Space>(data_ + begin, count));
+      copy_view(space, host_view(host_.data() + begin, count), space_view<Space>(data_ + begin, count));
       space.fence(tool_label("trireme: host twin filled"));
     } else {
       space.fence(tool_label("trireme: memory complete before it travels"));
@@ -38,7 +38,7 @@ class HostTwin {
   /// The other way round.
   void push(Space const& space, std::size_t begin, std::size_t count) const {
     if constexpr (is_needed)
-      Kokkos::deep_copy(space, space_view<Space>(data_ + begin, count), host_view(host_.data() + begin, count));
+      copy_view(space, space_view<Space>(data_ + begin, count), host_view(host_.data() + begin, count));
     else
       (void)space, (void)begin, (void)count;
   }

@@ -9,9 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -60,7 +59,7 @@ inline void return_errors_of_requests() {
 inline std::string mpi_error_text(int status) {
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
   int length = 0;
-  if (MPI_Error_string(status, text.data(), &length) != MPI_SUCCESS) return fmt::format("error code {}", status);
+  if (MPI_Error_string(status, text.data(), &length) != MPI_SUCCESS) return formatted("error code {}", status);
   std::string line;
   for (char const c : std::string_view(text.data(), static_cast<std::size_t>(length))) {
     if (c != '\n')
@@ -77,7 +76,7 @@ inline std::string mpi_error_text(int status) {
 
 inline void check(int status, char const* call, std::size_t rank) {
   if (status == MPI_SUCCESS) return;
-  throw CommunicationError(fmt::format("rank {}: {} failed: {}", rank, call, detail::mpi_error_text(status)));
+  throw CommunicationError(formatted("rank {}: {} failed: {}", rank, call, detail::mpi_error_text(status)));
 }
 
 inline void check(int status, char const* call, MPI_Comm comm) {

@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/mpi_check.hpp"
 #include "trireme/collectives/waiting.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -126,8 +125,8 @@ inline void Request::finish() noexcept {
   try {
     while (!test()) {
       if (std::chrono::steady_clock::now() < deadline) continue;
-      detail::end_all(fmt::format("trireme: rank {}: an error left {} pending that the other processes did not join",
-                                  rank_, call_));
+      detail::end_all(
+          formatted("trireme: rank {}: an error left {} pending that the other processes did not join", rank_, call_));
     }
   } catch (std::exception const&) {
     // The request failed, so nothing is pending; the error that unwinds the stack is the one to report.

@@ -13,12 +13,11 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/status_board.hpp"
 #include "trireme/collectives/waiting.hpp"
 #include "trireme/collectives/watchdog.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -52,7 +51,7 @@ class RunStatus {
     std::uint64_t const run = world.broadcast(static_cast<std::uint64_t>(wall_clock()));
     std::uint64_t const chief_process = world.broadcast(static_cast<std::uint64_t>(::getpid()));
     bool const is_default = directory.empty();
-    if (is_default) directory = fmt::format("{}/trireme-{}-{}", temporary_folder(), job(), chief_process);
+    if (is_default) directory = formatted("{}/trireme-{}-{}", temporary_folder(), job(), chief_process);
     auto const create = [&] { board_.create(directory, !is_default, run, world.rank(), world.size()); };
     if (is_default) {
       try {
@@ -84,7 +83,7 @@ class RunStatus {
           if (c == '/') c = '-';
         return text;
       }
-    return fmt::format("user-{}", ::getuid());
+    return formatted("user-{}", ::getuid());
   }
 
   /// A call of exit leaves the Environment behind, and the others waiting. It may be MPI's own.
@@ -99,8 +98,8 @@ class RunStatus {
       if (board == nullptr || process != ::getpid() || mpi_is_finalized()) return;
       StatusRecord const& own = board->own();
       if (own.state.load(std::memory_order_relaxed) != StatusRecord::State::running) return;
-      end_without_mpi(fmt::format("trireme: {} has called exit within its Environment{}, {}{}", who(own), position(own),
-                                  place(own), last_checkpoint(own)));
+      end_without_mpi(formatted("trireme: {} has called exit within its Environment{}, {}{}", who(own), position(own),
+                                place(own), last_checkpoint(own)));
     });
   }
 

@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 
 namespace trireme::detail {

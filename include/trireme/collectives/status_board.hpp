@@ -16,11 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/pulse.hpp"
 #include "trireme/collectives/status_record.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -48,7 +47,7 @@ class StatusBoard {
     keeps_directory_ = keeps_directory;
     if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail(directory, "cannot be created");
     ::unlink(failure_path().c_str());  // an earlier run's
-    path_ = fmt::format("{}/rank-{}.status", directory, rank);
+    path_ = formatted("{}/rank-{}.status", directory, rank);
     int const file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) fail(path_, "cannot be created");
     bool const sized = ::ftruncate(file, sizeof(Record)) == 0;
@@ -150,7 +149,7 @@ class StatusBoard {
   }
 
   [[noreturn]] static void fail(std::string const& path, char const* what) {
-    throw FileError(path, fmt::format("{}, for the status records of the run: {}", what, std::strerror(errno)));
+    throw FileError(path, formatted("{}, for the status records of the run: {}", what, std::strerror(errno)));
   }
 
   std::string directory_, path_;

@@ -10,10 +10,9 @@
 #include <span>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/all_to_all.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -73,9 +72,9 @@ class TopKExchange {
  private:
   static std::size_t checked(TopK const& codec, std::size_t elements) {
     if (!(codec.fraction > 0 && codec.fraction <= 1))
-      throw ValueError(fmt::format("TopK: a fraction of {} is not in (0, 1]", codec.fraction));
+      throw ValueError(formatted("TopK: a fraction of {} is not in (0, 1]", codec.fraction));
     if (elements > std::numeric_limits<Index>::max())
-      throw ValueError(fmt::format("TopK: a model of {} parameters is too large for indices of 32 bits", elements));
+      throw ValueError(formatted("TopK: a model of {} parameters is too large for indices of 32 bits", elements));
     return elements;
   }
 

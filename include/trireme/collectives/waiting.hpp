@@ -13,14 +13,13 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/diagnosis.hpp"
 #include "trireme/collectives/last_words.hpp"
 #include "trireme/collectives/mpi_check.hpp"
 #include "trireme/collectives/pulse.hpp"
 #include "trireme/collectives/status_board.hpp"
 #include "trireme/collectives/status_record.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -81,8 +80,8 @@ inline void end_if_gone(StatusRecord const& gone) {
 [[noreturn]] inline void end_at_deadline(char const* call, double waited) {
   StatusBoard const* const board = StatusBoard::current();
   if (board == nullptr)
-    end_all(fmt::format("trireme: a process has waited in {} for {:.1f} s, and no Environment knows of the others",
-                        call, waited));
+    end_all(formatted("trireme: a process has waited in {} for {:.1f} s, and no Environment knows of the others", call,
+                      waited));
   // The lowest rank speaks, if several have waited for as long.
   for (StatusRecord* const other : board->others())
     if (other->rank < board->own().rank && other->waiting.load(std::memory_order_relaxed) != 0) {

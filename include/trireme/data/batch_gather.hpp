@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_slot.hpp"
@@ -22,6 +20,7 @@
 #include "trireme/data/shares.hpp"
 #include "trireme/data/stream_options.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -53,8 +52,8 @@ class BatchGather {
     if (!options_.class_weight.empty() && !options_.targets)
       throw ValueError("class_weight was given, but targets are not read");
     if (options_.classes != 0 && options_.class_weight.size() > options_.classes)
-      throw ValueError(fmt::format("class_weight has {} numbers, but there are {} classes",
-                                   options_.class_weight.size(), options_.classes));
+      throw ValueError(formatted("class_weight has {} numbers, but there are {} classes", options_.class_weight.size(),
+                                 options_.classes));
   }
 
   /// Whether inputs are never copied or computed, so that there is nothing to be done ahead of their use.
@@ -148,7 +147,7 @@ class BatchGather {
         auto const sample = reader_->at(rows.first_sample + row);
         if (!sample)
           throw ValueError(
-              fmt::format("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
+              formatted("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
         store(*sample, slot, row, rows.first_sample + row);
       }
       point_at_slot(slot);
@@ -236,11 +235,11 @@ class BatchGather {
   void check_inputs(Batch<T, L> const& batch) const {
     if (options_.indices.empty() || source_->inputs()) return;
     verify_indices(batch.x, batch.rows, std::max<std::size_t>(source_->x_size(), 1), options_.indices,
-                   [&](std::size_t row) { return fmt::format("of row {} of a batch", batch.first_row + row); });
+                   [&](std::size_t row) { return formatted("of row {} of a batch", batch.first_row + row); });
   }
 
   std::string label_place(std::size_t position, std::size_t i) const {
-    return fmt::format("of sample {} of the epoch", position + i / std::max<std::size_t>(source_->y_size(), 1));
+    return formatted("of sample {} of the epoch", position + i / std::max<std::size_t>(source_->y_size(), 1));
   }
 
   void weigh_classes(BatchSlot<T, L>& slot) {

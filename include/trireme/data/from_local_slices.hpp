@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -55,7 +54,7 @@ template <class Where>
 LocalSizes gather_sizes(Where const& where, std::size_t samples) {
   if constexpr (std::is_same_v<Where, LocalSizes>) {
     if (where.index >= where.sizes.size() || where.sizes[where.index] != samples)
-      throw ShapeError(fmt::format("{} samples of process {} do not agree with the sizes given", samples, where.index));
+      throw ShapeError(formatted("{} samples of process {} do not agree with the sizes given", samples, where.index));
     return where;
   } else if constexpr (HasCommunicator<Where>) {
     return gather_sizes(where.communicator(), samples);

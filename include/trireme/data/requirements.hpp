@@ -10,8 +10,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
@@ -69,16 +67,15 @@ template <class Y, class Place>
 std::int32_t class_index(Y label, std::size_t classes, Place const& place) {
   auto const limit = classes == 0 ? static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) : classes - 1;
   if constexpr (std::is_floating_point_v<Y>) {
-    if (!(std::trunc(label) == label)) throw ValueError(fmt::format("label {} {} is not an integer", label, place()));
+    if (!(std::trunc(label) == label)) throw ValueError(formatted("label {} {} is not an integer", label, place()));
     if (label >= 0 && label <= static_cast<Y>(limit)) return static_cast<std::int32_t>(label);
   } else {
     bool negative = false;
     if constexpr (std::is_signed_v<Y>) negative = label < 0;
     if (!negative && static_cast<std::uintmax_t>(label) <= limit) return static_cast<std::int32_t>(label);
   }
-  if (classes == 0)
-    throw ValueError(fmt::format("label {} {} is not a class index: these count from 0", label, place()));
-  throw ValueError(fmt::format("label {} {} is outside of [0, {})", label, place(), classes));
+  if (classes == 0) throw ValueError(formatted("label {} {} is not a class index: these count from 0", label, place()));
+  throw ValueError(formatted("label {} {} is outside of [0, {})", label, place(), classes));
 }
 
 /// Calls f(i, count) for each number i of so many rows that is an index.
@@ -99,12 +96,12 @@ void verify_indices(X const* inputs, std::size_t rows, std::size_t row_size, std
     if constexpr (std::is_floating_point_v<X>)
       if (!(std::trunc(index) == index))
         throw ValueError(
-            fmt::format("input {} {} is not an integer, but the model looks it up", index, place(i / row_size)));
+            formatted("input {} {} is not an integer, but the model looks it up", index, place(i / row_size)));
     bool negative = false;
     if constexpr (std::is_signed_v<X>) negative = index < 0;
     if (negative || !(static_cast<double>(index) < static_cast<double>(vocabulary)))
       throw ValueError(
-          fmt::format("input {} {} is outside of the vocabulary [0, {})", index, place(i / row_size), vocabulary));
+          formatted("input {} {} is outside of the vocabulary [0, {})", index, place(i / row_size), vocabulary));
   });
 }
 
@@ -113,7 +110,7 @@ template <class X>
 void verify_indices(HostTensor<X> const& inputs, std::vector<IndexColumns> const& columns, std::string const& name) {
   std::size_t const rows = inputs.samples();
   verify_indices(inputs.data, rows, rows == 0 ? 1 : std::max<std::size_t>(inputs.size() / rows, 1), columns,
-                 [&](std::size_t row) { return fmt::format("of sample {} of {}", row, name); });
+                 [&](std::size_t row) { return formatted("of sample {} of {}", row, name); });
 }
 
 /// Checks every label of a tensor of labels, or those in the columns of a tensor of rows.
@@ -122,7 +119,7 @@ template <class Y>
 void verify_labels(HostTensor<Y> const& targets, std::vector<IndexColumns> const& columns, std::string const& name) {
   std::size_t const rows = targets.samples(), row_size = rows == 0 ? 1 : targets.size() / rows;
   for_each_index(columns, rows, row_size, [&](std::size_t i, std::size_t classes) {
-    class_index(targets.data[i], classes, [&] { return fmt::format("at index {} of {}", i / row_size, name); });
+    class_index(targets.data[i], classes, [&] { return formatted("at index {} of {}", i / row_size, name); });
   });
 }
 template <class Y>
@@ -150,7 +147,7 @@ inline void verify_parts(std::vector<std::vector<std::size_t>> const& given, std
   for (std::size_t i = 0; equal && i < have.size(); ++i) equal = fits(have[i], takes[i]);
   if (!equal)
     throw ShapeError(
-        fmt::format("{} of {} have the extents {}, but the model takes {}", what, name, text(have), text(takes)));
+        formatted("{} of {} have the extents {}, but the model takes {}", what, name, text(have), text(takes)));
 }
 
 /// \throws ShapeError naming both extents.
@@ -158,12 +155,12 @@ inline void verify_extents(std::vector<std::size_t> const& x, std::string const&
                            std::vector<std::size_t> const& y, std::string const& y_name,
                            SampleRequirements const& needed) {
   if (!fits(x, needed.x_extents))
-    throw ShapeError(fmt::format("samples of {} have the extents {}, but the model takes {}", x_name, format_extents(x),
-                                 format_extents(needed.x_extents)));
+    throw ShapeError(formatted("samples of {} have the extents {}, but the model takes {}", x_name, format_extents(x),
+                               format_extents(needed.x_extents)));
   if (!fits(y, needed.target_extents))
-    throw ShapeError(fmt::format("targets of {} have the extents {}, but the model's output and loss need {}{}", y_name,
-                                 format_extents(y), format_extents(needed.target_extents),
-                                 needed.classes == 0 ? "" : " (class indices)"));
+    throw ShapeError(formatted("targets of {} have the extents {}, but the model's output and loss need {}{}", y_name,
+                               format_extents(y), format_extents(needed.target_extents),
+                               needed.classes == 0 ? "" : " (class indices)"));
 }
 
 }  // namespace trireme::data

@@ -16,6 +16,7 @@
 #include "trireme/error.hpp"
 #include "trireme/tensor/host_tensor.hpp"
 #include "trireme/tensor/xtensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -65,8 +66,8 @@ auto join_rows(HostTensor<T> const&... array) {
   std::string names;
   ((names += (names.empty() ? "" : ", ") + array.name()), ...);
   if (std::adjacent_find(samples.begin(), samples.end(), std::not_equal_to{}) != samples.end())
-    throw ShapeError(fmt::format("the arrays of a tuple ({}) hold different numbers of samples: {}", names,
-                                 fmt::join(samples, ", ")));
+    throw ShapeError(
+        formatted("the arrays of a tuple ({}) hold different numbers of samples: {}", names, fmt::join(samples, ", ")));
   SampleRows<Row> rows;
   rows.parts = {array.sample_extents()...};
   std::size_t width = 0;

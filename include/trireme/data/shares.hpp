@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/data/batch.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -67,16 +66,16 @@ class BatchPlan {
   BatchPlan(LocalSizes local, std::size_t batch, Share share, bool endless = false)
       : BatchPlan(local.total(), batch, share, endless) {
     if (share.count != local.sizes.size() || share.index != local.index)
-      throw ValueError(fmt::format("the data belong to process {} of {}, but this is process {} of {}", local.index,
-                                   local.sizes.size(), share.index, share.count));
+      throw ValueError(formatted("the data belong to process {} of {}, but this is process {} of {}", local.index,
+                                 local.sizes.size(), share.index, share.count));
     if (share.parts.of != 0)
       throw ValueError(
           "data that each process owns cannot be cut into the same shards for any number of processes; VirtualReplicas "
           "takes data that all processes have");
     for (std::size_t i = 0; i < share.count; ++i)
       if (local.sizes[i] != 0 && !Share{i, share.count, 0, share.first, share.last}.draws())
-        throw ValueError(fmt::format("process {} has {} samples of its own, but it draws none: they would be left out",
-                                     i, local.sizes[i]));
+        throw ValueError(formatted("process {} has {} samples of its own, but it draws none: they would be left out", i,
+                                   local.sizes[i]));
     total_ = local.total();
     sizes_ = std::move(local.sizes);
     if (total_ == 0) {
@@ -86,8 +85,8 @@ class BatchPlan {
     std::size_t const largest = *std::max_element(sizes_.begin(), sizes_.end());
     if (scaled(largest, std::min(batch_, total_), total_) != 0) return;
     if (endless)
-      throw ValueError(fmt::format("a global batch of {} is too small for the own samples of {} processes without end",
-                                   batch_, sizes_.size()));
+      throw ValueError(formatted("a global batch of {} is too small for the own samples of {} processes without end",
+                                 batch_, sizes_.size()));
     for (std::size_t k = 0; k < batches_; ++k)
       if (proportional(k).global_rows != 0) kept_.push_back(k);
     batches_ = kept_.size();
@@ -119,7 +118,7 @@ class BatchPlan {
 
   static Share checked(Share share) {
     if (share.index >= share.count)
-      throw ValueError(fmt::format("part {} of {} does not exist", share.index, share.count));
+      throw ValueError(formatted("part {} of {} does not exist", share.index, share.count));
     return share;
   }
 

@@ -7,12 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "trireme/data/checksum.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/error.hpp"
 #include "trireme/tensor/host_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -25,11 +24,11 @@ class TensorSource : public SampleSource<X, Y> {
   TensorSource(HostTensor<X> x, HostTensor<Y> y, HostTensor<double> weight)
       : SampleSource<X, Y>(volume(x), volume(y)), x_(std::move(x)), y_(std::move(y)), weight_(std::move(weight)) {
     if (x_.samples() != y_.samples())
-      throw ShapeError(fmt::format("the inputs ({}) hold {} samples, but the targets ({}) hold {}", x_.name(),
-                                   x_.samples(), y_.name(), y_.samples()));
+      throw ShapeError(formatted("the inputs ({}) hold {} samples, but the targets ({}) hold {}", x_.name(),
+                                 x_.samples(), y_.name(), y_.samples()));
     if (!weight_.extents.empty() && (weight_.size() != x_.samples() || weight_.samples() != x_.samples()))
-      throw ShapeError(fmt::format("sample weights of extents {} do not fit {} samples: one number a sample is needed",
-                                   format_extents(weight_.extents), x_.samples()));
+      throw ShapeError(formatted("sample weights of extents {} do not fit {} samples: one number a sample is needed",
+                                 format_extents(weight_.extents), x_.samples()));
   }
 
   std::optional<std::size_t> size() const override { return x_.samples(); }

@@ -6,11 +6,10 @@
 #include <span>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -20,8 +19,8 @@ struct Identity {
   /// \throws ShapeError if the parameter is not a matrix.
   void operator()(std::span<double> out, InitializerContext const& context) const {
     if (context.extents.size() != 2) {
-      throw ShapeError(fmt::format("Identity: {} has extents {}, but only a matrix can be an identity",
-                                   std::string(context.path), format_extents(context.extents)));
+      throw ShapeError(formatted("Identity: {} has extents {}, but only a matrix can be an identity",
+                                 std::string(context.path), format_extents(context.extents)));
     }
     std::size_t const rows = context.extents[0], columns = context.extents[1];
     std::fill(out.begin(), out.end(), 0.0);

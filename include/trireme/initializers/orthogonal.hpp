@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/random/streams.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -25,8 +24,8 @@ struct Orthogonal {
   /// \throws ShapeError if the parameter has fewer than two axes.
   void operator()(std::span<double> out, InitializerContext const& context) const {
     if (context.extents.size() < 2) {
-      throw ShapeError(fmt::format("Orthogonal: {} has extents {}, but at least two axes are needed",
-                                   std::string(context.path), format_extents(context.extents)));
+      throw ShapeError(formatted("Orthogonal: {} has extents {}, but at least two axes are needed",
+                                 std::string(context.path), format_extents(context.extents)));
     }
     std::size_t const columns = context.extents.back(), rows = columns == 0 ? 0 : out.size() / columns;
     std::size_t const length = std::max(rows, columns), count = std::min(rows, columns);

@@ -12,9 +12,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -64,7 +63,7 @@ class AtomicFile {
  private:
   static std::string temporary_name(std::string const& path) {
     static std::atomic<unsigned> count{0};
-    return fmt::format("{}.{}.{}.tmp", path, ::getpid(), count++);
+    return formatted("{}.{}.{}.tmp", path, ::getpid(), count++);
   }
 
   /// Without this the new name may be lost with the power, though not the file.
@@ -81,7 +80,7 @@ class AtomicFile {
   }
 
   [[noreturn]] void fail(char const* what) const {
-    throw FileError(path_, fmt::format("{}: {}", what, std::strerror(errno)));
+    throw FileError(path_, formatted("{}: {}", what, std::strerror(errno)));
   }
 
   std::string path_;

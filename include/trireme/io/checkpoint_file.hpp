@@ -15,14 +15,13 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
 #include "trireme/io/sealed_file.hpp"
 #include "trireme/io/stored_tensor.hpp"
 #include "trireme/io/weights_h5.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -86,7 +85,7 @@ class CheckpointFile {
       read_one(file, weights, tensors);
       return true;
     }
-    if (any) throw FileError(path_, fmt::format("holds no checkpoint that is undamaged: {}", report));
+    if (any) throw FileError(path_, formatted("holds no checkpoint that is undamaged: {}", report));
     return false;
   }
 
@@ -103,7 +102,7 @@ class CheckpointFile {
     std::error_code ignored;
     std::filesystem::create_directories(folder, ignored);
     if (::access(folder.c_str(), W_OK | X_OK) != 0)
-      throw FileError(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
+      throw FileError(path_, formatted("cannot be written: {}", std::strerror(errno)));
     std::string const begin = file.filename().string() + ".";
     std::vector<std::filesystem::path> unfinished;
     for (auto const& entry : std::filesystem::directory_iterator(folder, ignored)) {
@@ -121,7 +120,7 @@ class CheckpointFile {
 
   void move(std::string const& from, std::string const& to) const {
     if (std::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
-      throw FileError(to, fmt::format("cannot be replaced: {}", std::strerror(errno)));
+      throw FileError(to, formatted("cannot be replaced: {}", std::strerror(errno)));
   }
 
   void read_one(std::string const& file, std::span<NamedDestination const> weights, StoredTensors& tensors) const {

@@ -13,12 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/file_content.hpp"
 #include "trireme/io/numbers.hpp"
 #include "trireme/tensor/host_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -104,13 +103,13 @@ HostTensor<T> read_csv(std::string const& path, CsvOptions options) {
       ++fields;
       auto const value = detail::parse_number<T>(field);
       if (!value)
-        throw FileError(path, fmt::format("line {}, column {}: '{}' is not {}", number, fields, field.substr(0, 40),
-                                          std::is_integral_v<T> ? "an integer of the type asked for" : "a number"));
+        throw FileError(path, formatted("line {}, column {}: '{}' is not {}", number, fields, field.substr(0, 40),
+                                        std::is_integral_v<T> ? "an integer of the type asked for" : "a number"));
       values->push_back(*value);
     });
     if (rows == 0) columns = fields;
     if (fields != columns)
-      throw FileError(path, fmt::format("line {}: has {} columns where {} were expected", number, fields, columns));
+      throw FileError(path, formatted("line {}: has {} columns where {} were expected", number, fields, columns));
     ++rows;
   }
   if (rows == 0) throw FileError(path, "holds no row of numbers");

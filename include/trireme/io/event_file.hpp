@@ -19,11 +19,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/crc32c.hpp"
 #include "trireme/io/event_file_message.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -36,7 +35,7 @@ class EventFile {
   explicit EventFile(std::string const& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error) throw FileError(folder, fmt::format("the folder cannot be made: {}", error.message()));
+    if (error) throw FileError(folder, formatted("the folder cannot be made: {}", error.message()));
     do {
       path_ = (std::filesystem::path(folder) / file_name()).string();
       descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
@@ -99,8 +98,8 @@ class EventFile {
     static std::atomic<unsigned> count{0};
     std::array<char, 256> host{};
     if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') std::strcpy(host.data(), "localhost");
-    return fmt::format("events.out.tfevents.{:010}.{}.{}.{}.v2", static_cast<std::int64_t>(seconds_since_1970()),
-                       host.data(), ::getpid(), count++);
+    return formatted("events.out.tfevents.{:010}.{}.{}.{}.v2", static_cast<std::int64_t>(seconds_since_1970()),
+                     host.data(), ::getpid(), count++);
   }
 
   void write_bytes(std::string_view bytes) {
@@ -113,7 +112,7 @@ class EventFile {
   }
 
   [[noreturn]] void fail(char const* what) const {
-    throw FileError(path_, fmt::format("{}: {}", what, std::strerror(errno)));
+    throw FileError(path_, formatted("{}: {}", what, std::strerror(errno)));
   }
 
   std::string path_;

@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/gzip.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -21,14 +20,14 @@ namespace trireme::io {
 inline std::vector<char> file_content(std::string const& path) {
   errno = 0;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (!file) throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
   std::vector<char> bytes;
   std::size_t size = 0;
   do {
     if (size == bytes.size()) bytes.resize(size == 0 ? std::size_t{1} << 16 : 2 * size);
     size += std::fread(bytes.data() + size, 1, bytes.size() - size, file.get());
   } while (size == bytes.size());
-  if (std::ferror(file.get())) throw FileError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (std::ferror(file.get())) throw FileError(path, formatted("cannot be read: {}", std::strerror(errno)));
   bytes.resize(size);
   return is_gzip(bytes) ? gunzip(path, bytes) : bytes;
 }

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #ifdef TRIREME_HAVE_ZLIB
 #include <zlib.h>
 #endif
 
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -67,11 +67,11 @@ inline std::vector<char> gunzip(std::string const& path, std::vector<char> const
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && rest == 0 && stream.avail_out != 0)) {
       throw FileError(path,
-                      fmt::format("the compressed data end at byte {}, before their end mark: the file is truncated",
-                                  compressed.size()));
+                      formatted("the compressed data end at byte {}, before their end mark: the file is truncated",
+                                compressed.size()));
     } else if (status != Z_OK) {
-      throw FileError(path, fmt::format("the compressed data are damaged near byte {}{}{}", at, stream.msg ? ": " : "",
-                                        stream.msg ? stream.msg : ""));
+      throw FileError(path, formatted("the compressed data are damaged near byte {}{}{}", at, stream.msg ? ": " : "",
+                                      stream.msg ? stream.msg : ""));
     }
   }
   content.resize(written);

@@ -9,12 +9,11 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/file_content.hpp"
 #include "trireme/io/numbers.hpp"
 #include "trireme/tensor/host_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -45,8 +44,8 @@ void read_idx_values(std::string const& path, std::vector<char> const& content, 
     std::size_t const at = start + i * sizeof(From);
     auto const value = exact_cast<T>(from_big_endian<From>(content.data() + at));
     if (!value)
-      throw FileError(path, fmt::format("byte {}: the value {} does not fit the type asked for", at,
-                                        +from_big_endian<From>(content.data() + at)));
+      throw FileError(path, formatted("byte {}: the value {} does not fit the type asked for", at,
+                                      +from_big_endian<From>(content.data() + at)));
     values[i] = *value;
   }
 }
@@ -58,25 +57,23 @@ HostTensor<T> read_idx(std::string const& path) {
   std::vector<char> const content = file_content(path);
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(content[i]); };
   if (content.size() < 4)
-    throw FileError(path,
-                    fmt::format("is truncated: an IDX file begins with 4 bytes, but there are {}", content.size()));
+    throw FileError(path, formatted("is truncated: an IDX file begins with 4 bytes, but there are {}", content.size()));
   if (byte(0) != 0 || byte(1) != 0)
-    throw FileError(
-        path, fmt::format("byte 0: is no IDX file, which begins with two zero bytes (found {:#04x} {:#04x})", byte(0),
-                          byte(1)));
+    throw FileError(path, formatted("byte 0: is no IDX file, which begins with two zero bytes (found {:#04x} {:#04x})",
+                                    byte(0), byte(1)));
   unsigned const kind = byte(2);
   std::size_t const element = kind == 0x08 || kind == 0x09   ? 1
                               : kind == 0x0B                 ? 2
                               : kind == 0x0C || kind == 0x0D ? 4
                               : kind == 0x0E                 ? 8
                                                              : 0;
-  if (element == 0) throw FileError(path, fmt::format("byte 2: {:#04x} is no type of an IDX file", kind));
+  if (element == 0) throw FileError(path, formatted("byte 2: {:#04x} is no type of an IDX file", kind));
   std::size_t const axes = byte(3);
   if (axes == 0) throw FileError(path, "byte 3: an IDX file without any axis holds no samples");
   std::size_t const start = 4 + 4 * axes;
   if (content.size() < start)
-    throw FileError(path, fmt::format("is truncated: {} extents need a header of {} bytes, but there are {}", axes,
-                                      start, content.size()));
+    throw FileError(path, formatted("is truncated: {} extents need a header of {} bytes, but there are {}", axes, start,
+                                    content.size()));
   std::vector<std::size_t> extents;
   std::size_t size = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) {
@@ -89,11 +86,11 @@ HostTensor<T> read_idx(std::string const& path) {
   std::size_t const available = content.size() - start;
   if (size > available / element)
     throw FileError(path,
-                    fmt::format("is truncated: extents {} of {} bytes each do not fit the {} bytes after the header",
-                                format_extents(extents), element, available));
+                    formatted("is truncated: extents {} of {} bytes each do not fit the {} bytes after the header",
+                              format_extents(extents), element, available));
   if (size * element != available)
-    throw FileError(path, fmt::format("byte {}: {} bytes follow the last of the {} values", start + size * element,
-                                      available - size * element, size));
+    throw FileError(path, formatted("byte {}: {} bytes follow the last of the {} values", start + size * element,
+                                    available - size * element, size));
   NewHostTensor<T> result(std::move(extents), path);
   T* const values = result.memory.get();
   switch (kind) {

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -51,7 +49,7 @@ struct BasicNamedTensor {
   /// "layers/conv2d_1/vars"
   std::string group() const { return joined(layer_path, "/"); }
   /// "layers/conv2d_1/vars/0"
-  std::string name() const { return fmt::format("{}/{}", group(), label.empty() ? fmt::format("{}", index) : label); }
+  std::string name() const { return formatted("{}/{}", group(), label.empty() ? formatted("{}", index) : label); }
 };
 
 using NamedTensor = BasicNamedTensor<void const>;  ///< to be written

@@ -9,14 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/file_content.hpp"
 #include "trireme/io/npy_format.hpp"
 #include "trireme/io/numbers.hpp"
 #include "trireme/tensor/host_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::io {
 
@@ -57,7 +56,7 @@ void read_npy_values(std::string const& path, std::vector<char> const& content, 
     std::memcpy(&value, bytes, sizeof(From));
     auto const converted = exact_cast<T>(value);
     if (!converted)
-      throw FileError(path, fmt::format("byte {}: the value {} does not fit the type asked for", at, +value));
+      throw FileError(path, formatted("byte {}: the value {} does not fit the type asked for", at, +value));
     values[i] = *converted;
     for (std::size_t axis = axes; axis-- > 0;) {
       element += stride[axis];

@@ -10,13 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz_array.hpp"
 #include "trireme/io/npz_zip.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -45,8 +44,8 @@ inline void read_npz(std::string const& path, std::span<NamedDestination const> 
     members.push_back(zip.read(tensor.name() + ".npy"));
     arrays.push_back(detail::parse_npy(path, tensor.name(), members.back()));
     if (arrays.back().extents != tensor.extents) {
-      throw FileError(path, fmt::format("'{}' has shape {}, but the model's is {}", tensor.name(),
-                                        format_extents(arrays.back().extents), format_extents(tensor.extents)));
+      throw FileError(path, formatted("'{}' has shape {}, but the model's is {}", tensor.name(),
+                                      format_extents(arrays.back().extents), format_extents(tensor.extents)));
     }
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) detail::copy_npy(arrays[i], tensors[i]);

@@ -9,11 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -31,7 +30,7 @@ inline std::string npy_header(NamedTensor const& tensor) {
                            : tensor.type == ElementType::uint8   ? "|u1"
                                                                  : "<i8";
   std::string text =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, format_extents(tensor.extents));
+      formatted("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, format_extents(tensor.extents));
   constexpr std::size_t before = 10;  // magic, version, length
   text.append(63 - (before + text.size()) % 64, ' ');
   text += '\n';
@@ -42,7 +41,7 @@ inline std::string npy_header(NamedTensor const& tensor) {
 }
 
 inline NpyArray parse_npy(std::string const& path, std::string const& name, std::vector<char> const& bytes) {
-  auto const fail = [&](char const* what) { throw FileError(path, fmt::format("'{}' {}", name, what)); };
+  auto const fail = [&](char const* what) { throw FileError(path, formatted("'{}' {}", name, what)); };
   auto const byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
   if (bytes.size() < 12 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0) fail("is no .npy array");
   std::size_t const start = bytes[6] == 1 ? 10 : 12;  // versions 2 and 3 have a length of four bytes

@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/sealed_file.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -116,7 +115,7 @@ class ZipWriter {
 class ZipReader {
  public:
   explicit ZipReader(std::string const& path) : path_(path), file_(path, std::ios::binary | std::ios::ate) {
-    if (!file_) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    if (!file_) throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
     size_ = static_cast<std::size_t>(file_.tellg());
     // The end record is followed by nothing but a comment of at most 64 KiB.
     std::size_t const tail_size = std::min<std::size_t>(size_, zip_end_size + 0xffff);
@@ -133,7 +132,7 @@ class ZipReader {
   /// The content of a member, with its checksum verified.
   std::vector<char> read(std::string const& name) const {
     if (char const* const entry = find(name)) return content(name, entry);
-    throw FileError(path_, fmt::format("holds no array '{}'", name.substr(0, name.rfind(".npy"))));
+    throw FileError(path_, formatted("holds no array '{}'", name.substr(0, name.rfind(".npy"))));
   }
 
  private:
@@ -151,14 +150,14 @@ class ZipReader {
   }
 
   std::vector<char> content(std::string const& name, char const* entry) const {
-    if (take(entry + 10, 2) != 0) throw FileError(path_, fmt::format("'{}' is compressed; use numpy.savez", name));
+    if (take(entry + 10, 2) != 0) throw FileError(path_, formatted("'{}' is compressed; use numpy.savez", name));
     std::size_t const offset = take(entry + 42, 4);
     std::string const local = bytes(offset, zip_local_size);
-    if (!local.starts_with(zip_local)) throw FileError(path_, fmt::format("'{}' is damaged", name));
+    if (!local.starts_with(zip_local)) throw FileError(path_, formatted("'{}' is damaged", name));
     std::size_t const start = offset + zip_local_size + take(&local[26], 2) + take(&local[28], 2);
     std::string const data = bytes(start, take(entry + 24, 4));
     if (zip_crc32(data.data(), data.size()) != take(entry + 16, 4)) {
-      throw FileError(path_, fmt::format("'{}' is damaged: its checksum is wrong", name));
+      throw FileError(path_, formatted("'{}' is damaged: its checksum is wrong", name));
     }
     return {data.begin(), data.end()};
   }
@@ -168,7 +167,7 @@ class ZipReader {
     std::string data(count, '\0');
     file_.seekg(static_cast<std::streamoff>(offset));
     file_.read(data.data(), static_cast<std::streamsize>(count));
-    if (!file_) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (!file_) throw FileError(path_, formatted("cannot be read: {}", std::strerror(errno)));
     return data;
   }
 

@@ -15,10 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/data/checksum.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -58,7 +57,7 @@ class MappedFile {
   [[noreturn]] void fail(std::string const& path) const {
     int const error = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw FileError(path, fmt::format("cannot be read: {}", std::strerror(error)));
+    throw FileError(path, formatted("cannot be read: {}", std::strerror(error)));
   }
 
   int descriptor_ = -1;
@@ -82,7 +81,7 @@ inline void write_seal(std::string const& path) {
   bool const written = descriptor >= 0 && ::write(descriptor, seal.data(), seal.size()) == ssize_t{detail::seal_size};
   int const error = errno;
   if (descriptor >= 0) ::close(descriptor);
-  if (!written) throw FileError(path, fmt::format("cannot be written: {}", std::strerror(error)));
+  if (!written) throw FileError(path, formatted("cannot be written: {}", std::strerror(error)));
 }
 
 inline void verify_seal(std::string const& path) {

@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/named_tensor.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -42,8 +41,8 @@ BasicNamedTensor<Void> placed_tensor(std::string const& name, ElementType type, 
 inline std::string table_of_contents(StoredTensors const& tensors) {
   std::string text;
   for (auto const& [name, tensor] : tensors) {
-    text += fmt::format("{} {} {}", name, static_cast<int>(tensor.type), tensor.extents.size());
-    for (std::size_t const extent : tensor.extents) text += fmt::format(" {}", extent);
+    text += formatted("{} {} {}", name, static_cast<int>(tensor.type), tensor.extents.size());
+    for (std::size_t const extent : tensor.extents) text += formatted(" {}", extent);
     text += '\n';
   }
   return text;

@@ -15,8 +15,6 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/named_tensor.hpp"
@@ -147,7 +145,7 @@ class Hdf5Writer {
 
  private:
   void require(bool done, std::string const& what) const {
-    if (!done) throw FileError(path_, fmt::format("{} cannot be written: {}", what, hdf5_reason()));
+    if (!done) throw FileError(path_, formatted("{} cannot be written: {}", what, hdf5_reason()));
   }
 
   AtomicFile target_;
@@ -164,14 +162,14 @@ class Hdf5Reader {
   Hdf5Handle find(NamedDestination const& tensor) const {
     std::string const name = tensor.name();
     Hdf5Handle data(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!data.valid()) throw FileError(path_, fmt::format("holds no data set '{}'", name));
+    if (!data.valid()) throw FileError(path_, formatted("holds no data set '{}'", name));
     Hdf5Handle const space(H5Dget_space(data), H5Sclose);
     std::vector<hsize_t> found(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
     H5Sget_simple_extent_dims(space, found.data(), nullptr);
     std::vector<std::size_t> const extents(found.begin(), found.end());
     if (extents != tensor.extents) {
-      throw FileError(path_, fmt::format("'{}' has shape {}, but the model's is {}", name, format_extents(extents),
-                                         format_extents(tensor.extents)));
+      throw FileError(path_, formatted("'{}' has shape {}, but the model's is {}", name, format_extents(extents),
+                                       format_extents(tensor.extents)));
     }
     return data;
   }
@@ -180,7 +178,7 @@ class Hdf5Reader {
     Hdf5Handle const data = find(tensor);
     if (tensor.size() == 0) return;
     if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) < 0) {
-      throw FileError(path_, fmt::format("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
+      throw FileError(path_, formatted("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
     }
   }
 
@@ -191,7 +189,7 @@ class Hdf5Reader {
   std::size_t members(std::string const& group) const {
     H5G_info_t info{};
     if (H5Gget_info_by_name(file_, group.c_str(), &info, H5P_DEFAULT) < 0) {
-      throw FileError(path_, fmt::format("holds no group '{}'", group));
+      throw FileError(path_, formatted("holds no group '{}'", group));
     }
     return static_cast<std::size_t>(info.nlinks);
   }
@@ -199,10 +197,10 @@ class Hdf5Reader {
  private:
   static Hdf5Handle open(std::string const& path) {
     if (::access(path.c_str(), R_OK) != 0) {
-      throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+      throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
     }
     Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-    if (!file.valid()) throw FileError(path, fmt::format("is no HDF5 file, or a part of one: {}", hdf5_reason()));
+    if (!file.valid()) throw FileError(path, formatted("is no HDF5 file, or a part of one: {}", hdf5_reason()));
     return file;
   }
 
@@ -242,7 +240,7 @@ inline void read_weights_h5(std::string const& path, std::span<NamedDestination 
     std::size_t const found = reader.members(group);
     std::size_t const count = wanted.count(group);
     if (found != count) {
-      throw FileError(path, fmt::format("'{}' holds {} variables, but the model has {}", group, found, count));
+      throw FileError(path, formatted("'{}' holds {} variables, but the model has {}", group, found, count));
     }
   }
   for (auto const& tensor : tensors) reader.read(tensor);

@@ -15,8 +15,6 @@
 #include <system_error>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/text.hpp"
 
@@ -50,7 +48,7 @@ inline std::optional<std::size_t> number(std::optional<Variable> const& variable
   std::size_t value = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw ValueError(fmt::format("the environment's {} is '{}', which is no number", variable->name, text));
+    throw ValueError(formatted("the environment's {} is '{}', which is no number", variable->name, text));
   return value;
 }
 
@@ -67,8 +65,8 @@ inline std::vector<std::string> parts(std::string_view text) {
 inline void require_below(std::optional<Variable> const& variable, std::size_t value, std::size_t count,
                           std::string const& counted_by) {
   if (value >= count)
-    throw ValueError(fmt::format("the environment's {} is {}, but {} tells of {}, which are counted from 0",
-                                 variable->name, value, counted_by, count));
+    throw ValueError(formatted("the environment's {} is {}, but {} tells of {}, which are counted from 0",
+                               variable->name, value, counted_by, count));
 }
 
 }  // namespace detail
@@ -90,7 +88,7 @@ inline std::optional<TpuPod> tpu_pod() {
   TpuPod pod{.hosts = detail::parts(listed->text), .counted_by = listed->name};
   std::size_t const in_slice = pod.hosts.size();
   pod.processes = in_slice * slices;
-  if (slices > 1) pod.counted_by = fmt::format("{} in each of MEGASCALE_NUM_SLICES", listed->name);
+  if (slices > 1) pod.counted_by = formatted("{} in each of MEGASCALE_NUM_SLICES", listed->name);
   auto const number = detail::number(numbered);
   if (!number) return pod;
   detail::require_below(numbered, *number, in_slice, listed->name);
@@ -100,7 +98,7 @@ inline std::optional<TpuPod> tpu_pod() {
   auto const slice = detail::number(slice_numbered);
   if (!slice) throw ValueError("the environment's MEGASCALE_NUM_SLICES is set, but MEGASCALE_SLICE_ID is not");
   detail::require_below(slice_numbered, *slice, slices, "MEGASCALE_NUM_SLICES");
-  pod.numbered_by = fmt::format("MEGASCALE_SLICE_ID and {}", numbered->name);
+  pod.numbered_by = formatted("MEGASCALE_SLICE_ID and {}", numbered->name);
   pod.process = *slice * in_slice + *number;
   return pod;
 }
@@ -111,15 +109,15 @@ inline void require_ranks(TpuPod const& pod, std::size_t rank, std::size_t ranks
   if (pod.processes == 1) return;
   if (pod.processes != ranks)
     throw ValueError(
-        fmt::format("this TPU pod has {} processes (by {}), but the strategy has {}, and libtpu would wait for the "
-                    "others: start one rank of MPI for each and take MultiWorkerPjrtStrategy, or make each "
-                    "host a pod of its own by TPU_WORKER_HOSTNAMES=localhost TPU_WORKER_ID=0 TPU_PROCESS_BOUNDS=1,1,1",
-                    pod.processes, pod.counted_by, ranks));
+        formatted("this TPU pod has {} processes (by {}), but the strategy has {}, and libtpu would wait for the "
+                  "others: start one rank of MPI for each and take MultiWorkerPjrtStrategy, or make each "
+                  "host a pod of its own by TPU_WORKER_HOSTNAMES=localhost TPU_WORKER_ID=0 TPU_PROCESS_BOUNDS=1,1,1",
+                  pod.processes, pod.counted_by, ranks));
   if (pod.process && *pod.process != rank)
     throw ValueError(
-        fmt::format("rank {} of {} is process {} of the TPU pod (by {}): start the ranks in the order of the pod's "
-                    "hosts ({}), and let mpiexec give none of them the environment of another",
-                    rank, ranks, *pod.process, pod.numbered_by, joined(pod.hosts, ", ")));
+        formatted("rank {} of {} is process {} of the TPU pod (by {}): start the ranks in the order of the pod's "
+                  "hosts ({}), and let mpiexec give none of them the environment of another",
+                  rank, ranks, *pod.process, pod.numbered_by, joined(pod.hosts, ", ")));
 }
 
 }  // namespace trireme::launch

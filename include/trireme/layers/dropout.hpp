@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/random/streams.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -47,7 +46,7 @@ struct Dropout {
 
   template <class In>
   constexpr auto output(In const& in) const {
-    if (!(rate >= 0 && rate < 1)) throw ValueError(fmt::format("Dropout: rate {} is not in [0, 1)", rate));
+    if (!(rate >= 0 && rate < 1)) throw ValueError(formatted("Dropout: rate {} is not in [0, 1)", rate));
     return in;
   }
 

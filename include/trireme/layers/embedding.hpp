@@ -7,14 +7,13 @@
 #include <string_view>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
 #include "trireme/initializers/random_uniform.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -57,9 +56,8 @@ struct Embedding {
                   "trireme: a vocabulary has at most as many indices as the model's scalar holds exactly, 2^24 in "
                   "float; compile<double> holds more");
     if (vocabulary > exact)
-      throw ValueError(
-          fmt::format("a vocabulary of {} is more than the {} indices that the model's scalar holds exactly",
-                      std::size_t{vocabulary}, exact));
+      throw ValueError(formatted("a vocabulary of {} is more than the {} indices that the model's scalar holds exactly",
+                                 std::size_t{vocabulary}, exact));
     return 0;
   }
 

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -41,8 +40,8 @@ struct Reshape {
       static_assert(In{}.size() == Extents<E...>{}.size(),
                     "trireme: Reshape must keep the number of elements of a sample");
     else if (in.size() != extents.size())
-      throw ShapeError(fmt::format("Reshape cannot make {} of {}: the numbers of elements differ",
-                                   format_extents(extents.to_vector()), format_extents(in.to_vector())));
+      throw ShapeError(formatted("Reshape cannot make {} of {}: the numbers of elements differ",
+                                 format_extents(extents.to_vector()), format_extents(in.to_vector())));
     return extents;
   }
 };

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/window.hpp"
 #include "trireme/error.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -25,8 +24,8 @@ constexpr Window2D window_2d(char const* layer, Extents<E...> const& in) {
     static_assert(static_extent<Extents<E...>, 1> >= covered(KW, Dilation::width),
                   "trireme: the window of a Conv2D or pooling layer is wider than its input");
   if (window.positions() == 0)
-    throw ShapeError(fmt::format("{}: a window of {} x {} does not fit an input of {}", layer, KH, KW,
-                                 format_extents(in.to_vector())));
+    throw ShapeError(formatted("{}: a window of {} x {} does not fit an input of {}", layer, KH, KW,
+                               format_extents(in.to_vector())));
   return window;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "trireme/lowering/builder.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -19,25 +20,24 @@ std::vector<Value<T, AnyExtents>> sum_replicas(Builder& b, std::vector<Value<T, 
   if (replicas == 1 || tensors.empty()) return tensors;
   std::vector<std::string> names, types;
   for (auto const& tensor : tensors) {
-    names.push_back(fmt::format("%v{}", tensor.id));
+    names.push_back(formatted("%v{}", tensor.id));
     types.push_back(type_text(tensor));
   }
   std::size_t const first = b.next_id();
-  std::string const scalar = type_text(element_of<T>, {}), all = fmt::format("({})", fmt::join(types, ", "));
-  b.line(
-      fmt::format("%v{}{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[[{}]]> : tensor<1x{}xi64>}}> ({{",
-                  first, tensors.size() == 1 ? "" : fmt::format(":{}", tensors.size()), fmt::join(names, ", "),
-                  fmt::join(first_numbers(replicas), ", "), replicas));
-  b.line(fmt::format("^bb0(%l: {0}, %r: {0}):", scalar));
-  b.line(fmt::format("  %s = stablehlo.add %l, %r : {}", scalar));
-  b.line(fmt::format("  stablehlo.return %s : {}", scalar));
-  b.line(fmt::format("}}) : {} -> {}", all, tensors.size() == 1 ? types[0] : all));
+  std::string const scalar = type_text(element_of<T>, {}), all = formatted("({})", fmt::join(types, ", "));
+  b.line(formatted("%v{}{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[[{}]]> : tensor<1x{}xi64>}}> ({{",
+                   first, tensors.size() == 1 ? "" : formatted(":{}", tensors.size()), fmt::join(names, ", "),
+                   fmt::join(first_numbers(replicas), ", "), replicas));
+  b.line(formatted("^bb0(%l: {0}, %r: {0}):", scalar));
+  b.line(formatted("  %s = stablehlo.add %l, %r : {}", scalar));
+  b.line(formatted("  stablehlo.return %s : {}", scalar));
+  b.line(formatted("}}) : {} -> {}", all, tensors.size() == 1 ? types[0] : all));
   std::vector<Value<T, AnyExtents>> results;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::size_t id = first;
     if (tensors.size() > 1) {
       id = b.next_id();  // a result of several has a name that only an operation can take
-      b.line(fmt::format("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", id, first, i, types[i], types[i]));
+      b.line(formatted("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", id, first, i, types[i], types[i]));
     }
     results.push_back({tensors[i].extents, id});
   }

@@ -20,6 +20,7 @@
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/lowering/program_text.hpp"
 #include "trireme/lowering/value.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -36,7 +37,7 @@ class Builder : public ProgramText {
 
   template <class T, class E = NoExtents>
   Value<T, E> constant(T value, E const& extents = {}) {
-    return emit<T>(extents, fmt::format("stablehlo.constant dense<{}>", literal(value)));
+    return emit<T>(extents, formatted("stablehlo.constant dense<{}>", literal(value)));
   }
   template <class T, class E, class F>
   Value<T, F> constant_like(T value, Value<E, F> const& like) {
@@ -46,7 +47,7 @@ class Builder : public ProgramText {
   /// The index along an axis.
   template <class T, class E>
   Value<T, E> iota(std::size_t axis, E const& extents) {
-    return emit<T>(extents, fmt::format("stablehlo.iota dim = {}", axis));
+    return emit<T>(extents, formatted("stablehlo.iota dim = {}", axis));
   }
 
   // ---- elementwise
@@ -54,13 +55,13 @@ class Builder : public ProgramText {
   /// `unary<"tanh">(x)`: the operation of this name in StableHLO.
   template <FixedString Name, class T, class E>
   Value<T, E> unary(Value<T, E> const& x) {
-    return emit<T>(x.extents, fmt::format("stablehlo.{} %v{}", Name.view(), x.id));
+    return emit<T>(x.extents, formatted("stablehlo.{} %v{}", Name.view(), x.id));
   }
 
   template <FixedString Name, class T, class E, class F>
   Value<T, E> binary(Value<T, E> const& a, Value<T, F> const& b) {
     require_same(a.extents, b.extents);
-    return emit<T>(a.extents, fmt::format("stablehlo.{} %v{}, %v{}", Name.view(), a.id, b.id));
+    return emit<T>(a.extents, formatted("stablehlo.{} %v{}, %v{}", Name.view(), a.id, b.id));
   }
   template <class T, class E, class F>
   Value<T, E> add(Value<T, E> const& a, Value<T, F> const& b) {
@@ -92,8 +93,8 @@ class Builder : public ProgramText {
                                       : std::is_signed_v<T>       ? "SIGNED"
                                                                   : "UNSIGNED";
     return emit_call<bool>(a.extents,
-                           fmt::format("stablehlo.compare {}, %v{}, %v{}, {}", Direction.view(), a.id, b.id, kind),
-                           fmt::format("({}, {})", type_text(a), type_text(b)));
+                           formatted("stablehlo.compare {}, %v{}, %v{}, {}", Direction.view(), a.id, b.id, kind),
+                           formatted("({}, {})", type_text(a), type_text(b)));
   }
 
   template <class T, class E, class F, class G>
@@ -101,14 +102,14 @@ class Builder : public ProgramText {
     require_same(which.extents, yes.extents);
     require_same(yes.extents, no.extents);
     Value<T, E> const value{yes.extents, next_id()};
-    line(fmt::format("%v{} = stablehlo.select %v{}, %v{}, %v{} : {}, {}", value.id, which.id, yes.id, no.id,
-                     type_text(which), type_text(yes)));
+    line(formatted("%v{} = stablehlo.select %v{}, %v{}, %v{} : {}, {}", value.id, which.id, yes.id, no.id,
+                   type_text(which), type_text(yes)));
     return value;
   }
 
   template <class U, class T, class E>
   Value<U, E> convert(Value<T, E> const& x) {
-    return emit_call<U>(x.extents, fmt::format("stablehlo.convert %v{}", x.id), fmt::format("({})", type_text(x)));
+    return emit_call<U>(x.extents, formatted("stablehlo.convert %v{}", x.id), formatted("({})", type_text(x)));
   }
 
   // ---- one tensor as another
@@ -116,7 +117,7 @@ class Builder : public ProgramText {
   /// As many numbers as before, in the same order.
   template <class E, class T, class F>
   Value<T, E> reshape(Value<T, F> const& x, E const& extents) {
-    return emit_call<T>(extents, fmt::format("stablehlo.reshape %v{}", x.id), fmt::format("({})", type_text(x)));
+    return emit_call<T>(extents, formatted("stablehlo.reshape %v{}", x.id), formatted("({})", type_text(x)));
   }
 
   /// The same number everywhere.
@@ -145,8 +146,8 @@ class Builder : public ProgramText {
   /// Elements [begin, end) of a vector.
   template <std::size_t Size, class T, class E>
   Value<T, Extents<Size>> slice(Value<T, E> const& x, std::size_t begin) {
-    return emit_call<T>(Extents<Size>{}, fmt::format("stablehlo.slice %v{} [{}:{}]", x.id, begin, begin + Size),
-                        fmt::format("({})", type_text(x)));
+    return emit_call<T>(Extents<Size>{}, formatted("stablehlo.slice %v{} [{}:{}]", x.id, begin, begin + Size),
+                        formatted("({})", type_text(x)));
   }
   /// One element of a vector.
   template <class T, class E>
@@ -157,9 +158,9 @@ class Builder : public ProgramText {
   template <class E, class T, class F>
   Value<T, E> slice(Value<T, F> const& x, E const& extents, std::vector<std::array<std::size_t, 3>> const& ranges) {
     std::vector<std::string> parts;
-    for (auto const& [begin, end, stride] : ranges) parts.push_back(fmt::format("{}:{}:{}", begin, end, stride));
-    return emit_call<T>(extents, fmt::format("stablehlo.slice %v{} [{}]", x.id, fmt::join(parts, ", ")),
-                        fmt::format("({})", type_text(x)));
+    for (auto const& [begin, end, stride] : ranges) parts.push_back(formatted("{}:{}:{}", begin, end, stride));
+    return emit_call<T>(extents, formatted("stablehlo.slice %v{} [{}]", x.id, fmt::join(parts, ", ")),
+                        formatted("({})", type_text(x)));
   }
 
   /// Vectors one after the other.
@@ -169,11 +170,11 @@ class Builder : public ProgramText {
     std::vector<std::string> names, types;
     for (auto const& vector : vectors) {
       size += vector.extents.values.at(0);
-      names.push_back(fmt::format("%v{}", vector.id));
+      names.push_back(formatted("%v{}", vector.id));
       types.push_back(type_text(vector));
     }
-    return emit_call<T>(AnyExtents{{size}}, fmt::format("stablehlo.concatenate {}, dim = 0", fmt::join(names, ", ")),
-                        fmt::format("({})", fmt::join(types, ", ")));
+    return emit_call<T>(AnyExtents{{size}}, formatted("stablehlo.concatenate {}, dim = 0", fmt::join(names, ", ")),
+                        formatted("({})", fmt::join(types, ", ")));
   }
 
   // ---- sums
@@ -229,9 +230,8 @@ class Builder : public ProgramText {
  private:
   template <class T, class E, class F>
   Value<T, E> broadcast(Value<T, F> const& x, E const& extents, std::vector<std::size_t> const& axes) {
-    return emit_call<T>(extents,
-                        fmt::format("stablehlo.broadcast_in_dim %v{}, dims = [{}]", x.id, fmt::join(axes, ", ")),
-                        fmt::format("({})", type_text(x)));
+    return emit_call<T>(extents, formatted("stablehlo.broadcast_in_dim %v{}, dims = [{}]", x.id, fmt::join(axes, ", ")),
+                        formatted("({})", type_text(x)));
   }
 
   template <class T, class E, class Out>
@@ -239,18 +239,18 @@ class Builder : public ProgramText {
                        std::vector<std::size_t> const& axes) {
     auto const initial = constant<T>(start);
     return emit_call<T>(out,
-                        fmt::format("stablehlo.reduce(%v{} init: %v{}) applies stablehlo.{} across dimensions = [{}]",
-                                    x.id, initial.id, operation, fmt::join(axes, ", ")),
-                        fmt::format("({}, {})", type_text(x), type_text(initial)));
+                        formatted("stablehlo.reduce(%v{} init: %v{}) applies stablehlo.{} across dimensions = [{}]",
+                                  x.id, initial.id, operation, fmt::join(axes, ", ")),
+                        formatted("({}, {})", type_text(x), type_text(initial)));
   }
 
   template <class T, class E, class F, class Out>
   Value<T, Out> dot(Value<T, E> const& a, Value<T, F> const& b, Out const& out, std::vector<std::size_t> const& left,
                     std::vector<std::size_t> const& right) {
     return emit_call<T>(out,
-                        fmt::format("stablehlo.dot_general %v{}, %v{}, contracting_dims = [{}] x [{}]", a.id, b.id,
-                                    fmt::join(left, ", "), fmt::join(right, ", ")),
-                        fmt::format("({}, {})", type_text(a), type_text(b)));
+                        formatted("stablehlo.dot_general %v{}, %v{}, contracting_dims = [{}] x [{}]", a.id, b.id,
+                                  fmt::join(left, ", "), fmt::join(right, ", ")),
+                        formatted("({}, {})", type_text(a), type_text(b)));
   }
 };
 

@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "trireme/layers/dropout.hpp"
 #include "trireme/lowering/layer.hpp"
 #include "trireme/random/philox.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -42,9 +41,9 @@ std::array<Value<std::uint32_t, E>, 4> philox(Builder& b, std::array<Value<std::
 template <class V>
 auto join(Builder& b, std::array<V, 4> const& parts) {
   return b.emit_call<typename V::element>(Extents<dynamic, dynamic, 4>{{parts[0].extents[0], parts[0].extents[1], 4}},
-                                          fmt::format("stablehlo.concatenate %v{}, %v{}, %v{}, %v{}, dim = 2",
-                                                      parts[0].id, parts[1].id, parts[2].id, parts[3].id),
-                                          fmt::format("({0}, {0}, {0}, {0})", type_text(parts[0])));
+                                          formatted("stablehlo.concatenate %v{}, %v{}, %v{}, %v{}, dim = 2",
+                                                    parts[0].id, parts[1].id, parts[2].id, parts[3].id),
+                                          formatted("({0}, {0}, {0}, {0})", type_text(parts[0])));
 }
 
 /// The random words of each element of (rows, columns), as RowStream names them.

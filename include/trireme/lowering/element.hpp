@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <fmt/format.h>
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -45,11 +45,11 @@ constexpr std::size_t element_bytes(Element element) {
 template <class T>
 std::string literal(T value) {
   if constexpr (std::is_same_v<T, float>)
-    return fmt::format("0x{:08X}", std::bit_cast<std::uint32_t>(value));
+    return formatted("0x{:08X}", std::bit_cast<std::uint32_t>(value));
   else if constexpr (std::is_same_v<T, double>)
-    return fmt::format("0x{:016X}", std::bit_cast<std::uint64_t>(value));
+    return formatted("0x{:016X}", std::bit_cast<std::uint64_t>(value));
   else
-    return fmt::format("{}", value);
+    return formatted("{}", value);
 }
 
 }  // namespace trireme::lowering

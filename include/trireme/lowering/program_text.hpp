@@ -7,17 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/lowering/element.hpp"
 #include "trireme/lowering/tensor_type.hpp"
 #include "trireme/lowering/value.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
 inline std::string type_text(Element element, std::vector<std::size_t> const& extents) {
   std::string text = "tensor<";
-  for (std::size_t extent : extents) text += fmt::format("{}x", extent);
+  for (std::size_t extent : extents) text += formatted("{}x", extent);
   return text + std::string(element_name(element)) + ">";
 }
 template <class T, class E>
@@ -53,17 +52,17 @@ class ProgramText {
     Program program;
     std::string arguments, results, types;
     for (Port const& port : arguments_) {
-      arguments += fmt::format("{}%v{}: {}", arguments.empty() ? "" : ", ", port.id, type(port));
-      if (port.result != no_result) arguments += fmt::format(" {{tf.aliasing_output = {} : i32}}", port.result);
+      arguments += formatted("{}%v{}: {}", arguments.empty() ? "" : ", ", port.id, type(port));
+      if (port.result != no_result) arguments += formatted(" {{tf.aliasing_output = {} : i32}}", port.result);
       program.arguments.push_back(port.type);
     }
     for (Port const& port : results_) {
-      results += fmt::format("{}%v{}", results.empty() ? "" : ", ", port.id);
-      types += fmt::format("{}{}", types.empty() ? "" : ", ", type(port));
+      results += formatted("{}%v{}", results.empty() ? "" : ", ", port.id);
+      types += formatted("{}{}", types.empty() ? "" : ", ", type(port));
       program.results.push_back(port.type);
     }
-    program.text = fmt::format("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", arguments, types,
-                               body_, results, types);
+    program.text = formatted("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", arguments, types, body_,
+                             results, types);
     return program;
   }
 
@@ -81,7 +80,7 @@ class ProgramText {
   template <class T, class E>
   Value<T, E> emit(E const& extents, std::string_view text) {
     Value<T, E> const value{extents, next_id()};
-    line(fmt::format("%v{} = {} : {}", value.id, text, type_text(value)));
+    line(formatted("%v{} = {} : {}", value.id, text, type_text(value)));
     return value;
   }
 
@@ -89,7 +88,7 @@ class ProgramText {
   template <class T, class E>
   Value<T, E> emit_call(E const& extents, std::string_view text, std::string_view operands) {
     Value<T, E> const value{extents, next_id()};
-    line(fmt::format("%v{} = {} : {} -> {}", value.id, text, operands, type_text(value)));
+    line(formatted("%v{} = {} : {} -> {}", value.id, text, operands, type_text(value)));
     return value;
   }
 

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/lowering/element.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -26,7 +25,7 @@ struct TensorType {
 
   TensorType() = default;
   TensorType(Element type, std::vector<std::size_t> const& extents) : element(type), rank(extents.size()) {
-    if (rank > max_rank) throw ShapeError(fmt::format("a tensor of {} axes: at most {} are supported", rank, max_rank));
+    if (rank > max_rank) throw ShapeError(formatted("a tensor of {} axes: at most {} are supported", rank, max_rank));
     std::transform(extents.begin(), extents.end(), dims.begin(),
                    [](std::size_t n) { return static_cast<std::int64_t>(n); });
   }
@@ -46,7 +45,7 @@ struct TensorType {
   std::size_t bytes() const { return size() * element_bytes(element); }
 
   /// "f32 (32, 784)"
-  std::string text() const { return fmt::format("{} {}", element_name(element), format_extents(extents())); }
+  std::string text() const { return formatted("{} {}", element_name(element), format_extents(extents())); }
 };
 
 template <class T>

@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/lowering/builder.hpp"
 #include "trireme/lowering/value.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -60,7 +59,7 @@ class Trace {
     std::vector<Tensor> all;
     for (std::size_t index = 0; index < gradients_.size(); ++index) {
       if (!gradients_[index])
-        throw Error(fmt::format("the LayerLowering of a layer sets no gradient for '{}'", name(index)));
+        throw Error(formatted("the LayerLowering of a layer sets no gradient for '{}'", name(index)));
       all.push_back(*gradients_[index]);
     }
     return all;

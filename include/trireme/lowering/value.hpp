@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/lowering/element.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -70,8 +69,8 @@ constexpr auto back_of(Extents<E...> const& extents) {
 
 inline void require_equal(std::vector<std::size_t> const& a, std::vector<std::size_t> const& b) {
   if (a != b)
-    throw ShapeError(fmt::format("an operation of a program was given tensors of extents {} and {}", format_extents(a),
-                                 format_extents(b)));
+    throw ShapeError(formatted("an operation of a program was given tensors of extents {} and {}", format_extents(a),
+                               format_extents(b)));
 }
 
 /// Fails to compile where the types tell that the extents differ, and throws ShapeError where only their values do.

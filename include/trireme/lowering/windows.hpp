@@ -8,10 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/window.hpp"
 #include "trireme/lowering/builder.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::lowering {
 
@@ -47,7 +46,7 @@ struct Steps {
 
 inline std::string convolution_text(std::size_t left, std::size_t right, std::string_view axes, Steps stride,
                                     Padding height, Padding width, Steps left_dilation, Steps right_dilation) {
-  return fmt::format(
+  return formatted(
       "stablehlo.convolution(%v{}, %v{}) dim_numbers = {}, window = {{stride = [{}, {}], pad = [[{}, {}], [{}, {}]], "
       "lhs_dilate = [{}, {}], rhs_dilate = [{}, {}], reverse = [false, false]}} {{batch_group_count = 1 : i64, "
       "feature_group_count = 1 : i64}}",
@@ -56,7 +55,7 @@ inline std::string convolution_text(std::size_t left, std::size_t right, std::st
 }
 template <class A, class B>
 std::string operands(A const& a, B const& b) {
-  return fmt::format("({}, {})", type_text(a), type_text(b));
+  return formatted("({}, {})", type_text(a), type_text(b));
 }
 constexpr Steps strides(Window2D const& w) { return {w.height.stride, w.width.stride}; }
 constexpr Steps dilations(Window2D const& w) { return {w.height.dilation, w.width.dilation}; }
@@ -87,8 +86,8 @@ template <class X, class T, class K, class Y>
 Value<T, X> convolution_input_gradient(Builder& b, Window2D const& w, Value<T, K> const& kernel, Value<T, Y> const& dy,
                                        X const& x) {
   auto const turned = b.emit_call<T>(
-      kernel.extents, fmt::format("\"stablehlo.reverse\"(%v{}) <{{dimensions = array<i64: 0, 1>}}>", kernel.id),
-      fmt::format("({})", type_text(kernel)));
+      kernel.extents, formatted("\"stablehlo.reverse\"(%v{}) <{{dimensions = array<i64: 0, 1>}}>", kernel.id),
+      formatted("({})", type_text(kernel)));
   auto const text = detail::convolution_text(dy.id, turned.id, "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", {1, 1},
                                              detail::input_padding(w.height), detail::input_padding(w.width),
                                              detail::strides(w), detail::dilations(w));
@@ -98,7 +97,7 @@ Value<T, X> convolution_input_gradient(Builder& b, Window2D const& w, Value<T, K
 namespace detail {
 inline std::string window_attributes(Window2D const& w) {
   Padding const h = forward_padding(w.height), v = forward_padding(w.width);
-  return fmt::format(
+  return formatted(
       "padding = dense<[[0, 0], [{}, {}], [{}, {}], [0, 0]]> : tensor<4x2xi64>, "
       "window_dimensions = array<i64: 1, {}, {}, 1>, window_strides = array<i64: 1, {}, {}, 1>",
       h.low, h.high, v.low, v.high, w.height.window, w.width.window, w.height.stride, w.width.stride);
@@ -111,11 +110,11 @@ Value<T, Y> max_pool(Builder& b, Window2D const& w, Value<T, X> const& x, Y cons
   auto const lowest = b.constant<T>(-std::numeric_limits<T>::infinity());
   std::string const scalar = type_text(lowest);
   return b.emit_call<T>(y,
-                        fmt::format("\"stablehlo.reduce_window\"(%v{}, %v{}) <{{{}}}> ({{\n"
-                                    "  ^bb0(%l: {}, %r: {}):\n"
-                                    "    %m = stablehlo.maximum %l, %r : {}\n"
-                                    "    stablehlo.return %m : {}\n  }})",
-                                    x.id, lowest.id, detail::window_attributes(w), scalar, scalar, scalar, scalar),
+                        formatted("\"stablehlo.reduce_window\"(%v{}, %v{}) <{{{}}}> ({{\n"
+                                  "  ^bb0(%l: {}, %r: {}):\n"
+                                  "    %m = stablehlo.maximum %l, %r : {}\n"
+                                  "    stablehlo.return %m : {}\n  }})",
+                                  x.id, lowest.id, detail::window_attributes(w), scalar, scalar, scalar, scalar),
                         detail::operands(x, lowest));
 }
 
@@ -125,15 +124,15 @@ Value<T, X> max_pool_gradient(Builder& b, Window2D const& w, Value<T, X> const& 
   auto const zero = b.constant<T>(T{0});
   std::string const scalar = type_text(zero);
   return b.emit_call<T>(x.extents,
-                        fmt::format("\"stablehlo.select_and_scatter\"(%v{0}, %v{1}, %v{2}) <{{{3}}}> ({{\n"
-                                    "  ^bb0(%l: {4}, %r: {4}):\n"
-                                    "    %m = stablehlo.compare GE, %l, %r, FLOAT : ({4}, {4}) -> tensor<i1>\n"
-                                    "    stablehlo.return %m : tensor<i1>\n  }}, {{\n"
-                                    "  ^bb0(%l: {4}, %r: {4}):\n"
-                                    "    %m = stablehlo.add %l, %r : {4}\n"
-                                    "    stablehlo.return %m : {4}\n  }})",
-                                    x.id, dy.id, zero.id, detail::window_attributes(w), scalar),
-                        fmt::format("({}, {}, {})", type_text(x), type_text(dy), scalar));
+                        formatted("\"stablehlo.select_and_scatter\"(%v{0}, %v{1}, %v{2}) <{{{3}}}> ({{\n"
+                                  "  ^bb0(%l: {4}, %r: {4}):\n"
+                                  "    %m = stablehlo.compare GE, %l, %r, FLOAT : ({4}, {4}) -> tensor<i1>\n"
+                                  "    stablehlo.return %m : tensor<i1>\n  }}, {{\n"
+                                  "  ^bb0(%l: {4}, %r: {4}):\n"
+                                  "    %m = stablehlo.add %l, %r : {4}\n"
+                                  "    stablehlo.return %m : {4}\n  }})",
+                                  x.id, dy.id, zero.id, detail::window_attributes(w), scalar),
+                        formatted("({}, {}, {})", type_text(x), type_text(dy), scalar));
 }
 
 // Windows that lie inside the image and do not overlap are a few strided slices of it: elementwise operations, which
@@ -161,12 +160,12 @@ template <class X, class T, class Y>
 Value<T, X> untap(Builder& b, Window2D const& w, Value<T, Y> const& y, X const& x, std::size_t u, std::size_t v) {
   auto const zero = b.constant<T>(T{0});
   auto const behind = [](WindowAxis const& a, std::size_t first) { return a.in - first - (a.out - 1) * a.stride - 1; };
-  return b.emit_call<T>(x,
-                        fmt::format("stablehlo.pad %v{}, %v{}, low = [0, {}, {}, 0], high = [0, {}, {}, 0], "
-                                    "interior = [0, {}, {}, 0]",
-                                    y.id, zero.id, u, v, behind(w.height, u), behind(w.width, v), w.height.stride - 1,
-                                    w.width.stride - 1),
-                        operands(y, zero));
+  return b.emit_call<T>(
+      x,
+      formatted("stablehlo.pad %v{}, %v{}, low = [0, {}, {}, 0], high = [0, {}, {}, 0], "
+                "interior = [0, {}, {}, 0]",
+                y.id, zero.id, u, v, behind(w.height, u), behind(w.width, v), w.height.stride - 1, w.width.stride - 1),
+      operands(y, zero));
 }
 template <class F>
 void for_each_tap(Window2D const& w, F const& f) {

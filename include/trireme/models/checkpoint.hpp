@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/data/checksum.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/models/state_file.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -24,12 +23,12 @@ namespace detail {
 template <class Model>
 std::uint64_t model_fingerprint(Model const& model) {
   ModelDescription const& description = model.description();
-  std::string text = fmt::format("{} {}", sizeof(typename Model::scalar), model.seed());
-  for (LayerInfo const& layer : description.layers) text += fmt::format(" {} {}", layer.class_name, layer.path);
+  std::string text = formatted("{} {}", sizeof(typename Model::scalar), model.seed());
+  for (LayerInfo const& layer : description.layers) text += formatted(" {} {}", layer.class_name, layer.path);
   for_each_weight(description,
-                  [&](WeightInfo const& weight) { text += fmt::format(" {} {}", weight.path, weight.size); });
-  for (auto const& name : Model::log_names) text += fmt::format(" {}", name);
-  if constexpr (requires { Model::Optimizer::name.view(); }) text += fmt::format(" {}", Model::Optimizer::name.view());
+                  [&](WeightInfo const& weight) { text += formatted(" {} {}", weight.path, weight.size); });
+  for (auto const& name : Model::log_names) text += formatted(" {}", name);
+  if constexpr (requires { Model::Optimizer::name.view(); }) text += formatted(" {}", Model::Optimizer::name.view());
   return data::hash_bytes(text.data(), text.size());
 }
 

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/space_context.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/concepts/strategy.hpp"
@@ -84,8 +82,8 @@ class CompiledModel {
     WeightInfo const& p = find(path);
     auto const tensor = host_tensor(std::forward<Values>(values));
     if (tensor.extents != p.shape.to_vector())
-      throw ShapeError(fmt::format("'{}' has extents {}, and cannot be set to values of extents {}", path,
-                                   format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
+      throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
+                                 format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
     part_.set_values(p.offset, chief);
@@ -150,11 +148,11 @@ class CompiledModel {
       if (weight.path == path) found = &weight;
     });
     if (found) return *found;
-    throw ValueError(fmt::format("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
+    throw ValueError(formatted("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
   }
 
   static void require_sizes(std::size_t given, std::size_t needed, char const* what) {
-    if (given != needed) throw ShapeError(fmt::format("{} {} were given where {} are needed", given, what, needed));
+    if (given != needed) throw ShapeError(formatted("{} {} were given where {} are needed", given, what, needed));
   }
 
   template <class To, class Tensor>

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/data/requirements.hpp"
 #include "trireme/error.hpp"
 #include "trireme/losses/targets.hpp"
@@ -22,6 +20,7 @@
 #include "trireme/models/output.hpp"
 #include "trireme/models/score_kernel.hpp"
 #include "trireme/tensor/parts.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::detail {
 
@@ -103,9 +102,9 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
       static_assert(OutputTraits<Out>::template require_fit<std::decay_t<decltype(extents)>>());
       if (OutputTraits<Out>::class_labels && !class_labels && extents.back() > largest_exact)
         throw ValueError(
-            fmt::format("class indices of output '{}' go up to {}: beside dense targets they are kept in the model's "
-                        "scalar, which is exact up to {}",
-                        Out::name.view(), extents.back() - 1, largest_exact));
+            formatted("class indices of output '{}' go up to {}: beside dense targets they are kept in the model's "
+                      "scalar, which is exact up to {}",
+                      Out::name.view(), extents.back() - 1, largest_exact));
       target_size_ += place.target_size;
     });
   }

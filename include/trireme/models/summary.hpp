@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -33,7 +32,7 @@ inline std::string readable_bytes(std::size_t bytes) {
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
+  return unit == 0 ? formatted("{} B", bytes) : formatted("{:.2f} {}", value, units[unit]);
 }
 
 }  // namespace detail
@@ -43,9 +42,9 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
   std::vector<std::array<std::string, 3>> rows{{"Layer (type)", "Output shape", "Param #"}};
   for (LayerInfo const& layer : model.layers) {
     std::string extents = "(None";
-    for (std::size_t extent : layer.output) extents += fmt::format(", {}", extent);
+    for (std::size_t extent : layer.output) extents += formatted(", {}", extent);
     rows.push_back(
-        {fmt::format("{} ({})", layer.path, layer.class_name), extents + ")", detail::grouped(layer.parameters)});
+        {formatted("{} ({})", layer.path, layer.class_name), extents + ")", detail::grouped(layer.parameters)});
   }
   std::array<std::size_t, 3> width{};
   for (auto const& row : rows)
@@ -53,19 +52,19 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
   std::string const rule(width[0] + width[1] + width[2] + 6, '-');
   std::string text = rule + "\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    text += fmt::format(" {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
+    text += formatted(" {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
     if (r == 0) text += rule + "\n";
   }
   std::size_t const count = model.parameter_count();
-  text += fmt::format("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
-                      detail::readable_bytes(count * scalar_size));
+  text += formatted("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
+                    detail::readable_bytes(count * scalar_size));
   if (model.non_trainable_count() > 0)
-    text += fmt::format("Trainable params: {}\nNon-trainable params: {}\n", detail::grouped(model.trainable_count()),
-                        detail::grouped(model.non_trainable_count()));
-  text += fmt::format("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
-                      detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
-                      detail::readable_bytes(use.workspace_bytes), use.rows);
-  text += fmt::format("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
+    text += formatted("Trainable params: {}\nNon-trainable params: {}\n", detail::grouped(model.trainable_count()),
+                      detail::grouped(model.non_trainable_count()));
+  text += formatted("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
+                    detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
+                    detail::readable_bytes(use.workspace_bytes), use.rows);
+  text += formatted("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
   return text;
 }
 

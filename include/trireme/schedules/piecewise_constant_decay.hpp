@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -19,8 +18,8 @@ class PiecewiseConstantDecay {
   PiecewiseConstantDecay(std::vector<std::uint64_t> boundaries, std::vector<double> values)
       : boundaries_(std::move(boundaries)), values_(std::move(values)) {
     if (values_.size() != boundaries_.size() + 1) {
-      throw ValueError(fmt::format("PiecewiseConstantDecay: {} boundaries need {} values, but {} were given",
-                                   boundaries_.size(), boundaries_.size() + 1, values_.size()));
+      throw ValueError(formatted("PiecewiseConstantDecay: {} boundaries need {} values, but {} were given",
+                                 boundaries_.size(), boundaries_.size() + 1, values_.size()));
     }
     if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) {
       throw ValueError("PiecewiseConstantDecay: the boundaries do not ascend");

@@ -46,7 +46,7 @@ class DeviceBatch {
   template <class V>
   static void copy(Space const& space, View<V>& to, V const* from, std::size_t count) {
     if (to.extent(0) < count) to = uninitialized_view<View<V>>("trireme::batch", count);
-    Kokkos::deep_copy(space, space_view<Space>(to.data(), count), host_view(from, count));
+    copy_view(space, space_view<Space>(to.data(), count), host_view(from, count));
   }
 
   std::size_t input_size_, target_size_;

@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/views.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -19,8 +18,8 @@ Arena parameter_arena(Model const& model) {
   if constexpr (requires { model.parameter_view(); }) {
     Arena const arena = model.parameter_view();
     if (arena.extent(0) != elements)
-      throw ShapeError(fmt::format("the View of the parameters '{}' holds {} numbers, but the model has {}",
-                                   arena.label(), arena.extent(0), elements));
+      throw ShapeError(formatted("the View of the parameters '{}' holds {} numbers, but the model has {}",
+                                 arena.label(), arena.extent(0), elements));
     return arena;
   } else {
     return make_view<Arena>("trireme::parameters", elements);

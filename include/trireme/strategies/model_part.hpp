@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/space_context.hpp"
@@ -28,6 +27,7 @@
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/step.hpp"
 #include "trireme/tensor/arena.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -187,8 +187,8 @@ class ModelPart : public PlacedPart<ModelType, Communicator> {
   ~ModelPart() = default;
 
   std::string describe_placement(std::string_view kind) const {
-    return fmt::format("{} processes with {} threads of {}, {}", group_->size(), context_.space().concurrency(),
-                       Space::name(), kind);
+    return formatted("{} processes with {} threads of {}, {}", group_->size(), context_.space().concurrency(),
+                     Space::name(), kind);
   }
 
   double* totals(Phase phase) { return totals_[static_cast<std::size_t>(phase)].data(); }

@@ -3,12 +3,11 @@
 
 #include <cstddef>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/row_scope.hpp"
 #include "trireme/error.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -21,7 +20,7 @@ inline LanePlan plan_model(ModelDescription const& model, Plan plan, std::size_t
   bool const in_turn = lanes.lanes > lanes.threads;
   if (model.row_scope != RowScope::global || !in_turn) return lanes;
   if (model.mixes_replica)
-    throw ValueError(fmt::format(
+    throw ValueError(formatted(
         "a model with statistics over the batch beside statistics over each replica cannot run {} replicas in turn on "
         "{} threads; take no more replicas than threads, or one kind of BatchNormalization",
         replicas, concurrency));

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/views.hpp"
@@ -18,6 +17,7 @@
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/update_kernels.hpp"
 #include "trireme/tensor/arena.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -39,7 +39,7 @@ class Updater {
     check_clipping();
     if (optimizer_.slots() > max_slots)
       throw ValueError(
-          fmt::format("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
+          formatted("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
     for (std::size_t s = 0; s < optimizer_.slots(); ++s)
       slots_.push_back(make_view<Slot>("trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
     if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);

@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/error.hpp"
 #include "trireme/strategies/pipeline_part.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -59,8 +59,8 @@ class PipelineStrategy {
       : group_(std::make_shared<Communicator>(communicator.duplicate())), options_(options), space_(space) {
     if (options.micro_batches == 0) fail("PipelineStrategy needs at least one micro-batch");
     if (sizeof...(Cuts) > 0 && options.stages != 0 && options.stages != sizeof...(Cuts) + 1)
-      fail(fmt::format("PipelineStrategy has cuts for {} stages, and was asked for {}", sizeof...(Cuts) + 1,
-                       options.stages));
+      fail(formatted("PipelineStrategy has cuts for {} stages, and was asked for {}", sizeof...(Cuts) + 1,
+                     options.stages));
   }
 
   Communicator const& group() const { return *group_; }
@@ -75,10 +75,10 @@ class PipelineStrategy {
         sizeof...(Cuts) > 0 ? sizeof...(Cuts) + 1 : (options_.stages == 0 ? ranks : options_.stages);
     if (plan == Plan::rows) fail("PipelineStrategy does not take Plan::rows: all threads work on each product");
     if (ranks % stages != 0)
-      fail(fmt::format("PipelineStrategy has {} stages, which do not divide {} ranks", stages, ranks));
+      fail(formatted("PipelineStrategy has {} stages, which do not divide {} ranks", stages, ranks));
     if (stages > Part<Model>::slice_count)
-      fail(fmt::format("the model can be cut into {} stages at most, and PipelineStrategy has {}",
-                       Part<Model>::slice_count, stages));
+      fail(formatted("the model can be cut into {} stages at most, and PipelineStrategy has {}",
+                     Part<Model>::slice_count, stages));
     return Part<Model>(std::move(model), space_, group_, stages, options_.micro_batches);
   }
 

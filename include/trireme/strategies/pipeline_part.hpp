@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/profiling.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/collectives/host_twin.hpp"
@@ -30,6 +28,7 @@
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/row_meeting.hpp"
 #include "trireme/strategies/slice_pass.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -133,8 +132,8 @@ class PipelinePart : public ModelPart<ModelType, SpaceType> {
     bool const differ = place_.data_group->min(hash).value() != place_.data_group->max(hash).value();
     std::size_t const stage = group_->min(differ ? place_.stage : place_.stages).value();
     if (stage == place_.stages) return;
-    raise_uniform(Error(fmt::format("the weights of stage {} are not the same in all pipelines after step {}", stage,
-                                    updater_.iteration())));
+    raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
+                                  updater_.iteration())));
   }
 
   /// What this process takes for batches of up to `rows` rows of its pipeline.
@@ -148,7 +147,7 @@ class PipelinePart : public ModelPart<ModelType, SpaceType> {
   /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
   std::string placement() const {
     return this->describe_placement(
-        fmt::format("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
+        formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
   }
 
   /// What a run has besides weights and the optimizer's state. Collective.

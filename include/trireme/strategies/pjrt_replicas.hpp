@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/data/checksum.hpp"
@@ -19,6 +18,7 @@
 #include "trireme/strategies/pjrt_arrays.hpp"
 #include "trireme/strategies/pjrt_model_programs.hpp"
 #include "trireme/strategies/placed_part.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -119,20 +119,20 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
     bool differ = false;
     for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
     if (group_->any(differ).value()) {
-      Error error(fmt::format("the weights of some replicas differ after step {}", iteration_));
+      Error error(formatted("the weights of some replicas differ after step {}", iteration_));
       error.mark_uniform();
       throw error;
     }
     if (group_->size() == 1) return;
     this->require_same(first, [&](std::size_t rank) {
-      return fmt::format("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
     });
   }
 
   /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
   std::string placement() const {
-    return fmt::format("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
-                       client_->platform());
+    return formatted("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
+                     client_->platform());
   }
 
   // ---- what is particular here
@@ -155,7 +155,7 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
         replicas_(replicas),
         programs_(client_, replicas, cache) {
     this->require_same(replicas, [](std::size_t rank) {
-      return fmt::format("rank {} has another number of replicas than rank 0", rank);
+      return formatted("rank {} has another number of replicas than rank 0", rank);
     });
     auto const& optimizer = model_.optimizer();
     if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);

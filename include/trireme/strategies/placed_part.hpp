@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/collectives/uniform.hpp"
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -65,7 +64,7 @@ class PlacedPart {
   void require_same_data(Data const& data) const {
     if (group_->size() == 1) return;
     require_same(data.checksum().hash, [](std::size_t rank) {
-      return fmt::format(
+      return formatted(
           "the data of rank {} differ from those of rank 0; for data that each rank owns, use "
           "from_local_slices",
           rank);

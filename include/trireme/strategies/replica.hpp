@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
@@ -26,6 +25,7 @@
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/step.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -159,17 +159,16 @@ class Replica : public PlacedPart<ModelType, Group> {
     if (group_->size() == 1) return;
     auto const weights = host_parameters();
     this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
-      return fmt::format("the weights of rank {} differ from those of rank 0 after step {}", rank,
-                         updater_.iteration());
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
     });
   }
 
   /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
   std::string placement() {
     LanePlan const& plan = lanes_.plan();
-    return fmt::format("{} processes with {} threads of {}, {} replicas in {} lanes by {}", group_->size(),
-                       lanes_.context().space().concurrency(), Space::name(), plan.replicas, plan.lanes,
-                       plan.rows ? "rows" : "products");
+    return formatted("{} processes with {} threads of {}, {} replicas in {} lanes by {}", group_->size(),
+                     lanes_.context().space().concurrency(), Space::name(), plan.replicas, plan.lanes,
+                     plan.rows ? "rows" : "products");
   }
 
   /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process and lane, so

@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -23,8 +22,8 @@ struct ServerRoles {
     if (ranks == 1) return {};
     std::size_t const others = servers + (evaluator ? 1 : 0);
     if (others >= ranks)
-      throw ValueError(fmt::format("ParameterServerStrategy: {} server{}{} leave no worker among {} ranks", servers,
-                                   servers == 1 ? "" : "s", evaluator ? " and an evaluator" : "", ranks));
+      throw ValueError(formatted("ParameterServerStrategy: {} server{}{} leave no worker among {} ranks", servers,
+                                 servers == 1 ? "" : "s", evaluator ? " and an evaluator" : "", ranks));
     return {ranks, ranks - others, servers, evaluator};
   }
 

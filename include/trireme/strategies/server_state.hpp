@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/views.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/data/checksum.hpp"
@@ -25,6 +23,7 @@
 #include "trireme/strategies/server_client.hpp"
 #include "trireme/strategies/server_replica.hpp"
 #include "trireme/strategies/server_roles.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -52,9 +51,9 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   void require_together(char const* what) const {
     if (apart_)
       throw ValueError(
-          fmt::format("{} was called in a hook of a batch, while the workers of a ParameterServerStrategy with a "
-                      "staleness of {} go their own pace; do it at the end of an epoch, or take a staleness of 0",
-                      what, staleness_));
+          formatted("{} was called in a hook of a batch, while the workers of a ParameterServerStrategy with a "
+                    "staleness of {} go their own pace; do it at the end of an epoch, or take a staleness of 0",
+                    what, staleness_));
   }
 
   void reset_metrics(Phase phase) {
@@ -129,11 +128,11 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   template <class Archive>
   void state(Archive& archive) {
     require_together("saving the run");
-    std::string placement = fmt::format("{} workers, {} servers{}, staleness {}", roles_.workers, roles_.servers,
-                                        roles_.evaluator ? ", an evaluator" : "", staleness_);
+    std::string placement = formatted("{} workers, {} servers{}, staleness {}", roles_.workers, roles_.servers,
+                                      roles_.evaluator ? ", an evaluator" : "", staleness_);
     std::string replica = replica_ ? replica_->placement() : "";
     group_->broadcast(replica);
-    archive.same("was placed otherwise", "placement", fmt::format("{}, each of {}", placement, replica));
+    archive.same("was placed otherwise", "placement", formatted("{}, each of {}", placement, replica));
     auto sums = group_->allgatherv(replica_ ? replica_->sums() : std::vector<double>{});
     auto penalties = group_->allgather(shard_ ? shard_->updater().trained_penalty() : 0.0);
     archive("sums", sums.values());
@@ -206,7 +205,7 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
     std::size_t const lowest = group_->min(wrong).value();
     if (lowest == roles_.ranks) return;
     raise_uniform(
-        Error(fmt::format("the weights of rank {} are not those of the servers after step {}", lowest, iteration())));
+        Error(formatted("the weights of rank {} are not those of the servers after step {}", lowest, iteration())));
   }
 
  protected:
@@ -240,7 +239,7 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   ReplicaPart const& whole() const {
     if (replica_) return *replica_;
     throw ValueError(
-        fmt::format("rank {} is a parameter server, which holds a range of the weights only", group_->rank()));
+        formatted("rank {} is a parameter server, which holds a range of the weights only", group_->rank()));
   }
 
   void set_counted(std::uint64_t iteration) {
@@ -261,9 +260,9 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
     for (std::size_t server = 0; server < roles_.servers; ++server) {
       auto const &pushed = ledgers[server], &applied = ledgers[roles_.servers + server];
       if (pushed.count != applied.count || pushed.sum != applied.sum)
-        raise_uniform(Error(fmt::format("the server on rank {} has applied {} gradients where {} were pushed to it{}",
-                                        servers_.rank(server), applied.count, pushed.count,
-                                        pushed.count == applied.count ? ", and not the same ones" : "")));
+        raise_uniform(Error(formatted("the server on rank {} has applied {} gradients where {} were pushed to it{}",
+                                      servers_.rank(server), applied.count, pushed.count,
+                                      pushed.count == applied.count ? ", and not the same ones" : "")));
     }
   }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
@@ -21,6 +20,7 @@
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/row_meeting.hpp"
 #include "trireme/strategies/sharded_arenas.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -106,8 +106,7 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
     std::vector<T> values(held_.extent(0) - first);
     copy_view(host_view(values), space_view<Space>(held_.data() + first, values.size()));
     this->require_same(data::hash_bytes(values.data(), values.size() * sizeof(T)), [&](std::size_t rank) {
-      return fmt::format("the weights of rank {} differ from those of rank 0 after step {}", rank,
-                         updater_.iteration());
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
     });
   }
 
@@ -118,7 +117,7 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   }
 
   /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
-  std::string placement() const { return this->describe_placement(fmt::format("shards of stage {}", Stage)); }
+  std::string placement() const { return this->describe_placement(formatted("shards of stage {}", Stage)); }
 
   /// What a run has besides weights and the optimizer's state. Collective.
   template <class Archive>

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
@@ -21,6 +20,7 @@
 #include "trireme/strategies/adaptor.hpp"
 #include "trireme/strategies/replica.hpp"
 #include "trireme/strategies/shard_tree.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -111,7 +111,7 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
   }
 
   /// A run goes on wherever each batch has as many shards.
-  std::string placement() { return fmt::format("{} shards on {}", Shards, Space::name()); }
+  std::string placement() { return formatted("{} shards on {}", Shards, Space::name()); }
 
   /// What a run has besides weights and the optimizer's state: the epoch's running sums of each shard. Collective.
   template <class Archive>
@@ -141,8 +141,8 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
 
   static std::unique_ptr<Tree const> checked_tree(Group const& group, std::size_t replicas) {
     if (group.size() * replicas > Shards)
-      throw ValueError(fmt::format("VirtualReplicas of {} shards: too few for {} processes with {} replicas each",
-                                   Shards, group.size(), replicas));
+      throw ValueError(formatted("VirtualReplicas of {} shards: too few for {} processes with {} replicas each", Shards,
+                                 group.size(), replicas));
     return std::make_unique<Tree const>(group, Shards);
   }
 
@@ -155,7 +155,7 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
       throw ValueError(
           "VirtualReplicas runs by rows on a host: products that threads share would differ with their number");
     if (!host && meet && lanes > 1)
-      throw ValueError(fmt::format(
+      throw ValueError(formatted(
           "a model with statistics over the whole batch cannot run {} shards in turn on one device; take as many "
           "processes as shards, or BatchNormalization",
           lanes));

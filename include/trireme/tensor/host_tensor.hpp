@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/error.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -62,15 +61,15 @@ struct HostTensor {
     HostTensor result = *this;
     result.extents = std::move(new_extents);
     if (result.size() != size())
-      throw ShapeError(fmt::format("{} of extents {} cannot be reshaped to {}", name(), format_extents(extents),
-                                   format_extents(result.extents)));
+      throw ShapeError(formatted("{} of extents {} cannot be reshaped to {}", name(), format_extents(extents),
+                                 format_extents(result.extents)));
     return result;
   }
 
   /// The samples [first, last), without a copy.
   HostTensor slice(std::size_t first, std::size_t last) const {
     if (first > last || last > samples())
-      throw ValueError(fmt::format("samples [{}, {}) are not within the {} of {}", first, last, samples(), name()));
+      throw ValueError(formatted("samples [{}, {}) are not within the {} of {}", first, last, samples(), name()));
     HostTensor result = *this;
     result.extents[0] = last - first;
     if (samples() != 0) result.data = data + first * (size() / samples());
@@ -105,9 +104,9 @@ struct NewHostTensor {
 template <class T>
 HostTensor<T> HostTensor<T>::columns(std::size_t first, std::size_t last) const {
   if (extents.size() != 2)
-    throw ShapeError(fmt::format("{} of extents {} is not a table with columns", name(), format_extents(extents)));
+    throw ShapeError(formatted("{} of extents {} is not a table with columns", name(), format_extents(extents)));
   if (first > last || last > extents[1])
-    throw ValueError(fmt::format("columns [{}, {}) are not within the {} of {}", first, last, extents[1], name()));
+    throw ValueError(formatted("columns [{}, {}) are not within the {} of {}", first, last, extents[1], name()));
   NewHostTensor<T> picked({extents[0], last - first}, origin);
   for (std::size_t row = 0; row < extents[0]; ++row)
     std::copy(data + row * extents[1] + first, data + row * extents[1] + last,

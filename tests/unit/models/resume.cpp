@@ -174,3 +174,28 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_killed_after_any_step_ends_as_if_it_had_not_b
 BOOST_AUTO_TEST_CASE(replicas_in_turn_and_files_without_hdf5_make_no_difference) {
   check_law<double>(MirroredStrategy<>(2), "run.npz", Plan::products);
 }
+
+BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_it) {
+  struct SavesElsewhere {
+    void on_epoch_end(auto& run) { run.save("run.npz"); }
+  };
+  struct ResumesElsewhere {
+    void on_train_begin(auto& run) { run.resume("run.npz"); }
+  };
+  auto const train = test::mlp_samples<float>(samples);
+  OneDeviceStrategy<> const strategy;
+  auto model = compile<float>(strategy, architecture(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const message_of = [&](auto callback) -> std::string {
+    try {
+      fit(strategy, model, train.data().batch(GlobalBatch{5}), {.verbose = false}, callback);
+    } catch (ValueError const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  BOOST_TEST(message_of(SavesElsewhere{}) ==
+             "a run is saved in on_save_point alone, by a callback of fit that has this hook");
+  BOOST_TEST(message_of(ResumesElsewhere{}) ==
+             "a run is resumed in on_train_resume alone, by a callback of fit that has this hook");
+  BOOST_TEST(!std::filesystem::exists("run.npz"));
+}

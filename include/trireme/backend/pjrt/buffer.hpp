@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/pjrt/client.hpp"
 #include "trireme/lowering/tensor_type.hpp"
 

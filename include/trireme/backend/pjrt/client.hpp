@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/pjrt/plugin.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::pjrt {
 
@@ -111,8 +110,8 @@ inline std::shared_ptr<Client const> open_client(std::string const& path, std::v
         plugin, std::vector<ClientOption>{{"cpu_device_count", static_cast<std::int64_t>(replicas)}});
   }
   if (client->devices().size() < replicas || client->devices().empty())
-    throw PluginError(fmt::format("{}: {} replicas need as many devices, and there are {}", path, replicas,
-                                  client->devices().size()));
+    throw PluginError(
+        formatted("{}: {} replicas need as many devices, and there are {}", path, replicas, client->devices().size()));
   return client;
 }
 

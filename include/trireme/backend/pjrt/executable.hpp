@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/pjrt/buffer.hpp"
 #include "trireme/backend/pjrt/client.hpp"
 #include "trireme/backend/pjrt/compile_options.hpp"
 #include "trireme/backend/pjrt/program_cache.hpp"
 #include "trireme/lowering/tensor_type.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::pjrt {
 
@@ -57,8 +56,8 @@ class Executable {
   /// \throws ShapeError if the array is not what the program takes there: PJRT compares numbers of bytes only.
   void set(std::size_t replica, std::size_t index, Buffer const& buffer) {
     if (buffer.type() != argument_types_[index])
-      throw ShapeError(fmt::format("argument {} of a program is {}, and was given {}", index,
-                                   argument_types_[index].text(), buffer.type().text()));
+      throw ShapeError(formatted("argument {} of a program is {}, and was given {}", index,
+                                 argument_types_[index].text(), buffer.type().text()));
     arguments_[replica * argument_types_.size() + index] = buffer.handle();
   }
 

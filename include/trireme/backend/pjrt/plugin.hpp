@@ -17,10 +17,10 @@
 
 #include <dlfcn.h>
 
-#include <fmt/format.h>
 #include <xla/pjrt/c/pjrt_c_api.h>
 
 #include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -57,13 +57,13 @@ class Plugin {
   std::string const& path() const { return path_; }
   /// "0.115": of the table that it was built with.
   std::string version() const {
-    return fmt::format("{}.{}", api_->pjrt_api_version.major_version, api_->pjrt_api_version.minor_version);
+    return formatted("{}.{}", api_->pjrt_api_version.major_version, api_->pjrt_api_version.minor_version);
   }
 
   /// Calls a function of the table. \throws PluginError with the plugin's own words
   template <class Function, class Arguments>
   void call(Function* PJRT_Api::*function, Arguments& arguments, char const* name) const {
-    if (!has(function)) throw PluginError(fmt::format("{}: this plugin of PJRT {} has no {}", path_, version(), name));
+    if (!has(function)) throw PluginError(formatted("{}: this plugin of PJRT {} has no {}", path_, version(), name));
     check((api_->*function)(&arguments), name);
   }
 
@@ -79,13 +79,13 @@ class Plugin {
     // The plugin logs each refused call besides returning it as an error; only the latter says more than once.
     ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw PluginError(fmt::format("the PJRT plugin {} cannot be loaded: {}", path, ::dlerror()));
+    if (!library) throw PluginError(formatted("the PJRT plugin {} cannot be loaded: {}", path, ::dlerror()));
     auto const get = reinterpret_cast<PJRT_Api const* (*)()>(::dlsym(library, "GetPjrtApi"));
-    if (!get) throw PluginError(fmt::format("{} is no PJRT plugin: it has no function GetPjrtApi", path));
+    if (!get) throw PluginError(formatted("{} is no PJRT plugin: it has no function GetPjrtApi", path));
     api_ = get();
     if (!api_ || api_->pjrt_api_version.major_version != PJRT_API_MAJOR)
       throw PluginError(
-          fmt::format("the PJRT plugin {} has another major version of the interface than {}", path, PJRT_API_MAJOR));
+          formatted("the PJRT plugin {} has another major version of the interface than {}", path, PJRT_API_MAJOR));
     auto arguments = sized<PJRT_Plugin_Initialize_Args, PJRT_Plugin_Initialize_Args_STRUCT_SIZE>();
     call(&PJRT_Api::PJRT_Plugin_Initialize, arguments, "PJRT_Plugin_Initialize");
   }
@@ -99,7 +99,7 @@ class Plugin {
     auto destroy = sized<PJRT_Error_Destroy_Args, PJRT_Error_Destroy_Args_STRUCT_SIZE>();
     destroy.error = error;
     api_->PJRT_Error_Destroy(&destroy);
-    throw PluginError(fmt::format("{}: {}: {}", path_, name, text));
+    throw PluginError(formatted("{}: {}: {}", path_, name, text));
   }
 
   /// Messages of compilers have many lines; the first ones say what is wrong.

@@ -13,12 +13,11 @@
 #include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "trireme/backend/pjrt/client.hpp"
 #include "trireme/data/checksum.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/atomic_file.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::pjrt {
 
@@ -47,10 +46,10 @@ class ProgramCache {
     std::error_code error;
     auto const size = std::filesystem::file_size(path, error);
     auto const time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-    std::string const compiler = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", path, size, time, client.plugin().version(),
-                                             client.platform(), client.platform_version(), processor());
+    std::string const compiler = formatted("{}\n{}\n{}\n{}\n{}\n{}\n{}", path, size, time, client.plugin().version(),
+                                           client.platform(), client.platform_version(), processor());
     auto const hash = [](std::string_view s) { return data::hash_bytes(s.data(), s.size()); };
-    return fmt::format("{:016x}{:016x}{:016x}", hash(text), hash(options), hash(compiler));
+    return formatted("{:016x}{:016x}{:016x}", hash(text), hash(options), hash(compiler));
   }
 
   /// The program of this name, if it is there and whole.

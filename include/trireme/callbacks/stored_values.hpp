@@ -1,0 +1,118 @@
+/// The values of a checkpoint, by name: what an Archive writes into and reads from.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/error.hpp"
+#include "trireme/io/stored_tensor.hpp"
+#include "trireme/text.hpp"
+
+namespace trireme {
+
+namespace detail {
+/// How a number is stored: float and double as they are, everything else in 64 bits.
+template <class V>
+using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int64_t>;
+}  // namespace detail
+
+/// Saves values or gives back saved ones, by which constructor it has; counts which were named. Names lie in folders.
+class StoredValues {
+ public:
+  explicit StoredValues(std::string path) : path_(std::move(path)) {}
+  StoredValues(std::string path, StoredTensors tensors)
+      : path_(std::move(path)), tensors_(std::move(tensors)), loads_(true) {}
+
+  bool loads() const { return loads_; }
+  StoredTensors const& tensors() const { return tensors_; }
+
+  /// \throws FileError if the checkpoint holds values that nobody has named.
+  void require_complete() const {
+    if (named_ == tensors_.size()) return;
+    fail(formatted(
+        "holds {} values, of which this run knows {}: a run goes on with the callbacks that it had, in their order",
+        tensors_.size(), named_));
+  }
+
+ protected:
+  /// f(), whose names lie in a folder of this name.
+  template <class F>
+  void in_folder(std::string_view name, F const& f) {
+    std::size_t const length = folder_.size();
+    folder_.append(name).append("/");
+    f();
+    folder_.resize(length);
+  }
+
+  /// A number or an enumeration.
+  template <class V>
+  void number(std::string_view name, V& value) {
+    using Stored = detail::StoredNumber<V>;
+    auto stored = static_cast<Stored>(value);
+    StoredTensor& tensor = slot<Stored>(name, {}, &stored, 1);
+    if (!loads_) return;
+    require_size(name, tensor, 1);
+    std::memcpy(&stored, tensor.bytes.data(), sizeof(stored));
+    value = static_cast<V>(stored);
+  }
+
+  /// Of a vector of numbers, or of a string.
+  template <class Stored, class V>
+  void array(std::string_view name, V& values) {
+    std::vector<Stored> stored(values.begin(), values.end());
+    StoredTensor& tensor = slot<Stored>(name, {stored.size()}, stored.data(), stored.size());
+    if (!loads_) return;
+    stored.resize(tensor.size());
+    std::memcpy(stored.data(), tensor.bytes.data(), tensor.bytes.size());
+    values.resize(stored.size());
+    std::transform(stored.begin(), stored.end(), values.begin(),
+                   [](Stored v) { return static_cast<typename V::value_type>(v); });
+  }
+
+  [[noreturn]] void fail(std::string const& what) const {
+    raise_uniform(FileError(path_, what));  // every process has the same tensors
+  }
+
+ private:
+  /// The tensor of this name, which gets these values if they are saved.
+  /// \throws FileError if they are loaded and there is none of this name and type.
+  template <class Stored>
+  StoredTensor& slot(std::string_view name, std::vector<std::size_t> extents, Stored const* values, std::size_t size) {
+    std::string_view const bytes(reinterpret_cast<char const*>(values), size * sizeof(Stored));
+    return slot(name, element_type<Stored>(), std::move(extents), bytes);
+  }
+
+  void require_size(std::string_view name, StoredTensor const& tensor, std::size_t size) const {
+    if (tensor.size() != size)
+      fail(formatted("has {} values '{}{}' in place of {}", tensor.size(), folder_, name, size));
+  }
+
+  StoredTensor& slot(std::string_view name, ElementType type, std::vector<std::size_t> extents,
+                     std::string_view bytes) {
+    std::string const path = folder_ + std::string(name);
+    ++named_;
+    if (!loads_) {
+      if (tensors_.contains(path)) fail(formatted("would have two values of the name '{}'", path));
+      return tensors_[path] = {type, std::move(extents), std::string(bytes)};
+    }
+    auto const found = tensors_.find(path);
+    if (found == tensors_.end() || found->second.type != type)
+      fail(formatted("has no value '{}': a run goes on with the callbacks that it had, in their order", path));
+    return found->second;
+  }
+
+  std::string path_;
+  std::string folder_{};
+  StoredTensors tensors_{};
+  bool loads_ = false;
+  std::size_t named_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,6 @@
+/// Everything of trireme, and training steps as programs for PJRT plugins: TPUStrategy and its kin. Apart from
+/// trireme.hpp, since what lowers models takes a tenth of a program's time to read.
+#pragma once
+
+#include "trireme/strategies/pjrt.hpp"
+#include "trireme/trireme.hpp"
