@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE products
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -83,4 +84,45 @@ BOOST_AUTO_TEST_CASE(products_deeper_and_higher_than_a_block_equal_their_sums) {
     check<float>(260, n, 300, 4e-6);
     check<double>(200, n, 390, 4e-15);
   }
+}
+
+BOOST_AUTO_TEST_CASE(few_rows_with_a_large_matrix_equal_their_sums) {
+  for (std::size_t m : {1u, 3u, 8u, 9u, 16u}) {
+    check<float>(m, 517, 150, 2e-6);
+    check<float>(m, 1037, 301, 4e-6);
+    check<float>(m, 5003, 67, 2e-6);
+    check<double>(m, 523, 291, 4e-15);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_rows_with_a_large_matrix_change_nothing) {
+  std::vector<float> const b(700 * 800);
+  float untouched = 5;
+  for (bool const transpose_b : {false, true})
+    tr::detail::cache_gemm(tr::Product<float>{.m = 0,
+                                              .n = 700,
+                                              .k = 800,
+                                              .a = b.data(),
+                                              .lda = 800,
+                                              .b = b.data(),
+                                              .ldb = transpose_b ? 800u : 700u,
+                                              .c = &untouched,
+                                              .ldc = 700,
+                                              .transpose_b = transpose_b});
+  BOOST_TEST(untouched == 5);
+}
+
+BOOST_AUTO_TEST_CASE(sums_of_few_rows_do_not_depend_on_which_columns_are_beside_them) {
+  constexpr std::size_t m = 3, n = 1040, k = 301, part = 700;
+  auto const a = numbers<float>(m * k, 1), b = numbers<float>(k * n, 2);
+  std::vector<float> whole(m * n), left(m * n);
+  tr::Product<float> product{
+      .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = whole.data(), .ldc = n};
+  tr::detail::cache_gemm(product);
+  product.n = part;
+  product.c = left.data();
+  tr::detail::cache_gemm(product);
+  if (tr::detail::has_simd)
+    for (std::size_t i = 0; i < m; ++i)
+      BOOST_TEST(std::equal(left.data() + i * n, left.data() + i * n + part, whole.data() + i * n));
 }
