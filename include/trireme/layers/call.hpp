@@ -44,6 +44,14 @@ class GradientListener {
   /// the model's scalar, which stay where they are until the step ends. If true the other rows are zero already, and
   /// these are to be added to; if false all of it is to be overwritten as ever.
   virtual bool only_rows(void const* /*gradients*/, void const* /*indices*/, std::size_t /*count*/) { return false; }
+
+  /// Asked before `count` gradients are written, by a layer that needs their weights no more. If true they are not to
+  /// be written: `take` is given each of them once, and may change its weight.
+  virtual bool takes(void const* /*gradients*/, std::size_t /*count*/) { return false; }
+  /// The `values` of `count` gradients, numbers in the model's scalar that end with the call. Called by any thread of
+  /// the host.
+  virtual void take(void const* /*gradients*/, void const* /*values*/, std::size_t /*count*/) {}
+
   /// Told at the end, and mostly instead of all else, where a batch has no rows and gradients were set to zero.
   virtual void no_rows() {}
 

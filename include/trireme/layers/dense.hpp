@@ -10,6 +10,7 @@
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/options.hpp"
+#include "trireme/layers/weight_gradient.hpp"
 #include "trireme/tensor/extents.hpp"
 
 namespace trireme {
@@ -71,19 +72,6 @@ struct Dense {
     T const* const z = needs_preactivation<A>() ? Workspace(b.workspace).take<T>(rows * units) : b.y;
     if constexpr (!std::is_same_v<A, Linear>)
       kernels::activation_gradient(context, activation, rows, units, z, b.y, b.dy, b.dy);
-    if (!b.frozen)
-      context.gemm(Product<T>{.m = n,
-                              .n = units,
-                              .k = rows,
-                              .a = b.x,
-                              .lda = n,
-                              .b = b.dy,
-                              .ldb = units,
-                              .c = b.gradients,
-                              .ldc = units,
-                              .transpose_a = true});
-    if (use_bias && !b.frozen)
-      context.column_sums("trireme::dense_bias_gradient", rows, units, b.dy, b.gradients + kernel_elements<T>(in));
     if (b.dx)
       context.gemm(Product<T>{.m = rows,
                               .n = n,
@@ -95,6 +83,21 @@ struct Dense {
                               .c = b.dx,
                               .ldc = n,
                               .transpose_b = true});
+    if (b.frozen) return;
+    if constexpr (use_bias)
+      context.column_sums("trireme::dense_bias_gradient", rows, units, b.dy, b.gradients + kernel_elements<T>(in));
+    weight_gradient(context,
+                    Product<T>{.m = n,
+                               .n = units,
+                               .k = rows,
+                               .a = b.x,
+                               .lda = n,
+                               .b = b.dy,
+                               .ldb = units,
+                               .c = b.gradients,
+                               .ldc = units,
+                               .transpose_a = true},
+                    b.listener);
   }
 
  private:

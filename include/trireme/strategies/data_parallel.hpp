@@ -45,7 +45,9 @@ class DataParallel : public Replica<ModelType, SpaceType, Group> {
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     auto const step = this->prepare(batch);
-    if (group_->size() == 1 && this->updates_in_region()) return this->differentiate_and_update(step);
+    // Tables of which only some rows have gradients are listened for, also in one process.
+    bool const listens = !lanes_.plan().rows && gradients_.listener();
+    if (group_->size() == 1 && !listens && this->updates_at_once()) return this->differentiate_and_update(step);
     gradients_.begin(lanes_.gradients());
     this->differentiate(step, gradients_.listener());
     reduce_and_update(step);

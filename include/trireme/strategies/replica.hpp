@@ -25,6 +25,7 @@
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/step.hpp"
+#include "trireme/strategies/update_in_backward.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -246,16 +247,27 @@ class Replica : public PlacedPart<ModelType, Group> {
     updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
   }
 
-  /// Both in one parallel region: the threads that sum the gradients apply the optimizer to their ranges at once. Where
-  /// no other process has a summand, and `updates_in_region`.
+  /// Both at once, where no other process has a summand, and `updates_at_once`. Under the plan by rows in one parallel
+  /// region: the threads that sum the gradients apply the optimizer to their ranges. Under the plan by products while
+  /// backward goes on.
   void differentiate_and_update(Step const& step) {
     auto const next = updater_.next_step(parameters_.data(), lanes_.gradients());
     std::size_t const trained = model_.description().elements;
-    lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, nullptr, &processes_,
-                 [&](ThreadContext const& context, std::size_t begin, std::size_t end) {
-                   if (begin < trained)
-                     context.for_each("trireme::optimizer_step", std::min(end, trained) - begin, next.from(begin));
-                 });
+    auto const update = [&](auto& context, std::size_t begin, std::size_t end) {
+      context.for_each("trireme::optimizer_step", end - begin, next.from(begin));
+    };
+    auto const train = [&](GradientListener* listener, auto const& finish) {
+      lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, &processes_, finish);
+    };
+    if (lanes_.plan().rows) {
+      train(nullptr, [&](ThreadContext const& context, std::size_t begin, std::size_t end) {
+        if (begin < trained) update(context, begin, std::min(end, trained));
+      });
+    } else {
+      UpdateInBackward updates(next, lanes_.gradients(), trained, updated_);
+      train(&updates, typename Lanes<Model, Space>::Nothing{});
+      updates.for_each_left([&](std::size_t begin, std::size_t end) { update(lanes_.context(), begin, end); });
+    }
     updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
   }
   /// Loss and metrics from totals over all processes.
@@ -265,7 +277,8 @@ class Replica : public PlacedPart<ModelType, Group> {
     return detail::UniformAccess::make(values);
   }
 
-  bool updates_in_region() const { return lanes_.plan().rows && updater_.is_elementwise(); }
+  /// Whether a weight's update asks for no gradient but its own.
+  bool updates_at_once() const { return updater_.is_elementwise(); }
 
   /// The mean over positions of the penalty: while training it changes with every step and is summed up there; in a
   /// test it is that of the weights.
@@ -281,6 +294,8 @@ class Replica : public PlacedPart<ModelType, Group> {
   Parameters parameters_;
 
  private:
+  std::vector<BucketRange> updated_;  ///< elements that backward has updated
+
   /// What a process without optimizer state has to update: the parameters are known, for their penalties.
   static ModelDescription without_elements(ModelDescription description) {
     description.elements = 0;
