@@ -21,7 +21,7 @@ TextValue text_value(T const& value) {
 
 #ifdef TRIREME_CHECK_TEXTS
 template <class... Values>
-using TextFormat = fmt::format_string<Values const&...>;
+using TextFormat = fmt::format_string<Values...>;
 #else
 template <class...>
 using TextFormat = fmt::string_view;

@@ -139,6 +139,13 @@ struct NoBackup {
   void on_train_begin(auto&) {}
 };
 
+struct SavesElsewhere {
+  void on_epoch_end(auto& run) { run.save("run.npz"); }
+};
+struct ResumesElsewhere {
+  void on_train_begin(auto& run) { run.resume("run.npz"); }
+};
+
 constexpr std::size_t never = ~std::size_t{0};
 
 /// Each step that a process may be killed after, with checkpoints at all distances.
@@ -176,12 +183,6 @@ BOOST_AUTO_TEST_CASE(replicas_in_turn_and_files_without_hdf5_make_no_difference)
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_it) {
-  struct SavesElsewhere {
-    void on_epoch_end(auto& run) { run.save("run.npz"); }
-  };
-  struct ResumesElsewhere {
-    void on_train_begin(auto& run) { run.resume("run.npz"); }
-  };
   auto const train = test::mlp_samples<float>(samples);
   OneDeviceStrategy<> const strategy;
   auto model = compile<float>(strategy, architecture(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
