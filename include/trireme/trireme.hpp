@@ -225,5 +225,6 @@
 #include "trireme/strategies/update_in_backward.hpp"
 #include "trireme/strategies/update_kernels.hpp"
 #include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/whole_weights.hpp"
 #include "trireme/strategies/workspace.hpp"
 #include "trireme/text.hpp"

@@ -17,32 +17,28 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/checksum.hpp"
 #include "trireme/strategies/device_batch.hpp"
-#include "trireme/strategies/initial_parameters.hpp"
 #include "trireme/strategies/lanes.hpp"
 #include "trireme/strategies/model_plan.hpp"
 #include "trireme/strategies/optimizer_update.hpp"
-#include "trireme/strategies/placed_part.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/process_sum.hpp"
 #include "trireme/strategies/step.hpp"
 #include "trireme/strategies/update_in_backward.hpp"
+#include "trireme/strategies/whole_weights.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
 
 /// Everything but `train_step`, which says how gradients of several processes come together (DataParallel).
 template <class ModelType, class SpaceType, class Group>
-class Replica : public PlacedPart<ModelType, Group> {
-  using Base = PlacedPart<ModelType, Group>;
+class Replica : public WholeWeights<ModelType, SpaceType, Group> {
+  using Base = WholeWeights<ModelType, SpaceType, Group>;
 
  public:
   using Space = SpaceType;
   using typename Base::L;
   using typename Base::Model;
   using typename Base::T;
-  using Parameters = Arena<T, Space>;
-  /// The weights at one moment, where they lie.
-  using Snapshot = Parameters;
 
   /// Which part of each global batch this process draws.
   Share share(Phase) const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
@@ -90,40 +86,6 @@ class Replica : public PlacedPart<ModelType, Group> {
   double learning_rate() const { return updater_.learning_rate(); }
   void set_learning_rate(double rate) { updater_.set_learning_rate(rate); }
 
-  Snapshot snapshot() const { return clone_view("trireme::snapshot", parameters_); }
-  void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
-
-  /// The whole of a snapshot, on the chief. Collective.
-  std::vector<T> gather(Snapshot const& snapshot) const {
-    return group_->is_chief() ? to_host(snapshot) : std::vector<T>();
-  }
-  /// The snapshot whose whole the chief gives. Collective.
-  Snapshot scatter(std::vector<T>& values) const {
-    values.resize(parameters_.extent(0));
-    group_->broadcast(values);
-    auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", parameters_.extent(0));
-    copy_view(copy, host_view(values));
-    return copy;
-  }
-
-  /// The arena itself, in the space's memory.
-  Parameters const& parameters() const { return parameters_; }
-  /// A copy of the arena on the host. Not collective.
-  std::vector<T> host_parameters() const { return to_host(parameters_); }
-  /// Elements [offset, offset + count) of it. Not collective.
-  std::vector<T> host_values(std::size_t offset, std::size_t count) const {
-    std::vector<T> values(count);
-    copy_view(host_view(values), space_view<Space>(parameters_.data() + offset, count));
-    return values;
-  }
-  /// Overwrites the arena on every process with the chief's values. Collective.
-  void set_parameters(std::span<T> values) { set_values(0, values); }
-  /// The same for its elements from `offset` on.
-  void set_values(std::size_t offset, std::span<T> values) {
-    group_->broadcast(values);
-    copy_view(space_view<Space>(parameters_.data() + offset, values.size()), host_view(values));
-  }
-
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
   /// Collective; here every process holds everything, so nothing travels.
   template <class State>
@@ -131,7 +93,7 @@ class Replica : public PlacedPart<ModelType, Group> {
     state.iteration = static_cast<std::int64_t>(updater_.iteration());
     if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
     if (!group_->is_chief()) return;
-    state.parameters = host_parameters();
+    state.parameters = this->host_parameters();
     for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
   }
 
@@ -158,7 +120,7 @@ class Replica : public PlacedPart<ModelType, Group> {
   /// Throws if the processes' weights are no longer the same to the bit: then some reduction went wrong. Collective.
   void verify_replicas() const {
     if (group_->size() == 1) return;
-    auto const weights = host_parameters();
+    auto const weights = this->host_parameters();
     this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
       return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
     });
@@ -183,6 +145,7 @@ class Replica : public PlacedPart<ModelType, Group> {
  protected:
   using Base::group_;
   using Base::model_;
+  using Base::parameters_;
 
   template <class Archive>
   void running_sums(Archive& archive) {
@@ -216,11 +179,7 @@ class Replica : public PlacedPart<ModelType, Group> {
         lanes_(space, model_, plan, lanes...),
         updater_(model_.optimizer(), updates ? model_.description() : without_elements(model_.description())),
         batch_(model_.input_size(), model_.target_size()),
-        processes_(*group_),
-        parameters_(parameter_arena<Parameters>(model_)) {
-    std::vector<T> initial = initial_parameters(model_);
-    set_parameters(initial);
-  }
+        processes_(*group_) {}
 
   using Step = trireme::Step<Model>;
 
@@ -291,7 +250,6 @@ class Replica : public PlacedPart<ModelType, Group> {
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
-  Parameters parameters_;
 
  private:
   std::vector<BucketRange> updated_;  ///< elements that backward has updated

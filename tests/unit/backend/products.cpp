@@ -7,19 +7,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "support/numbers.hpp"
 #include "trireme/backend/cache_gemm.hpp"
 
 namespace tr = trireme;
+using trireme::test::numbers;
 
 namespace {
-
-template <class T>
-std::vector<T> numbers(std::size_t count, std::size_t seed) {
-  std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<T>((i * 2654435761u + seed * 40503u) % 2039) / T{1019} - T{1};
-  return values;
-}
 
 /// ‖c - exact‖ / ‖exact‖ where c has `gap` columns more than the product, which have to stay as they were.
 template <class T>

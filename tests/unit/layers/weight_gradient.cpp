@@ -6,22 +6,15 @@
 #include <cstddef>
 #include <vector>
 
-#include <trireme/backend/space_context.hpp>
-#include <trireme/layers/weight_gradient.hpp>
-
 #include "support/kokkos_fixture.hpp"
+#include "support/numbers.hpp"
+#include "trireme/backend/space_context.hpp"
+#include "trireme/layers/weight_gradient.hpp"
 
 using namespace trireme;
+using test::numbers;
 
 namespace {
-
-template <class T>
-std::vector<T> numbers(std::size_t count, std::size_t seed) {
-  std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<T>((i * 2654435761u + seed * 40503u) % 2039) / T{1019} - T{1};
-  return values;
-}
 
 /// Writes what it takes to where it would have been, and counts how often. Threads take different elements.
 template <class T>

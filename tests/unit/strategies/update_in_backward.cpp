@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/layers/embedding.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/tuples.hpp"
