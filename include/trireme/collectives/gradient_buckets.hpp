@@ -54,8 +54,8 @@ constexpr std::size_t automatic_bucket_bytes(std::size_t gradient_bytes) {
 /// asked for.
 enum class Exchange { automatic, messages };
 
-/// Where there is one process, there is nothing to reduce.
-template <class T, class Space, class Group>
+/// Where there is one process, there is nothing to reduce. `Tables`: TableGradients, or NoTables.
+template <class T, class Space, class Group, class Tables = TableGradients<T, Space, Group>>
 class GradientBuckets final : public GradientListener {
  public:
   template <class... Options>
@@ -73,13 +73,13 @@ class GradientBuckets final : public GradientListener {
   void finish() { tables_.sum(); }
 
  private:
-  TableGradients<T, Space, Group> tables_;
+  Tables tables_;
 };
 
 /// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI is said
 /// to read it itself (`gpu_aware`).
-template <class T, class Space>
-class GradientBuckets<T, Space, Communicator> final : public GradientListener {
+template <class T, class Space, class Tables>
+class GradientBuckets<T, Space, Communicator, Tables> final : public GradientListener {
   using Host = Kokkos::View<T*, Kokkos::HostSpace>;
   static constexpr bool host_visible =
       Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
@@ -175,7 +175,7 @@ class GradientBuckets<T, Space, Communicator> final : public GradientListener {
   std::vector<BucketRange> ranges_;
   bool staged_;
   Host stage_;
-  TableGradients<T, Space, Communicator> tables_;
+  Tables tables_;
   std::unique_ptr<SharedGradients<T, Space>> shared_;
   T* gradients_ = nullptr;
   std::size_t started_ = 0;

@@ -199,4 +199,14 @@ class TableGradients {
   View indices_{}, packed_{}, all_{};
 };
 
+/// Stands where no layer has such a table.
+struct NoTables {
+  NoTables(auto const&...) {}
+  static constexpr bool empty() { return true; }
+  void begin(void*) {}
+  bool only_rows(void const*, void const*, std::size_t) { return false; }
+  void no_rows() {}
+  void sum() {}
+};
+
 }  // namespace trireme

@@ -74,6 +74,11 @@ Regularizer regularizer_of(L const& layer, std::size_t i) {
     return {};
 }
 
+template <class L>
+inline constexpr bool is_composite = requires {
+  typename L::composite;
+};
+
 /// Whether the layer's parameter is a table of which a batch touches some rows only.
 template <class L>
 bool is_by_rows([[maybe_unused]] L const& layer) {
@@ -81,6 +86,15 @@ bool is_by_rows([[maybe_unused]] L const& layer) {
     return layer.by_rows();
   else
     return false;
+}
+
+/// Whether some layer of this type, or within it, may be such a table.
+template <class L>
+consteval bool has_tables() {
+  if constexpr (is_composite<L>)
+    return L::has_tables;
+  else
+    return requires(L const& layer) { layer.by_rows(); };
 }
 
 template <class L>
@@ -98,11 +112,6 @@ constexpr std::string_view class_name_of() {
   else
     return "Layer";
 }
-
-template <class L>
-inline constexpr bool is_composite = requires {
-  typename L::composite;
-};
 
 /// Extents of a layer's output.
 template <class L, class In>

@@ -86,6 +86,7 @@ struct Each {
   using composite = void;
   static constexpr bool transparent = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
+  static constexpr bool has_tables = detail::has_tables<L>();
   static constexpr std::string_view class_name = "Each";
 
   L layer{};

@@ -38,6 +38,8 @@ class Model {
   /// Whether the loss takes what the model's last activation is applied to; `architecture_` ends before it then.
   static constexpr bool on_logits = detail::takes_logits<Loss, Architecture>();
 
+  /// Whether gradients of some weights may be wanted of their rows that occur alone.
+  static constexpr bool has_tables = detail::has_tables<Architecture>();
   static constexpr bool several_inputs = is_parts<InputExtents>, several_outputs = is_parts<OutputExtents>;
   /// Losses, each with a mean of its own.
   static constexpr std::size_t outputs = Head::outputs;

@@ -111,6 +111,7 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
     (std::make_index_sequence<last - 1>());
   }
 
+  static constexpr bool has_tables = (... || detail::has_tables<Layers>());
   static constexpr std::uint32_t leaf_count = [] {
     if constexpr (has_input)
       return (detail::leaf_layers<Layers>() + ...) - 1;

@@ -39,6 +39,7 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
   /// Its layers are named as if they stood beside it, as in a functional model of Keras.
   static constexpr bool transparent = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
+  static constexpr bool has_tables = (... || detail::has_tables<Branches>());
 
   template <class... B>
   constexpr explicit SideBySide(B const&... branches) : branches_{branches...} {}

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/backend/profiling.hpp"
@@ -14,10 +15,27 @@
 
 namespace trireme {
 
+namespace detail {
+
+/// False where a model says that none of its layers has a table of which steps touch some rows only.
+template <class Model>
+inline constexpr bool may_have_tables = true;
+template <class Model>
+requires requires { Model::has_tables; }
+inline constexpr bool may_have_tables<Model> = Model::has_tables;
+
+/// Adds gradients up as they are.
+template <class Model, class Space, class Group, class T = typename Model::scalar>
+using SummedGradients =
+    GradientBuckets<T, Space, Group,
+                    std::conditional_t<may_have_tables<Model>, TableGradients<T, Space, Group>, NoTables>>;
+
+}  // namespace detail
+
 /// `Gradients` brings those of all processes together: `begin(arena)` before backward, which tells its `listener()`
 /// what is final, and `finish()`, after which the sums are in the arena. GradientBuckets adds them up as they are.
 template <class ModelType, class SpaceType, class Group,
-          class GradientsType = GradientBuckets<typename ModelType::scalar, SpaceType, Group>>
+          class GradientsType = detail::SummedGradients<ModelType, SpaceType, Group>>
 class DataParallel : public Replica<ModelType, SpaceType, Group> {
   using Base = Replica<ModelType, SpaceType, Group>;
 
