@@ -19,6 +19,7 @@
 #include "trireme/concepts/monitor.hpp"
 #include "trireme/concepts/strategy.hpp"
 #include "trireme/data/feed.hpp"
+#include "trireme/models/compiled_model.hpp"
 #include "trireme/models/predictions.hpp"
 
 namespace trireme {
@@ -44,20 +45,27 @@ struct EvaluateOptions {
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
-  using R = Run<CompiledModel>;
-  constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
   static_assert(require_own_strategy<Strategy, CompiledModel>());
-  static_assert((require_callback<Callbacks, R>() && ...));
-  static_assert((require_monitor<Callbacks, CompiledModel, validates, Callbacks...>() && ...));
+  return training_loop(model, train, validation, options, callbacks...);
+}
 
-  auto& part = model.part();
+/// What `fit` does, the same for all strategies that place parts of one type.
+template <class Part, class Model, class Train, class ValidationData, class... Callbacks>
+History training_loop(PlacedModel<Part, Model>& model, Train const& train, Validation<ValidationData> const& validation,
+                      FitOptions const& options, Callbacks&... callbacks) {
+  using R = Run<PlacedModel<Part, Model>>;
+  constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
+  static_assert((require_callback<Callbacks, R>() && ...));
+  static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
+
+  Part& part = model.part();
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., history, bar);
   Feed batches(part, train, {.trains = true, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
   Feed tests(part, validation.data);
   Position at{.epoch = options.initial_epoch};
-  R run(model, at, options.epochs, log_names<CompiledModel, validates, std::remove_cvref_t<Callbacks>...>());
+  R run(model, at, options.epochs, log_names<Model, validates, Callbacks...>());
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", told); });
 
@@ -108,8 +116,15 @@ template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
-  auto& part = model.part();
-  Run<CompiledModel> run(model, log_names<CompiledModel, false, std::remove_cvref_t<Callbacks>...>());
+  return test_loop(model, data, options, callbacks...);
+}
+
+/// What `evaluate` does.
+template <class Part, class Model, class Data, class... Callbacks>
+Logs test_loop(PlacedModel<Part, Model>& model, Data const& data, EvaluateOptions const& options,
+               Callbacks&... callbacks) {
+  Part& part = model.part();
+  Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., bar);
   Feed batches(part, data, {.steps = options.steps});
@@ -122,7 +137,7 @@ template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
   auto& part = model.part();
-  Run<CompiledModel> run(model, {});
+  Run<typename CompiledModel::PlacedModel> run(model, {});
   auto told = std::tie(callbacks...);
   Feed batches(part, data, {.targets = false});
   Predictions predictions(part);

@@ -28,19 +28,20 @@
 
 namespace trireme {
 
-/// A run of `fit`, `evaluate` or `predict` over a compiled model. Members are local unless they say "collective".
-template <class CompiledModel>
+/// A run of `fit`, `evaluate` or `predict` over a PlacedModel. Members are local unless they say "collective".
+template <class PlacedModel>
 class Run {
-  using Part = typename CompiledModel::Part;
+  using Part = typename PlacedModel::Part;
+  using Model = typename PlacedModel::Model;
 
  public:
   using holds_communicator = void;
 
   /// Of `fit`: the position is the loop's.
-  Run(CompiledModel& model, Position& position, std::size_t epochs, std::vector<std::string> log_names)
+  Run(PlacedModel& model, Position& position, std::size_t epochs, std::vector<std::string> log_names)
       : model_(&model), position_(&position), epochs_(epochs), log_names_(std::move(log_names)) {}
   /// Of `evaluate` and `predict`.
-  Run(CompiledModel& model, std::vector<std::string> log_names) : model_(&model), log_names_(std::move(log_names)) {}
+  Run(PlacedModel& model, std::vector<std::string> log_names) : model_(&model), log_names_(std::move(log_names)) {}
   Run(Run const&) = delete;
   Run& operator=(Run const&) = delete;
 
@@ -71,10 +72,10 @@ class Run {
   }
   /// The direction that the compiled metric declares; none for a name that no metric has.
   Direction direction(std::string_view metric) const {
-    auto const& names = CompiledModel::Model::log_names;
+    auto const& names = Model::log_names;
     auto const found = std::find(names.begin(), names.end(), metric);
     return found == names.end() ? Direction::none
-                                : CompiledModel::Model::log_directions[static_cast<std::size_t>(found - names.begin())];
+                                : Model::log_directions[static_cast<std::size_t>(found - names.begin())];
   }
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
@@ -116,7 +117,7 @@ class Run {
   /// Where training stands: complete epochs, batches of the next one, and whether it was agreed to stop.
   Position const& position() const { return *position_; }
 
-  CompiledModel& model() { return *model_; }
+  PlacedModel& model() { return *model_; }
 
   /// True on all processes if it is on any. Collective.
   Uniform<bool> agree(bool wish) const { return part().agree(wish); }
@@ -179,12 +180,11 @@ class Run {
 
   void log_metrics(Phase phase, std::string_view prefix, Logs& logs) const {
     auto const values = part().metrics(phase);
-    for (std::size_t i = 0; i < CompiledModel::Model::log_names.size(); ++i)
-      logs.set(formatted("{}{}", prefix, CompiledModel::Model::log_names[i]),
-               values.map([i](auto const& all) { return all[i]; }));
+    for (std::size_t i = 0; i < Model::log_names.size(); ++i)
+      logs.set(formatted("{}{}", prefix, Model::log_names[i]), values.map([i](auto const& all) { return all[i]; }));
   }
 
-  CompiledModel* model_;
+  PlacedModel* model_;
   Position idle_{};
   Position* position_ = &idle_;
   std::size_t epochs_ = 0;

@@ -22,10 +22,10 @@ constexpr bool adds_log(std::string_view name) {
 
 /// True if an epoch will log `name`: the loss or a metric, with val_ only if there is validation data, or a value that
 /// one of the callbacks declares.
-template <class CompiledModel, bool Validates, class... Callbacks>
+template <class Model, bool Validates, class... Callbacks>
 constexpr bool will_be_logged(std::string_view name) {
   constexpr std::string_view prefix = "val_";
-  auto const& metrics = CompiledModel::Model::log_names;
+  auto const& metrics = Model::log_names;
   bool const of_validation = Validates && name.substr(0, prefix.size()) == prefix;
   std::string_view const metric = of_validation ? name.substr(prefix.size()) : name;
   return std::find(metrics.begin(), metrics.end(), metric) != metrics.end() ||
@@ -34,23 +34,23 @@ constexpr bool will_be_logged(std::string_view name) {
 
 }  // namespace detail
 
-template <class Callback, class CompiledModel, bool Validates, class... Callbacks>
+template <class Callback, class Model, bool Validates, class... Callbacks>
 consteval bool require_monitor() {
   using C = std::remove_cvref_t<Callback>;
   if constexpr (requires { C::monitor; })
-    static_assert(detail::will_be_logged<CompiledModel, Validates, Callbacks...>(C::monitor),
+    static_assert(detail::will_be_logged<Model, Validates, Callbacks...>(C::monitor),
                   "trireme: a callback monitors a value that is neither the loss nor a metric of the model, nor (with "
                   "validation data) one of these after val_, nor declared in `logs` by a callback");
   return true;
 }
 
 /// All names that an epoch will log.
-template <class CompiledModel, bool Validates, class... Callbacks>
+template <class Model, bool Validates, class... Callbacks>
 std::vector<std::string> log_names() {
   std::vector<std::string> names;
-  for (std::string_view name : CompiledModel::Model::log_names) names.emplace_back(name);
+  for (std::string_view name : Model::log_names) names.emplace_back(name);
   if constexpr (Validates)
-    for (std::string_view name : CompiledModel::Model::log_names) names.push_back("val_" + std::string(name));
+    for (std::string_view name : Model::log_names) names.push_back("val_" + std::string(name));
   [[maybe_unused]] auto const add = [&]<class C>(std::type_identity<C>) {
     if constexpr (requires { C::logs.begin(); })
       for (std::string_view name : C::logs) names.emplace_back(name);

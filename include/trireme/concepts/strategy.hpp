@@ -123,13 +123,25 @@ consteval bool require_placement() {
   return detail::require_part<Part>();
 }
 
+namespace detail {
+
+/// What a callback's run holds (PlacedModel) knows the part alone.
+template <class S, class CompiledModel>
+inline constexpr bool is_own_strategy =
+    std::is_same_v<typename S::template Part<typename CompiledModel::Model>, typename CompiledModel::Part>;
+template <class S, class CompiledModel>
+requires requires { typename CompiledModel::Strategy; }
+inline constexpr bool is_own_strategy<S, CompiledModel> = std::is_same_v<S, typename CompiledModel::Strategy>;
+
+}  // namespace detail
+
 /// A model is trained by the strategy that placed it.
 template <class S, class CompiledModel>
 consteval bool require_own_strategy() {
   static_assert(
       requires { typename CompiledModel::Part; },
       "trireme: fit, evaluate and predict take a model that compile(strategy, ...) returned");
-  static_assert(std::is_same_v<S, typename CompiledModel::Strategy>,
+  static_assert(detail::is_own_strategy<S, CompiledModel>,
                 "trireme: the model was compiled for another strategy; compile it with the strategy that trains it");
   return require_strategy<S>();
 }

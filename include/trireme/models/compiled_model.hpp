@@ -24,20 +24,15 @@
 
 namespace trireme {
 
-/// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
-template <class StrategyType, class ModelType>
-class CompiledModel {
-  static_assert(require_placement<StrategyType, ModelType>());
-
+/// All of a CompiledModel, but for which strategy it is of: those that place parts of one type share this code and that
+/// of the training loop. Run::model() of a callback is one.
+template <class PartType, class ModelType>
+class PlacedModel {
  public:
-  using Strategy = StrategyType;
   using Model = ModelType;
-  using Part = typename Strategy::template Part<Model>;
+  using Part = PartType;
   using T = typename Model::scalar;
   using L = typename Model::label;
-
-  /// Collective, as `Strategy::place` is.
-  CompiledModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {}
 
   Part& part() { return part_; }
   Part const& part() const { return part_; }
@@ -141,6 +136,10 @@ class CompiledModel {
     part_.infer(rows, in.data(), out.data());
   }
 
+ protected:
+  template <class Strategy>
+  PlacedModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {}
+
  private:
   WeightInfo const& find(std::string_view path) const {
     WeightInfo const* found = nullptr;
@@ -164,6 +163,27 @@ class CompiledModel {
   }
 
   Part part_;
+};
+
+namespace detail {
+
+template <class Strategy, class Model>
+struct Placement {
+  static_assert(require_placement<Strategy, Model>());  // first, to be the first error
+  using type = PlacedModel<typename Strategy::template Part<Model>, Model>;
+};
+
+}  // namespace detail
+
+/// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
+template <class StrategyType, class ModelType>
+class CompiledModel : public detail::Placement<StrategyType, ModelType>::type {
+ public:
+  using Strategy = StrategyType;
+
+  /// Collective, as `Strategy::place` is.
+  CompiledModel(Strategy const& strategy, ModelType model, Plan plan)
+      : CompiledModel::PlacedModel(strategy, std::move(model), plan) {}
 };
 
 }  // namespace trireme
