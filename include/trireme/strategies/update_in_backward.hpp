@@ -1,9 +1,9 @@
 /// The optimizer's step on gradients that are still in the cache.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <vector>
 
 #include "trireme/collectives/bucket_range.hpp"
@@ -34,7 +34,9 @@ class UpdateInBackward final : public GradientListener {
     std::less<T const*> const before;
     if (before(first, gradients_) || !before(first, gradients_ + elements_)) return false;  // summed up elsewhere first
     std::size_t const begin = index_of(gradients);
-    taken_.push_back({begin, begin + count});
+    auto place = taken_.end();  // backward goes from the arena's end to its beginning, but for a few weights
+    while (place != taken_.begin() && std::prev(place)->begin < begin) --place;
+    taken_.insert(place, {begin, begin + count});
     return true;
   }
 
@@ -45,11 +47,10 @@ class UpdateInBackward final : public GradientListener {
   /// f(begin, end) for the elements whose gradients are in the arena. Once, after backward.
   template <class F>
   void for_each_left(F const& f) {
-    std::ranges::sort(taken_, {}, &BucketRange::begin);
     std::size_t begin = 0;
-    for (BucketRange const& range : taken_) {
-      if (begin < range.begin) f(begin, range.begin);
-      begin = range.end;
+    for (auto range = taken_.rbegin(); range != taken_.rend(); ++range) {
+      if (begin < range->begin) f(begin, range->begin);
+      begin = range->end;
     }
     if (begin < elements_) f(begin, elements_);
   }
@@ -62,7 +63,7 @@ class UpdateInBackward final : public GradientListener {
   kernels::StepOfSums<Step> step_;
   T const* gradients_;
   std::size_t elements_;
-  std::vector<BucketRange>& taken_;
+  std::vector<BucketRange>& taken_;  ///< in descending order
 };
 
 }  // namespace trireme
