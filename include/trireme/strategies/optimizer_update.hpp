@@ -29,11 +29,12 @@ class Updater {
   static constexpr std::size_t max_slots = kernels::max_slots;
   using Slot = Kokkos::View<T*, typename Context::memory_space>;
 
-  Updater(Optimizer optimizer, ModelDescription const& description)
+  /// \param keeps_state  false: of a process that is given its weights, and has the parameters for their penalties.
+  Updater(Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
         states_(description.states),
-        elements_(description.elements),
+        elements_(keeps_state ? description.elements : 0),
         norms_(make_view<Sums>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))),
         penalty_(make_view<Sums>("trireme::penalty", 1)) {
     check_clipping();

@@ -177,7 +177,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
           LaneOptions const&... lanes)
       : Base(std::move(model), std::move(group)),
         lanes_(space, model_, plan, lanes...),
-        updater_(model_.optimizer(), updates ? model_.description() : without_elements(model_.description())),
+        updater_(model_.optimizer(), model_.description(), updates),
         batch_(model_.input_size(), model_.target_size()),
         processes_(*group_) {}
 
@@ -253,12 +253,6 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
 
  private:
   std::vector<BucketRange> updated_;  ///< elements that backward has updated
-
-  /// What a process without optimizer state has to update: the parameters are known, for their penalties.
-  static ModelDescription without_elements(ModelDescription description) {
-    description.elements = 0;
-    return description;
-  }
 };
 
 }  // namespace trireme
