@@ -23,6 +23,7 @@
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/parts.hpp"
 #include "trireme/tensor/shape.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -141,7 +142,7 @@ class LayerTable {
       std::size_t const offset = elements;
       elements += aligned_bytes(shape.size() * scalar_size_) / scalar_size_;
       count += shape.size();
-      return WeightInfo{paths.own + "/" + std::string(own), layer, shape, offset, shape.size()};
+      return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size()};
     };
     for (StatedParameter const& p : parameters)
       description_.parameters.push_back({weight(p.shape.name, p.shape.shape, description_.elements), p.initializer,

@@ -1,12 +1,13 @@
 /// Numbers the layers of one model as Keras does: dense, dense_1, dense_2.
 #pragma once
 
-#include <cstddef>
-#include <map>
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trireme/io/keras_names.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -14,12 +15,13 @@ class LayerNames {
  public:
   std::string next(std::string_view class_name) {
     std::string name = keras_snake_case(class_name);
-    std::size_t const index = count_[name]++;
-    return index == 0 ? name : name + "_" + std::to_string(index);
+    auto const index = std::count(given_.begin(), given_.end(), name);
+    given_.push_back(name);
+    return index == 0 ? name : formatted("{}_{}", name, index);
   }
 
  private:
-  std::map<std::string, std::size_t> count_;
+  std::vector<std::string> given_;  ///< before they were numbered
 };
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/models/cost.hpp"
@@ -39,21 +40,25 @@ inline std::string readable_bytes(std::size_t bytes) {
 
 /// \param scalar_size  bytes of a parameter.
 inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use) {
-  std::vector<std::array<std::string, 3>> rows{{"Layer (type)", "Output shape", "Param #"}};
+  constexpr std::size_t columns = 3;
+  std::vector<std::string> cells;
+  auto const add_row = [&](std::string_view layer, std::string_view output, std::string_view parameters) {
+    for (std::string_view const cell : {layer, output, parameters}) cells.emplace_back(cell);
+  };
+  add_row("Layer (type)", "Output shape", "Param #");
   for (LayerInfo const& layer : model.layers) {
     std::string extents = "(None";
     for (std::size_t extent : layer.output) extents += formatted(", {}", extent);
-    rows.push_back(
-        {formatted("{} ({})", layer.path, layer.class_name), extents + ")", detail::grouped(layer.parameters)});
+    extents += ')';
+    add_row(formatted("{} ({})", layer.path, layer.class_name), extents, detail::grouped(layer.parameters));
   }
-  std::array<std::size_t, 3> width{};
-  for (auto const& row : rows)
-    for (std::size_t c = 0; c < 3; ++c) width[c] = std::max(width[c], row[c].size());
+  std::array<std::size_t, columns> width{};
+  for (std::size_t i = 0; i < cells.size(); ++i) width[i % columns] = std::max(width[i % columns], cells[i].size());
   std::string const rule(width[0] + width[1] + width[2] + 6, '-');
   std::string text = rule + "\n";
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    text += formatted(" {:<{}}  {:<{}}  {:>{}}\n", rows[r][0], width[0], rows[r][1], width[1], rows[r][2], width[2]);
-    if (r == 0) text += rule + "\n";
+  for (std::size_t i = 0; i < cells.size(); i += columns) {
+    text += formatted(" {:<{}}  {:<{}}  {:>{}}\n", cells[i], width[0], cells[i + 1], width[1], cells[i + 2], width[2]);
+    if (i == 0) text += rule + "\n";
   }
   std::size_t const count = model.parameter_count();
   text += formatted("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
