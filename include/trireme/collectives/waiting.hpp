@@ -152,13 +152,23 @@ inline int wait_for(MPI_Request& request, Waiting& waiting, MPI_Status* result =
   }
 }
 
+using StartOperation = int(void const* what, MPI_Request* request);
+
+/// All but the start, which each operation has of its own.
+inline void complete(char const* call, MPI_Comm comm, StartOperation* start, void const* what, MPI_Status* result) {
+  Waiting waiting(call);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(start(what, &request), call, comm);
+  check(wait_for(request, waiting, result), call, comm);
+}
+
 /// Starts an operation and waits until it is complete. \param start  start(MPI_Request*) calls MPI
 template <class Start>
 void complete(char const* call, MPI_Comm comm, Start const& start, MPI_Status* result = MPI_STATUS_IGNORE) {
-  Waiting waiting(call);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(start(&request), call, comm);
-  check(wait_for(request, waiting, result), call, comm);
+  StartOperation* const run = [](void const* what, MPI_Request* request) {
+    return (*static_cast<Start const*>(what))(request);
+  };
+  complete(call, comm, run, &start, result);
 }
 
 /// Before a call that MPI offers in a blocking form only: waits until all processes of the group are about to call it.

@@ -96,15 +96,10 @@ class Model {
   /// Of one parameter or state.
   template <class Weight>
   std::vector<T> initial_values(Weight const& weight) const {
-    if constexpr (requires { weight.initializer; }) {
-      std::vector<double> values(weight.size, 0.0);
-      weight.initializer(values, {weight.shape.to_vector(), seed_, weight.path});
-      std::vector<T> initial(values.size());
-      std::ranges::transform(values, initial.begin(), [](double value) { return static_cast<T>(value); });
-      return initial;
-    } else {
+    if constexpr (requires { weight.initializer; })
+      return initial_values(weight, weight.initializer);
+    else
       return std::vector<T>(weight.size, static_cast<T>(weight.initial));
-    }
   }
 
   /// Fills the arena (host memory) with initial values.
@@ -223,6 +218,12 @@ class Model {
 
  private:
   using TrainedPart = decltype(detail::trained_part<Loss>(std::declval<Architecture const&>()));
+
+  std::vector<T> initial_values(WeightInfo const& weight, Initializer const& initializer) const {
+    std::vector<double> values(weight.size, 0.0);
+    initializer(values, {weight.shape.to_vector(), seed_, weight.path});
+    return {values.begin(), values.end()};
+  }
 
   /// Where the weights of Frozen layers begin.
   T const* frozen(T const* parameters) const { return parameters + description_->reduced_elements(); }

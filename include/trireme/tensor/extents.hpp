@@ -94,9 +94,13 @@ constexpr auto append_extent(Extents<E...> const& in, std::size_t back) {
 
 /// "(28, 28, 1)": how extents are written in messages and tables.
 inline std::string format_extents(std::vector<std::size_t> const& extents) {
-  std::vector<std::string> numbers;
-  for (std::size_t extent : extents) numbers.push_back(std::to_string(extent));
-  return "(" + joined(numbers, ", ") + (extents.size() == 1 ? ",)" : ")");
+  std::string text = "(";
+  for (std::size_t const extent : extents) {
+    if (text.size() > 1) text += ", ";
+    text += formatted("{}", extent);
+  }
+  text += extents.size() == 1 ? ",)" : ")";
+  return text;
 }
 
 }  // namespace trireme
