@@ -15,14 +15,21 @@ template <std::size_t KH, std::size_t KW, class Strides, class Dilation, bool Is
 constexpr Window2D window_2d(char const* layer, Extents<E...> const& in) {
   static_assert(sizeof...(E) == 3,
                 "trireme: Conv2D and 2-D pooling take (height, width, channels); give Input three extents or Reshape");
-  Window2D const window{window_axis(in[0], KH, Strides::height, Dilation::height, IsSame),
-                        window_axis(in[1], KW, Strides::width, Dilation::width, IsSame), in[2]};
-  if constexpr (static_extent<Extents<E...>, 0> != dynamic && !IsSame)
-    static_assert(static_extent<Extents<E...>, 0> >= covered(KH, Dilation::height),
+  constexpr std::size_t rows = static_extent<Extents<E...>, 0>, columns = static_extent<Extents<E...>, 1>;
+  if constexpr (rows != dynamic && !IsSame)
+    static_assert(rows >= covered(KH, Dilation::height),
                   "trireme: the window of a Conv2D or pooling layer is higher than its input");
-  if constexpr (static_extent<Extents<E...>, 1> != dynamic && !IsSame)
-    static_assert(static_extent<Extents<E...>, 1> >= covered(KW, Dilation::width),
+  if constexpr (columns != dynamic && !IsSame)
+    static_assert(columns >= covered(KW, Dilation::width),
                   "trireme: the window of a Conv2D or pooling layer is wider than its input");
+  auto const height = [](std::size_t n) { return window_axis(n, KH, Strides::height, Dilation::height, IsSame); };
+  auto const width = [](std::size_t n) { return window_axis(n, KW, Strides::width, Dilation::width, IsSame); };
+  if constexpr (rows != dynamic && rows > 0 && columns != dynamic && columns > 0) {
+    // Constants: this is asked in many places, each of which would hold a call and what it throws.
+    constexpr WindowAxis down = height(rows), across = width(columns);
+    return {down, across, in[2]};
+  }
+  Window2D const window{height(in[0]), width(in[1]), in[2]};
   if (window.positions() == 0)
     throw ShapeError(formatted("{}: a window of {} x {} does not fit an input of {}", layer, KH, KW,
                                format_extents(in.to_vector())));
