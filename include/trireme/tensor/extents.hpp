@@ -39,17 +39,27 @@ struct Extents {
 
   std::array<std::size_t, rank> values{E...};
 
-  constexpr std::size_t operator[](std::size_t axis) const { return values[axis]; }
-  constexpr std::size_t back() const { return values[rank - 1]; }
+  constexpr std::size_t operator[](std::size_t axis) const { return all()[axis]; }
+  constexpr std::size_t back() const { return all()[rank - 1]; }
 
   /// Number of elements of a sample.
   constexpr std::size_t size() const {
+    if constexpr (is_static) return (std::size_t{1} * ... * E);
     std::size_t product = 1;
     for (std::size_t extent : values) product *= extent;
     return product;
   }
 
-  std::vector<std::size_t> to_vector() const { return {values.begin(), values.end()}; }
+  std::vector<std::size_t> to_vector() const { return {all().begin(), all().end()}; }
+
+ private:
+  /// Extents that are all static are constants, also where nobody can see how this object was made.
+  constexpr std::array<std::size_t, rank> const& all() const {
+    if constexpr (is_static)
+      return static_extents;
+    else
+      return values;
+  }
 };
 
 /// The I-th extent of E, `dynamic` if it is known only at run time; 0 if E has fewer, so that what needs more can say
