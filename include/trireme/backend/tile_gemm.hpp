@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trireme/backend/pack.hpp"
+#include "trireme/backend/row_gather.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/simd_vector.hpp"
 
@@ -182,6 +183,7 @@ class TileGemm {
 
   static void run_tile(std::size_t vectors, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
                        std::size_t ldb, T* c, std::size_t ldc, bool accumulate) {
+    RowGather<T>::further();
     tile_of(vectors, height)(p, a, b, ldb, c, ldc, accumulate);
   }
 

@@ -3,9 +3,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace trireme {
+
+/// Rows that lie apart.
+template <class X>
+struct RowList {
+  X const* const* rows = nullptr;
+  std::size_t count = 0;
+  std::uint64_t ticket = 0;  ///< a number that no other list of the program has; 0: none
+};
 
 /// The rows of one global batch that this process trains on. Pointers go to host memory, row-major.
 ///
@@ -20,6 +29,9 @@ struct Batch {
   std::size_t global_rows = 0;  ///< over all processes
   /// Where `x` is null and there are rows: the inputs of each, which lie apart. Only for who asked for it.
   X const* const* x_rows = nullptr;
+  std::uint64_t ticket = 0;  ///< of x_rows: that of the batch before for its `next`, if this is it; otherwise 0
+  /// The inputs of the batch after this one, if that is known: they may be put together while this one is worked on.
+  RowList<X> next{};
 };
 
 /// Which part of each global batch a process draws: part `index` of `count`.

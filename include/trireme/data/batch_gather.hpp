@@ -2,18 +2,21 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "trireme/backend/row_gather.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_slot.hpp"
+#include "trireme/data/batch_targets.hpp"
 #include "trireme/data/class_weight.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_source.hpp"
@@ -45,15 +48,10 @@ class BatchGather {
         batch_(batch),
         share_(share),
         options_(std::move(options)),
+        targets_(source_->y_size(), options_.classes, options_.labels),
         capacity_(plan_ ? plan_->max_rows() : batch),
         in_place_(options_.scattered && std::is_same_v<X, T> && plan_ && source_->in_memory()) {
-    if (!options_.class_weight.empty() && source_->weighted())
-      throw ValueError("class_weight and sample weights were both given: only one of them can be used");
-    if (!options_.class_weight.empty() && !options_.targets)
-      throw ValueError("class_weight was given, but targets are not read");
-    if (options_.classes != 0 && options_.class_weight.size() > options_.classes)
-      throw ValueError(formatted("class_weight has {} numbers, but there are {} classes", options_.class_weight.size(),
-                                 options_.classes));
+    options_.verify(source_->weighted());
   }
 
   /// Whether inputs are never copied or computed, so that there is nothing to be done ahead of their use.
@@ -61,6 +59,7 @@ class BatchGather {
 
   /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.
   void start(std::uint64_t epoch, std::size_t first_batch) {
+    announced_ = 0;
     epoch_ = epoch;
     pass_known_ = plan_ && !plan_->endless();
     pass_batches_ = plan_ ? plan_->batches() : 0;
@@ -72,6 +71,7 @@ class BatchGather {
   /// Goes to another batch of the epoch that was started. Costs nothing where samples are found by their number; a
   /// generator is read up to there, from its beginning if it is past it.
   void seek(std::size_t batch) {
+    announced_ = 0;
     if (plan_)
       position_ = batch;
     else if (batch < position_)
@@ -98,6 +98,8 @@ class BatchGather {
         if (plan_) gather((*plan_)(place->batch), slot);
         if (plan_ || gather_unsized(place->batch, slot)) {
           ++position_;
+          slot.batch.ticket = std::exchange(announced_, 0);
+          if (slot.batch.x_rows && options_.in_order) look_ahead(slot);
           return true;
         }
         // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
@@ -134,25 +136,64 @@ class BatchGather {
         // nobody looks at them
       } else if constexpr (std::is_same_v<Y, L>) {
         slot.batch.y = block->y;
-        check_targets(block->y, rows.rows * ny, rows.first_sample);
+        targets_.check(block->y, rows.rows, rows.first_sample);
       } else {
         reserve(slot.y, capacity_ * ny);
-        convert_targets(block->y, slot.y.data(), rows.rows * ny, rows.first_sample);
+        targets_.convert(block->y, slot.y.data(), rows.rows, rows.first_sample);
         slot.batch.y = slot.y.data();
       }
       slot.batch.weight = block->weight;
     } else {
       make_room(slot);
-      for (std::size_t row = 0; row < rows.rows; ++row) {
-        auto const sample = reader_->at(rows.first_sample + row);
-        if (!sample)
-          throw ValueError(
-              formatted("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
-        store(*sample, slot, row, rows.first_sample + row);
+      if (in_place_ && find(rows)) {
+        for (std::size_t row = 0; row < rows.rows; ++row) detail::prefetch(found_[row].y, source_->y_size());
+        for (std::size_t row = 0; row < rows.rows; ++row) store(found_[row], slot, row, rows.first_sample + row);
+      } else {
+        gather_in_turn(rows, slot);
       }
       point_at_slot(slot);
     }
     weigh_classes(slot);
+  }
+
+  void gather_in_turn(BatchRows const& rows, BatchSlot<T, L>& slot) {
+    for (std::size_t row = 0; row < rows.rows; ++row) {
+      auto const sample = reader_->at(rows.first_sample + row);
+      if (!sample)
+        throw ValueError(
+            formatted("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
+      store(*sample, slot, row, rows.first_sample + row);
+    }
+  }
+
+  /// Where the samples of so many rows lie, into `found_`, if they all stay there.
+  bool find(BatchRows const& rows) {
+    positions_.resize(rows.rows);
+    std::iota(positions_.begin(), positions_.end(), rows.first_sample);
+    reserve(found_, capacity_);
+    return reader_->find(positions_, found_.data());
+  }
+
+  /// Where the inputs of the batch after this one lie. Nothing else of it is read before its turn.
+  void look_ahead(BatchSlot<T, L>& slot) {
+    if constexpr (std::is_same_v<X, T>) {
+      auto const place = order_.locate(position_, {pass_batches_, pass_known_});
+      if (!place || place->repetition != repetition_) return;
+      BatchRows const rows = (*plan_)(place->batch);
+      if (!find(rows)) return;
+      reserve(slot.next_x_rows, capacity_);
+      for (std::size_t row = 0; row < rows.rows; ++row) {
+        slot.next_x_rows[row] = found_[row].x;
+        detail::prefetch(found_[row].y, source_->y_size());
+      }
+      announced_ = new_ticket();
+      slot.batch.next = {slot.next_x_rows.data(), rows.rows, announced_};
+    }
+  }
+
+  static std::uint64_t new_ticket() {
+    static std::atomic<std::uint64_t> last = 0;
+    return ++last;
   }
 
   // A generator: the whole global batch is read, since only then it is known how large the last one is.
@@ -204,42 +245,14 @@ class BatchGather {
       if (in_place_) slot.x_rows[row] = sample.x;
     if (!in_place_)
       std::transform(sample.x, sample.x + nx, slot.x.data() + row * nx, [](X value) { return static_cast<T>(value); });
-    if (options_.targets) convert_targets(sample.y, slot.y.data() + row * ny, ny, position);
+    if (options_.targets) targets_.convert(sample.y, slot.y.data() + row * ny, 1, position);
     if (source_->weighted()) slot.weight[row] = sample.weight ? *sample.weight : 1.0;
-  }
-
-  void convert_targets(Y const* from, L* to, std::size_t size, std::size_t position) {
-    if constexpr (std::is_same_v<L, std::int32_t>) {
-      for (std::size_t i = 0; i < size; ++i) to[i] = label(from[i], options_.classes, position, i);
-    } else {
-      std::transform(from, from + size, to, [](Y value) { return static_cast<L>(value); });
-    }
-    check_columns(from, size, position);
-  }
-
-  void check_targets(Y const* labels, std::size_t size, std::size_t position) {
-    if constexpr (std::is_same_v<L, std::int32_t>)
-      for (std::size_t i = 0; i < size; ++i) label(labels[i], options_.classes, position, i);
-    check_columns(labels, size, position);
-  }
-
-  void check_columns(Y const* targets, std::size_t size, std::size_t position) {
-    for_each_index(options_.labels, size / std::max<std::size_t>(source_->y_size(), 1), source_->y_size(),
-                   [&](std::size_t i, std::size_t classes) { label(targets[i], classes, position, i); });
-  }
-
-  std::int32_t label(Y value, std::size_t classes, std::size_t position, std::size_t i) const {
-    return class_index(value, classes, [&] { return label_place(position, i); });
   }
 
   void check_inputs(Batch<T, L> const& batch) const {
     if (options_.indices.empty() || source_->inputs()) return;
     verify_indices(batch.x, batch.rows, std::max<std::size_t>(source_->x_size(), 1), options_.indices,
                    [&](std::size_t row) { return formatted("of row {} of a batch", batch.first_row + row); });
-  }
-
-  std::string label_place(std::size_t position, std::size_t i) const {
-    return formatted("of sample {} of the epoch", position + i / std::max<std::size_t>(source_->y_size(), 1));
   }
 
   void weigh_classes(BatchSlot<T, L>& slot) {
@@ -265,7 +278,11 @@ class BatchGather {
   std::size_t batch_;
   Share share_;
   StreamOptions options_;
-  std::size_t capacity_;  // rows that a slot has to hold
+  BatchTargets<Y, L> targets_;
+  std::size_t capacity_;         // rows that a slot has to hold
+  std::uint64_t announced_ = 0;  // ticket of the batch that the one before named as its next
+  std::vector<std::size_t> positions_;
+  std::vector<Sample<X, Y>> found_;
   bool in_place_;
 
   std::uint64_t epoch_ = 0;

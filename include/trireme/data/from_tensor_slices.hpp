@@ -22,7 +22,8 @@ namespace trireme::data {
 ///
 /// \param x, y           xtensor containers or expressions, Kokkos Views, HostTensors, or ranges such as std::vector;
 ///                       referenced where layout and memory space allow (see `host_tensor`): an lvalue container has to
-///                       outlive the dataset and all that is made from it.
+///                       outlive the dataset and all that is made from it, and to stay as it is during `fit`, which
+///                       reads rows one step ahead.
 /// \param sample_weight  one number a sample.
 /// \throws ShapeError if the numbers of samples differ.
 template <SampleArrays XArray, SampleArrays YArray, TensorLike WArray>

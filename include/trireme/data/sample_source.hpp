@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "trireme/tensor/host_tensor.hpp"
 
@@ -33,6 +34,10 @@ class SampleReader {
 
   /// `count` samples as one block that stays valid as long as the reader, if they lie so in memory.
   virtual std::optional<Sample<X, Y>> run(std::size_t /*position*/, std::size_t /*count*/) { return std::nullopt; }
+
+  /// Where the sample at each of the positions stays as long as the reader, into `to`: as `at` of a source in memory,
+  /// in one call. False if that is not known of all. `positions` are working memory.
+  virtual bool find(std::span<std::size_t> /*positions*/, Sample<X, Y>* /*to*/) { return false; }
 };
 
 /// Samples, from wherever they come. Immutable and shared between datasets.

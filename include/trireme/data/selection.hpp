@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "trireme/data/checksum.hpp"
@@ -54,6 +55,13 @@ class SelectedSource : public SampleSource<X, Y> {
     std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
       if (position + count > source_.count_) return std::nullopt;
       return samples_->run(source_.first_ + position, count);
+    }
+    bool find(std::span<std::size_t> positions, Sample<X, Y>* to) override {
+      for (std::size_t& position : positions) {
+        if (position >= source_.count_) return false;
+        position += source_.first_;
+      }
+      return samples_->find(positions, to);
     }
 
    private:

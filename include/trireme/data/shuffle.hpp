@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,13 @@ class PermutedSource : public Shuffled<X, Y> {
     std::optional<Sample<X, Y>> at(std::size_t position) override {
       if (position >= order_.size()) return std::nullopt;
       return samples_->at(order_[position]);
+    }
+    bool find(std::span<std::size_t> positions, Sample<X, Y>* to) override {
+      for (std::size_t& position : positions) {
+        if (position >= order_.size()) return false;
+        position = order_[position];
+      }
+      return samples_->find(positions, to);
     }
 
    private:

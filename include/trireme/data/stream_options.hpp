@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "trireme/data/requirements.hpp"
+#include "trireme/error.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -17,6 +19,16 @@ struct StreamOptions {
   bool targets = true;                  ///< false: targets are not read, and a batch has none
   bool in_order = true;  ///< false: the next batch is not known before it is asked for, so that none is gathered ahead
   bool scattered = false;  ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
+
+  /// \throws ValueError if class weights do not go with the samples.
+  void verify(bool weighted) const {
+    if (class_weight.empty()) return;
+    if (weighted) throw ValueError("class_weight and sample weights were both given: only one of them can be used");
+    if (!targets) throw ValueError("class_weight was given, but targets are not read");
+    if (classes != 0 && class_weight.size() > classes)
+      throw ValueError(
+          formatted("class_weight has {} numbers, but there are {} classes", class_weight.size(), classes));
+  }
 };
 
 }  // namespace trireme::data

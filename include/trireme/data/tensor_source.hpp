@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "trireme/data/checksum.hpp"
@@ -57,6 +58,17 @@ class TensorSource : public SampleSource<X, Y> {
       if (position + count > samples_) return std::nullopt;
       return Sample<X, Y>{source_.x_.data + position * source_.x_size(), source_.y_.data + position * source_.y_size(),
                           source_.weighted() ? source_.weight_.data + position : nullptr};
+    }
+
+    bool find(std::span<std::size_t> positions, Sample<X, Y>* to) override {
+      std::size_t const nx = source_.x_size(), ny = source_.y_size();
+      double const* const weight = source_.weighted() ? source_.weight_.data : nullptr;
+      for (std::size_t const position : positions) {
+        if (position >= samples_) return false;
+        *to++ = {source_.x_.data + position * nx, source_.y_.data + position * ny,
+                 weight ? weight + position : nullptr};
+      }
+      return true;
     }
 
    private:

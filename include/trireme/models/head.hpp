@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "trireme/concepts/metric.hpp"
+#include "trireme/data/batch.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/models/log_names.hpp"
 #include "trireme/models/score_kernel.hpp"
@@ -25,6 +26,8 @@ struct Slice {
   double const* weight;
   std::size_t rows;
   T const* const* x_rows = nullptr;  ///< where x is null: the inputs of each row, which are put together first
+  std::uint64_t ticket = 0;          ///< of x_rows
+  RowList<T> next{};                 ///< of the batch after this one, if that is known
 };
 
 /// A number for each output of a model, such as the positions that the mean of its loss is over.

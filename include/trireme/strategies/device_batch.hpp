@@ -22,7 +22,7 @@ class DeviceBatch {
 
   Slice<T, L> upload(Space const& space, Batch<T, L> const& batch) {
     if constexpr (is_host_space<Space>) {
-      return {batch.x, batch.y, batch.weight, batch.rows, batch.x_rows};
+      return {batch.x, batch.y, batch.weight, batch.rows, batch.x_rows, batch.ticket, batch.next};
     } else {
       Buffers& b = buffers_[next_];
       next_ = 1 - next_;

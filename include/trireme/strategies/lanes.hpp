@@ -13,13 +13,14 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/crew.hpp"
-#include "trireme/backend/gather_rows.hpp"
 #include "trireme/backend/parallel_region.hpp"
+#include "trireme/backend/row_gather.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
+#include "trireme/strategies/input_rows.hpp"
 #include "trireme/strategies/no_rows.hpp"
 #include "trireme/strategies/phase.hpp"
 #include "trireme/strategies/plan.hpp"
@@ -88,13 +89,16 @@ class Lanes {
       StepKeys lane_keys = keys;
       lane_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, lane.gradients.data(), elements_, told);
+      Slice<T, L> const part = slice(model, batch, rows, lane);
+      typename detail::RowGather<T>::Meanwhile const gathering(
+          lane.inputs.begin(next_rows(batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where rows are added up over lanes, one without rows takes part
-        model.train(context, slice(model, batch, rows, lane), scales, parameters, lane.gradients.data(),
-                    lane.workspace.data(), lane.totals[0].data(), lane_keys, empty && told ? &none : told);
+        model.train(context, part, scales, parameters, lane.gradients.data(), lane.workspace.data(),
+                    lane.totals[0].data(), lane_keys, empty && told ? &none : told);
       // It adds nothing then; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
-    reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows != nullptr);
+    reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
     meeting_.begin(processes);
     if (in_region([&](auto&, std::size_t thread, auto& barrier) {
           LaneExchange exchange(meeting_, thread, barrier);
@@ -121,7 +125,7 @@ class Lanes {
 
   /// Forward and metrics over all lanes.
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
-    reserve(model, batch.rows, batch.x_rows != nullptr);
+    reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
     for_lanes(batch.rows, [&](auto& context, Lane& lane, RowRange const& rows) {
       model.test(context, slice(model, batch, rows, lane), parameters, lane.workspace.data(), lane.totals[1].data());
     });
@@ -180,7 +184,7 @@ class Lanes {
   struct Lane {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
-    Arena<T, Space> inputs;  ///< of its rows, where they do not lie together
+    InputRows<T> inputs;
     std::array<Totals, 2> totals;
   };
 
@@ -196,15 +200,20 @@ class Lanes {
     std::size_t const own = begin(first_shard_);
     return {begin(first_shard_ + lane) - own, begin(first_shard_ + lane + 1) - own};
   }
-  /// A lane's rows, which its thread puts together if they lie apart: they are in its cache then.
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Lane& lane) const {
     Slice<T, L> part = rows_of(model, batch, rows);
     if (part.x_rows) {
-      detail::gather_rows(part.x_rows, part.rows, model.input_size(), lane.inputs.data());
-      part.x = lane.inputs.data();
+      part.x = lane.inputs.gather({part.x_rows, part.rows, part.ticket}, model.input_size());
       part.x_rows = nullptr;
     }
     return part;
+  }
+  /// A lane's rows of the batch after this one. Where shards are cut follows from a batch's size over all processes,
+  /// which is not known yet.
+  RowList<T> next_rows(Slice<T, L> const& batch, std::size_t lane) const {
+    if (!batch.next.rows || plan_.shards != 0) return {};
+    auto const rows = lane_rows(lane, batch.next.count);
+    return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
   }
 
   template <class F>
@@ -262,12 +271,11 @@ class Lanes {
   }
 
   /// Workspaces grow to the largest batch seen, and then stay.
-  void reserve(Model const& model, std::size_t rows, bool scattered = false) {
-    if (scattered && rows > reserved_inputs_) {
+  void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
+    if (scattered_rows > reserved_inputs_) {
       for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
-        lanes_[lane].inputs = uninitialized_view<Arena<T, Space>>(
-            "trireme::inputs", lane_capacity(plan_, lane, rows) * model.input_size());
-      reserved_inputs_ = rows;
+        lanes_[lane].inputs.reserve(lane_capacity(plan_, lane, scattered_rows) * model.input_size());
+      reserved_inputs_ = scattered_rows;
     }
     if (rows <= reserved_rows_) return;
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)

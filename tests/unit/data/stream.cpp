@@ -75,6 +75,50 @@ BOOST_AUTO_TEST_CASE(rows_that_lie_apart_stay_where_they_are_if_that_is_wanted) 
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_batch_says_where_the_rows_of_the_next_one_lie) {
+  Samples const samples(10);
+  auto const shuffled = data::from_tensor_slices(inputs(samples), samples.y).shuffle(10, 3);
+  for (auto const& data : {shuffled.batch(GlobalBatch{4}), shuffled.skip(1).batch(GlobalBatch{2}).skip(1)})
+    for (Share const share : {Share{}, Share{1, 3}}) {
+      auto stream = data.stream<float, std::int32_t>(share, 0, 0, {.scattered = true});
+      Batch<float, std::int32_t> batch;
+      BOOST_TEST_REQUIRE(stream.next(batch));
+      BOOST_TEST(batch.ticket == 0u);
+      std::size_t announced = 0;
+      while (true) {
+        auto const next = batch.next;
+        std::vector<float const*> const rows(next.rows, next.rows + next.count);
+        std::size_t const before = batch.rows;
+        bool const last = !stream.next(batch);
+        BOOST_TEST((next.ticket == 0) == (last || before == 0));  // who has no rows is not told of others
+        if (last) break;
+        BOOST_TEST(batch.ticket == next.ticket);
+        if (next.ticket == 0) continue;
+        BOOST_TEST(rows == std::vector<float const*>(batch.x_rows, batch.x_rows + batch.rows), per_element());
+        ++announced;
+      }
+      BOOST_TEST(announced > 0u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_announced_is_not_the_next_batch_after_a_jump) {
+  Samples const samples(20);
+  auto const data = data::from_tensor_slices(inputs(samples), samples.y).shuffle(20, 3).batch(GlobalBatch{4});
+  auto stream = data.stream<float, std::int32_t>({}, 0, 0, {.scattered = true});
+  auto other = data.stream<float, std::int32_t>({}, 0, 0, {.scattered = true});
+  Batch<float, std::int32_t> batch, others;
+  BOOST_TEST_REQUIRE(stream.next(batch));
+  BOOST_TEST_REQUIRE(other.next(others));
+  BOOST_TEST(batch.next.ticket != 0u);
+  BOOST_TEST(batch.next.ticket != others.next.ticket);
+  stream.seek(3);
+  BOOST_TEST_REQUIRE(stream.next(batch));
+  BOOST_TEST(batch.ticket == 0u);
+  stream.rewind(1);
+  BOOST_TEST_REQUIRE(stream.next(batch));
+  BOOST_TEST(batch.ticket == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(rows_that_are_one_block_or_have_to_be_computed_are_not_scattered) {
   Samples const samples(10);
   auto const data = data::from_tensor_slices(inputs(samples), samples.y);

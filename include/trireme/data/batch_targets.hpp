@@ -1,0 +1,64 @@
+/// Targets as a model takes them, checked as they come.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/data/requirements.hpp"
+#include "trireme/text.hpp"
+
+namespace trireme::data {
+
+/// Converts targets of a dataset (Y) to those of a model (L: class indices or its scalar). Errors name the sample by
+/// its position in the epoch.
+template <class Y, class L>
+class BatchTargets {
+  static constexpr bool labels = std::is_same_v<L, std::int32_t>;
+
+ public:
+  /// \param row_size  numbers of a sample's target.
+  /// \param classes  labels are checked against it; 0: only that they count from 0.
+  /// \param columns  of targets of several outputs, which are checked likewise.
+  BatchTargets(std::size_t row_size, std::size_t classes, std::vector<IndexColumns> columns)
+      : row_size_(row_size), classes_(classes), columns_(std::move(columns)) {}
+
+  std::size_t row_size() const { return row_size_; }
+
+  /// `rows` targets that lie together, the first at `position`. \throws ValueError if one is not a class index.
+  void convert(Y const* from, L* to, std::size_t rows, std::size_t position) const {
+    if constexpr (labels) {
+      for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, position, i);
+    } else {
+      std::transform(from, from + rows * row_size_, to, [](Y value) { return static_cast<L>(value); });
+    }
+    check_columns(from, rows, position);
+  }
+
+  /// The same for targets that are used where they lie.
+  void check(Y const* targets, std::size_t rows, std::size_t position) const {
+    if constexpr (labels)
+      for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, position, i);
+    check_columns(targets, rows, position);
+  }
+
+ private:
+  void check_columns(Y const* targets, std::size_t rows, std::size_t position) const {
+    for_each_index(columns_, rows, row_size_,
+                   [&](std::size_t i, std::size_t classes) { label(targets[i], classes, position, i); });
+  }
+
+  std::int32_t label(Y value, std::size_t classes, std::size_t position, std::size_t i) const {
+    return class_index(value, classes,
+                       [&] { return formatted("of sample {} of the epoch", position + i / row_size_); });
+  }
+
+  std::size_t row_size_, classes_;
+  std::vector<IndexColumns> columns_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,141 @@
+// Inputs whose rows lie apart, put together while products of the same thread are under way.
+#define BOOST_TEST_MODULE input_rows
+#include "support/kokkos_fixture.hpp"
+#include "support/numbers.hpp"
+#include "support/same_bits.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "trireme/backend/cache_gemm.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/input_rows.hpp"
+#include "trireme/strategies/mirrored.hpp"
+
+using namespace trireme;
+using boost::test_tools::per_element;
+
+namespace {
+
+using Scalars = std::tuple<float, double>;
+
+/// Rows of numbers in an order of their own.
+template <class T>
+struct Rows {
+  std::size_t size;
+  std::vector<T> numbers;
+  std::vector<T const*> order;
+
+  Rows(std::size_t count, std::size_t row_size) : size(row_size), numbers(test::numbers<T>(count * row_size, 7)) {
+    for (std::size_t i = 0; i < count; ++i) order.push_back(numbers.data() + (i * 7 + 3) % count * size);
+  }
+  RowList<T> list(std::uint64_t ticket) const { return {order.data(), order.size(), ticket}; }
+  std::vector<T> together() const {
+    std::vector<T> all;
+    for (T const* row : order) all.insert(all.end(), row, row + size);
+    return all;
+  }
+};
+
+/// So many tiles that each furthers a gather.
+template <class T>
+void multiply(std::size_t rows) {
+  std::vector<T> const a = test::numbers<T>(rows * 32, 1), b = test::numbers<T>(32 * 16, 2);
+  std::vector<T> c(rows * 16);
+  Product<T> product{};
+  product.m = rows, product.n = 16, product.k = 32;
+  product.a = a.data(), product.lda = 32;
+  product.b = b.data(), product.ldb = 16;
+  product.c = c.data(), product.ldc = 16;
+  detail::cache_gemm(product);
+}
+
+template <class T>
+std::vector<T> copy_of(T const* from, std::size_t count) {
+  return {from, from + count};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(rows_are_put_together_in_their_order, T, Scalars) {
+  for (std::size_t const count : {1, 2, 3, 11})
+    for (std::size_t const size : {1, 255, 256, 257, 784}) {
+      Rows<T> const rows(count, size);
+      InputRows<T> inputs;
+      inputs.reserve(count * size);
+      BOOST_TEST(copy_of(inputs.gather(rows.list(0), size), count * size) == rows.together(), per_element());
+      // Ahead, as far as the products of a step come.
+      for (std::size_t const products : {0, 6, 60, 6000}) {
+        {
+          typename detail::RowGather<T>::Meanwhile const gathering(inputs.begin(rows.list(5), size));
+          multiply<T>(products);
+        }
+        multiply<T>(600);  // furthers nothing any more
+        BOOST_TEST(copy_of(inputs.gather(rows.list(5), size), count * size) == rows.together(), per_element());
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_there_before_their_step_and_what_the_step_reads_stays) {
+  if (!detail::has_simd) return;  // products are the BLAS's alone then
+  Rows<float> first(5, 300), next(5, 300);
+  for (float& x : next.numbers) x += 10;
+  InputRows<float> inputs;
+  inputs.reserve(5 * 300);
+  float const* const read = inputs.gather(first.list(0), 300);
+  auto const expected = next.together();
+  {
+    detail::RowGather<float>::Meanwhile const gathering(inputs.begin(next.list(5), 300));
+    multiply<float>(1000);
+  }
+  BOOST_TEST(copy_of(read, 5 * 300) == first.together(), per_element());
+  for (float& x : next.numbers) x = -1;  // whatever is read from now on would show
+  BOOST_TEST(copy_of(inputs.gather(next.list(5), 300), 5 * 300) == expected, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
+  Rows<float> const announced(4, 40), other(3, 40);
+  InputRows<float> inputs;
+  inputs.reserve(4 * 40);
+  for (std::uint64_t const ticket : {0, 6}) {
+    inputs.begin(announced.list(5), 40).finish();
+    BOOST_TEST(copy_of(inputs.gather(other.list(ticket), 40), 3 * 40) == other.together(), per_element());
+    BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
+  }
+  inputs.begin(announced.list(5), 40).finish();
+  inputs.reserve(8 * 40);  // what was begun is gone with the memory
+  BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
+}
+
+BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) {
+  std::size_t const samples = 101, features = 300;
+  auto const x = test::numbers<float>(samples * features, 3);
+  std::vector<std::int32_t> y;
+  for (std::size_t i = 0; i < samples; ++i) y.push_back(static_cast<std::int32_t>(i % 5));
+  auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, x.data(), {samples, features}, {}}, y);
+  auto const same = [](std::span<float const> from, std::span<float> to) { std::ranges::copy(from, to.begin()); };
+  auto const with_trained = [&](auto const& dataset, FitOptions const& options, auto const& then) {
+    MirroredStrategy<> const strategy(2);
+    auto model = compile(strategy, Sequential(Input<300>{}, Dense<33>{}, ReLU{}, Dense<5>{}), Adam{},
+                         SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                         CompileOptions{.seed = 1, .plan = Plan::rows});
+    // Validation takes the buffers in between, and the end of an epoch is a jump.
+    auto const history = fit(strategy, model, dataset, validation(dataset), options);
+    then(model, history);
+  };
+  for (std::optional<std::size_t> const steps : {std::optional<std::size_t>{}, std::optional<std::size_t>{3}}) {
+    FitOptions const options{.epochs = 3, .steps_per_epoch = steps, .verbose = false};
+    auto const copied = data.map({features}, same).shuffle(samples, 7).batch(GlobalBatch{16});
+    with_trained(copied, options, [&](auto const& reference, History const& expected) {
+      with_trained(data.shuffle(samples, 7).batch(GlobalBatch{16}), options,
+                   [&](auto const& model, History const& history) {
+                     test::check_same_bits(model, history, reference, expected);
+                   });
+    });
+  }
+}
