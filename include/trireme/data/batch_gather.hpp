@@ -145,15 +145,29 @@ class BatchGather {
       slot.batch.weight = block->weight;
     } else {
       make_room(slot);
-      if (in_place_ && find(rows)) {
-        for (std::size_t row = 0; row < rows.rows; ++row) detail::prefetch(found_[row].y, source_->y_size());
-        for (std::size_t row = 0; row < rows.rows; ++row) store(found_[row], slot, row, rows.first_sample + row);
-      } else {
-        gather_in_turn(rows, slot);
-      }
+      if (!in_place_ || !point_at_rows(rows, slot)) gather_in_turn(rows, slot);
       point_at_slot(slot);
     }
     weigh_classes(slot);
+  }
+
+  /// Inputs stay where they lie, if that is known of all; targets and weights are few numbers from all over the memory.
+  bool point_at_rows(BatchRows const& rows, BatchSlot<T, L>& slot) {
+    if constexpr (std::is_same_v<X, T>) {
+      if (!find(rows)) return false;
+      std::size_t const ny = source_->y_size();
+      for (std::size_t row = 0; row < rows.rows; ++row) {
+        slot.x_rows[row] = found_[row].x;
+        detail::prefetch(found_[row].y, ny);
+      }
+      if (options_.targets)
+        for (std::size_t row = 0; row < rows.rows; ++row)
+          targets_.convert(found_[row].y, slot.y.data() + row * ny, 1, rows.first_sample + row);
+      if (source_->weighted())
+        for (std::size_t row = 0; row < rows.rows; ++row)
+          slot.weight[row] = found_[row].weight ? *found_[row].weight : 1.0;
+    }
+    return std::is_same_v<X, T>;
   }
 
   void gather_in_turn(BatchRows const& rows, BatchSlot<T, L>& slot) {

@@ -97,6 +97,20 @@ BOOST_FIXTURE_TEST_CASE(evaluate_and_predict_leave_the_model_as_it_is, Fixture) 
   BOOST_TEST(model.part().iteration() == 0u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_callback_may_evaluate_the_model_of_its_run, Fixture) {
+  auto model = compiled(), alone = compiled();
+  std::vector<double> losses;
+  auto const history = fit(strategy, model, data(), tests(), {.epochs = 3, .verbose = false},
+                           LambdaCallback{.on_epoch_end = [&](auto& run) {
+                             auto const logs = evaluate(strategy, run.model(), tests().data);
+                             losses.push_back(logs.find("loss")->value());
+                             BOOST_TEST(predict(strategy, run.model(), tests().data).shape(0) == 7u);
+                           }});
+  fit(strategy, alone, data(), {.epochs = 3, .verbose = false});
+  BOOST_TEST(losses == history["val_loss"], boost::test_tools::per_element());
+  BOOST_TEST(test::weight_bits(model) == test::weight_bits(alone));
+}
+
 BOOST_FIXTURE_TEST_CASE(predictions_explain_the_loss_and_accuracy_that_evaluate_gives, Fixture) {
   auto model = compiled();
   fit(strategy, model, data(), {.verbose = false});
