@@ -48,12 +48,12 @@ consteval bool require_monitor() {
 template <class Model, bool Validates, class... Callbacks>
 std::vector<std::string> log_names() {
   std::vector<std::string> names;
-  for (std::string_view name : Model::log_names) names.emplace_back(name);
+  for (std::string_view name : Model::log_names) names.push_back(std::string(name));
   if constexpr (Validates)
     for (std::string_view name : Model::log_names) names.push_back("val_" + std::string(name));
   [[maybe_unused]] auto const add = [&]<class C>(std::type_identity<C>) {
     if constexpr (requires { C::logs.begin(); })
-      for (std::string_view name : C::logs) names.emplace_back(name);
+      for (std::string_view name : C::logs) names.push_back(std::string(name));
   };
   (add(std::type_identity<Callbacks>{}), ...);
   return names;

@@ -24,6 +24,36 @@ struct FeedOptions {
   bool targets = true;  ///< whether targets have to fit the model
 };
 
+namespace detail {
+
+/// What a feed reads, the same for parts of all types. \param claims  whether this process claims whole batches
+template <class T, class L, class Data>
+auto open_stream(Data const& data, data::SampleRequirements requirements, FeedOptions const& options, Share share,
+                 bool claims, bool scattered) {
+  if (!options.targets) {
+    requirements.target_extents = data.y_extents();
+    requirements.classes = 0;
+    requirements.targets = data.targets_as_they_are();
+  }
+  if (!options.class_weight.empty() && requirements.targets.size() > 1)
+    throw ValueError("class_weight is for models of one output; give sample weights instead");
+  data.verify(requirements);
+  if (claims && data.is_local())
+    throw ValueError(
+        "each process claims whole batches of its own, which takes data that all have: use from_tensor_slices, or a "
+        "staleness of 0 for data from from_local_slices");
+  return data.template stream<T, L>(share, 0, 0,
+                                    {.class_weight = options.class_weight,
+                                     .classes = requirements.classes,
+                                     .indices = requirements.indices,
+                                     .labels = requirements.label_columns(),
+                                     .targets = options.targets,
+                                     .in_order = !claims,
+                                     .scattered = scattered});
+}
+
+}  // namespace detail
+
 /// The data have to outlive it. Opening it is collective: data that do not fit the model, or differ between processes
 /// that should have the same, throw the same error on every process.
 template <class Part, class Data>
@@ -98,28 +128,8 @@ class Feed {
   }
 
   static Stream open(Part const& part, Data const& data, FeedOptions const& options) {
-    auto const& model = part.model();
-    auto requirements = model.sample_requirements();
-    if (!options.targets) {
-      requirements.target_extents = data.y_extents();
-      requirements.classes = 0;
-      requirements.targets = data.targets_as_they_are();
-    }
-    if (!options.class_weight.empty() && requirements.targets.size() > 1)
-      throw ValueError("class_weight is for models of one output; give sample weights instead");
-    data.verify(requirements);
-    if (options.trains && part.claims() && data.is_local())
-      throw ValueError(
-          "each process claims whole batches of its own, which takes data that all have: use from_tensor_slices, or a "
-          "staleness of 0 for data from from_local_slices");
-    return data.template stream<T, L>(share(part, options), 0, 0,
-                                      {.class_weight = options.class_weight,
-                                       .classes = requirements.classes,
-                                       .indices = requirements.indices,
-                                       .labels = requirements.label_columns(),
-                                       .targets = options.targets,
-                                       .in_order = !options.trains || !part.claims(),
-                                       .scattered = options.targets && scattered(part)});
+    return detail::open_stream<T, L>(data, part.model().sample_requirements(), options, share(part, options),
+                                     options.trains && part.claims(), options.targets && scattered(part));
   }
 
   /// Who claims batches gets all of their rows.

@@ -43,7 +43,7 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
   constexpr std::size_t columns = 3;
   std::vector<std::string> cells;
   auto const add_row = [&](std::string_view layer, std::string_view output, std::string_view parameters) {
-    for (std::string_view const cell : {layer, output, parameters}) cells.emplace_back(cell);
+    for (std::string_view const cell : {layer, output, parameters}) cells.push_back(std::string(cell));
   };
   add_row("Layer (type)", "Output shape", "Param #");
   for (LayerInfo const& layer : model.layers) {
