@@ -63,14 +63,14 @@ std::vector<T> copy_of(T const* from, std::size_t count) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(rows_are_put_together_in_their_order, T, Scalars) {
-  for (std::size_t const count : {1, 2, 3, 11})
-    for (std::size_t const size : {1, 255, 256, 257, 784}) {
+  for (std::size_t const count : {1u, 2u, 3u, 11u})
+    for (std::size_t const size : {1u, 255u, 256u, 257u, 784u}) {
       Rows<T> const rows(count, size);
       InputRows<T> inputs;
       inputs.reserve(count * size);
       BOOST_TEST(copy_of(inputs.gather(rows.list(0), size), count * size) == rows.together(), per_element());
       // Ahead, as far as the products of a step come.
-      for (std::size_t const products : {0, 6, 60, 6000}) {
+      for (std::size_t const products : {0u, 6u, 60u, 6000u}) {
         {
           typename detail::RowGather<T>::Meanwhile const gathering(inputs.begin(rows.list(5), size));
           multiply<T>(products);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
   Rows<float> const announced(4, 40), other(3, 40);
   InputRows<float> inputs;
   inputs.reserve(4 * 40);
-  for (std::uint64_t const ticket : {0, 6}) {
+  for (std::uint64_t const ticket : {0u, 6u}) {
     inputs.begin(announced.list(5), 40).finish();
     BOOST_TEST(copy_of(inputs.gather(other.list(ticket), 40), 3 * 40) == other.together(), per_element());
     BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
