@@ -203,7 +203,7 @@ class Lanes {
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Lane& lane) const {
     Slice<T, L> part = rows_of(model, batch, rows);
     if (part.x_rows) {
-      part.x = lane.inputs.gather({part.x_rows, part.rows, part.ticket}, model.input_size());
+      part.x = lane.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
       part.x_rows = nullptr;
     }
     return part;

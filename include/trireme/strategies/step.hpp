@@ -27,6 +27,8 @@ Slice<T, L> rows_of(Model const& model, Slice<T, L> slice, RowRange const& rows)
   if (slice.y) slice.y += rows.begin * model.target_size();
   if (slice.weight) slice.weight += rows.begin;
   slice.rows = rows.end - rows.begin;
+  slice.ticket = 0;  // what was announced is the whole
+  slice.next = {};
   return slice;
 }
 

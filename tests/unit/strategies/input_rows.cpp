@@ -14,8 +14,11 @@
 
 #include "trireme/backend/cache_gemm.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/accumulate.hpp"
 #include "trireme/strategies/input_rows.hpp"
 #include "trireme/strategies/mirrored.hpp"
+#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/virtual_replicas.hpp"
 
 using namespace trireme;
 using boost::test_tools::per_element;
@@ -112,7 +115,11 @@ BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
   BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
 }
 
-BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) {
+namespace {
+
+/// Trains on shuffled samples where they lie, and on copies of them in the same order.
+template <class Strategy>
+void check_that_copies_train_alike(Strategy const& strategy) {
   std::size_t const samples = 101, features = 300;
   auto const x = test::numbers<float>(samples * features, 3);
   std::vector<std::int32_t> y;
@@ -120,7 +127,6 @@ BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) 
   auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, x.data(), {samples, features}, {}}, y);
   auto const same = [](std::span<float const> from, std::span<float> to) { std::ranges::copy(from, to.begin()); };
   auto const with_trained = [&](auto const& dataset, FitOptions const& options, auto const& then) {
-    MirroredStrategy<> const strategy(2);
     auto model = compile(strategy, Sequential(Input<300>{}, Dense<33>{}, ReLU{}, Dense<5>{}), Adam{},
                          SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
                          CompileOptions{.seed = 1, .plan = Plan::rows});
@@ -138,4 +144,21 @@ BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) 
                    });
     });
   }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) {
+  check_that_copies_train_alike(OneDeviceStrategy<>());
+  check_that_copies_train_alike(MirroredStrategy<>(2));
+  check_that_copies_train_alike(MirroredStrategy<>(5));
+}
+
+BOOST_AUTO_TEST_CASE(pieces_of_a_batch_are_not_taken_for_the_whole) {
+  check_that_copies_train_alike(Accumulate<OneDeviceStrategy<>, 2>());
+  check_that_copies_train_alike(Accumulate<MirroredStrategy<>, 3>(MirroredStrategy<>(2)));
+}
+
+BOOST_AUTO_TEST_CASE(shards_are_cut_anew_in_each_batch) {
+  check_that_copies_train_alike(VirtualReplicas<OneDeviceStrategy<>, 4>());
 }
