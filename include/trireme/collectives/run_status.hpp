@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 
