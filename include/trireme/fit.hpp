@@ -38,6 +38,19 @@ struct EvaluateOptions {
   bool verbose = false;
 };
 
+namespace detail {
+
+// The loops, the same for all strategies that place parts of one type.
+template <class Part, class Model, class Train, class ValidationData, class... Callbacks>
+History training_loop(PlacedModel<Part, Model>&, Train const&, Validation<ValidationData> const&, FitOptions const&,
+                      Callbacks&...);
+template <class Part, class Model, class Data, class... Callbacks>
+Logs test_loop(PlacedModel<Part, Model>&, Data const&, EvaluateOptions const&, Callbacks&...);
+template <class R, class Part, class Batches, class Told>
+bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
+
+}  // namespace detail
+
 /// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes.
 ///
 /// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
@@ -46,13 +59,14 @@ template <class Strategy, class CompiledModel, class Train, class ValidationData
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
-  return training_loop(model, train, validation, options, callbacks...);
+  return detail::training_loop(model, train, validation, options, callbacks...);
 }
 
-/// What `fit` does, the same for all strategies that place parts of one type.
+/// What `fit` does.
 template <class Part, class Model, class Train, class ValidationData, class... Callbacks>
-History training_loop(PlacedModel<Part, Model>& model, Train const& train, Validation<ValidationData> const& validation,
-                      FitOptions const& options, Callbacks&... callbacks) {
+History detail::training_loop(PlacedModel<Part, Model>& model, Train const& train,
+                              Validation<ValidationData> const& validation, FitOptions const& options,
+                              Callbacks&... callbacks) {
   using R = Run<PlacedModel<Part, Model>>;
   constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
   static_assert((require_callback<Callbacks, R>() && ...));
@@ -116,13 +130,13 @@ template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
-  return test_loop(model, data, options, callbacks...);
+  return detail::test_loop(model, data, options, callbacks...);
 }
 
 /// What `evaluate` does.
 template <class Part, class Model, class Data, class... Callbacks>
-Logs test_loop(PlacedModel<Part, Model>& model, Data const& data, EvaluateOptions const& options,
-               Callbacks&... callbacks) {
+Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, EvaluateOptions const& options,
+                       Callbacks&... callbacks) {
   Part& part = model.part();
   Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
@@ -137,7 +151,7 @@ template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
   auto& part = model.part();
-  Run<typename CompiledModel::PlacedModel> run(model, {});
+  Run<PlacedModel<typename CompiledModel::Part, typename CompiledModel::Model>> run(model, {});
   auto told = std::tie(callbacks...);
   Feed batches(part, data, {.targets = false});
   Predictions predictions(part);
@@ -158,7 +172,7 @@ auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&
 /// One pass over test data; its values are logged under `prefix`. Returns whether a callback decided to stop training:
 /// the pass itself goes on to its end, since metrics over a part of the data would not be those of all.
 template <class R, class Part, class Batches, class Told>
-bool test_pass(R& run, Part& part, Batches& batches, char const* prefix, Told& told) {
+bool detail::test_pass(R& run, Part& part, Batches& batches, char const* prefix, Told& told) {
   part.reset_metrics(Phase::test);
   batches.start(0);
   run.begin_batches(batches.count());

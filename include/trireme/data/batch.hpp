@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,12 @@ struct RowList {
   std::uint64_t ticket = 0;  ///< a number that no other list of the program has; 0: none
 };
 
+/// One number for all types of lists.
+inline std::uint64_t new_ticket() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 /// The rows of one global batch that this process trains on. Pointers go to host memory, row-major.
 ///
 /// A batch of 0 rows is normal: the process takes part in the step, with nothing of its own to add.
@@ -29,8 +36,10 @@ struct Batch {
   std::size_t global_rows = 0;  ///< over all processes
   /// Where `x` is null and there are rows: the inputs of each, which lie apart. Only for who asked for it.
   X const* const* x_rows = nullptr;
-  std::uint64_t ticket = 0;  ///< of x_rows: that of the batch before for its `next`, if this is it; otherwise 0
-  /// The inputs of the batch after this one, if that is known: they may be put together while this one is worked on.
+  /// Of x_rows: that of the `next` of the batch before, if this is it; otherwise 0, as in a batch that was changed.
+  std::uint64_t ticket = 0;
+  /// Beside x_rows, the inputs of the batch after this one if that is known: they may be put together while this one is
+  /// worked on.
   RowList<X> next{};
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -99,7 +98,7 @@ class BatchGather {
         if (plan_ || gather_unsized(place->batch, slot)) {
           ++position_;
           slot.batch.ticket = std::exchange(announced_, 0);
-          if (slot.batch.x_rows && options_.in_order) look_ahead(slot);
+          if (slot.batch.x_rows && options_.looks_ahead) look_ahead(slot);
           return true;
         }
         // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
@@ -182,6 +181,7 @@ class BatchGather {
 
   /// Where the samples of so many rows lie, into `found_`, if they all stay there.
   bool find(BatchRows const& rows) {
+    positions_.reserve(capacity_);
     positions_.resize(rows.rows);
     std::iota(positions_.begin(), positions_.end(), rows.first_sample);
     reserve(found_, capacity_);
@@ -203,11 +203,6 @@ class BatchGather {
       announced_ = new_ticket();
       slot.batch.next = {slot.next_x_rows.data(), rows.rows, announced_};
     }
-  }
-
-  static std::uint64_t new_ticket() {
-    static std::atomic<std::uint64_t> last = 0;
-    return ++last;
   }
 
   // A generator: the whole global batch is read, since only then it is known how large the last one is.
@@ -265,8 +260,11 @@ class BatchGather {
 
   void check_inputs(Batch<T, L> const& batch) const {
     if (options_.indices.empty() || source_->inputs()) return;
-    verify_indices(batch.x, batch.rows, std::max<std::size_t>(source_->x_size(), 1), options_.indices,
-                   [&](std::size_t row) { return formatted("of row {} of a batch", batch.first_row + row); });
+    std::size_t const nx = std::max<std::size_t>(source_->x_size(), 1);
+    auto const place = [&](std::size_t row) { return formatted("of row {} of a batch", batch.first_row + row); };
+    if (!batch.x_rows) return verify_indices(batch.x, batch.rows, nx, options_.indices, place);
+    for (std::size_t row = 0; row < batch.rows; ++row)
+      verify_indices(batch.x_rows[row], 1, nx, options_.indices, [&](std::size_t) { return place(row); });
   }
 
   void weigh_classes(BatchSlot<T, L>& slot) {

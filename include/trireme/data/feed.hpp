@@ -49,7 +49,8 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, FeedOp
                                      .labels = requirements.label_columns(),
                                      .targets = options.targets,
                                      .in_order = !claims,
-                                     .scattered = scattered});
+                                     .scattered = scattered,
+                                     .looks_ahead = options.trains && !claims});
 }
 
 }  // namespace detail

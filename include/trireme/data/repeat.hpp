@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "trireme/data/batch_order.hpp"
@@ -72,6 +73,15 @@ class RepeatedSource : public SampleSource<X, Y> {
     std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
       if (!once_ || count == 0 || !locate(position) || position % *once_ + count > *once_) return std::nullopt;
       return samples_->run(position % *once_, count);
+    }
+
+    bool find(std::span<std::size_t> positions, Sample<X, Y>* to) override {
+      if (!once_ || *once_ == 0) return false;
+      for (std::size_t& position : positions) {
+        if (position / *once_ != repetition_) return false;  // another pass, which has an order of its own
+        position %= *once_;
+      }
+      return samples_->find(positions, to);
     }
 
    private:

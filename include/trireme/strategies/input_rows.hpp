@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include <Kokkos_Core.hpp>
 
@@ -23,14 +22,14 @@ class InputRows {
   /// \param numbers  of the largest batch's rows.
   void reserve(std::size_t numbers) {
     for (auto& buffer : buffers_) buffer = uninitialized_view<Buffer>("trireme::inputs", numbers);
-    ticket_ = 0;
+    begun_ = {};
   }
 
   /// (rows, size), valid until the second call after this one.
   T const* gather(RowList<T> const& rows, std::size_t size) {
-    if (rows.ticket == 0 || rows.ticket != ticket_) begin(rows, size);
+    if (rows.ticket == 0 || rows.ticket != begun_.ticket || rows.count != begun_.count) begin(rows, size);
     gather_.finish();
-    ticket_ = 0;
+    begun_ = {};
     T const* const gathered = buffers_[turn_].data();
     turn_ = 1 - turn_;
     return gathered;
@@ -38,7 +37,7 @@ class InputRows {
 
   /// Begins with rows that `gather` will be asked for; `Meanwhile` goes on with them.
   Gather& begin(RowList<T> const& rows, std::size_t size) {
-    ticket_ = rows.ticket;
+    begun_ = rows;
     return gather_ = Gather(rows.rows, rows.rows + rows.count, size, buffers_[turn_].data());
   }
 
@@ -48,7 +47,7 @@ class InputRows {
   std::array<Buffer, 2> buffers_;
   std::size_t turn_ = 0;
   Gather gather_;
-  std::uint64_t ticket_ = 0;
+  RowList<T> begun_{};
 };
 
 }  // namespace trireme

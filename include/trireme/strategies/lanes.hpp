@@ -211,7 +211,7 @@ class Lanes {
   /// A lane's rows of the batch after this one. Where shards are cut follows from a batch's size over all processes,
   /// which is not known yet.
   RowList<T> next_rows(Slice<T, L> const& batch, std::size_t lane) const {
-    if (!batch.next.rows || plan_.shards != 0) return {};
+    if (!batch.x_rows || plan_.shards != 0) return {};
     auto const rows = lane_rows(lane, batch.next.count);
     return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
   }

@@ -82,9 +82,10 @@ BOOST_AUTO_TEST_CASE(a_batch_says_where_the_rows_of_the_next_one_lie) {
   auto const shuffled = data::from_tensor_slices(inputs(samples), samples.y).shuffle(10, 3);
   auto const batches = shuffled.batch(GlobalBatch{4}), others = shuffled.skip(1).batch(GlobalBatch{2}).skip(1);
   // The next pass has an order of its own, which is not known before it begins.
-  for (auto const& [data, expected] : {std::pair(batches, 2), std::pair(batches.repeat(2), 4), std::pair(others, 3)})
+  for (auto const& [data, expected] : {std::pair(batches, 2), std::pair(batches.repeat(2), 4), std::pair(others, 3),
+                                       std::pair(shuffled.repeat(2).batch(GlobalBatch{5}), 2)})
     for (Share const share : {Share{}, Share{1, 3}}) {
-      auto stream = data.stream<float, std::int32_t>(share, 0, 0, {.scattered = true});
+      auto stream = data.stream<float, std::int32_t>(share, 0, 0, {.scattered = true, .looks_ahead = true});
       Batch<float, std::int32_t> batch;
       RowList<float> next;
       int announced = 0;
@@ -106,8 +107,13 @@ BOOST_AUTO_TEST_CASE(a_batch_says_where_the_rows_of_the_next_one_lie) {
 BOOST_AUTO_TEST_CASE(what_was_announced_is_not_the_next_batch_after_a_jump) {
   Samples const samples(20);
   auto const data = data::from_tensor_slices(inputs(samples), samples.y).shuffle(20, 3).batch(GlobalBatch{4});
-  auto stream = data.stream<float, std::int32_t>({}, 0, 0, {.scattered = true});
-  auto other = data.stream<float, std::int32_t>({}, 0, 0, {.scattered = true});
+  data::StreamOptions const options{.scattered = true, .looks_ahead = true};
+  auto stream = data.stream<float, std::int32_t>({}, 0, 0, options);
+  std::vector<std::uint8_t> const bytes(20, 1);  // a stream of another type
+  auto other = data::from_tensor_slices(inputs(samples), bytes)
+                   .shuffle(20, 3)
+                   .batch(GlobalBatch{4})
+                   .stream<float, std::int32_t>({}, 0, 0, options);
   Batch<float, std::int32_t> batch, others;
   BOOST_TEST_REQUIRE(stream.next(batch));
   BOOST_TEST_REQUIRE(other.next(others));
@@ -119,6 +125,22 @@ BOOST_AUTO_TEST_CASE(what_was_announced_is_not_the_next_batch_after_a_jump) {
   stream.rewind(1);
   BOOST_TEST_REQUIRE(stream.next(batch));
   BOOST_TEST(batch.ticket == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(indices_are_checked_where_they_lie) {
+  Samples samples(10);
+  for (float& x : samples.x) x = 2;
+  auto const data = data::from_tensor_slices(inputs(samples), samples.y).skip(2).shuffle(8, 3).batch(GlobalBatch{4});
+  data::StreamOptions const options{.indices = {{0, 2, 3}}, .scattered = true};
+  auto const read = [&] {
+    auto stream = data.stream<float, std::int32_t>({}, 0, 0, options);
+    Batch<float, std::int32_t> batch;
+    while (stream.next(batch)) BOOST_TEST(batch.x_rows != nullptr);
+  };
+  samples.x[1] = 7;  // of a sample that is left out
+  read();
+  for (std::size_t i = 4; i < 20; i += 2) samples.x[i + 1] = 3;
+  BOOST_TEST(message_of<ValueError>(read) == "input 3 of row 0 of a batch is outside of the vocabulary [0, 3)");
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_are_one_block_or_have_to_be_computed_are_not_scattered) {

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
   Rows<float> const announced(4, 40), other(3, 40);
   InputRows<float> inputs;
   inputs.reserve(4 * 40);
-  for (std::uint64_t const ticket : {0u, 6u}) {
+  for (std::uint64_t const ticket : {0u, 5u, 6u}) {
     inputs.begin(announced.list(5), 40).finish();
     BOOST_TEST(copy_of(inputs.gather(other.list(ticket), 40), 3 * 40) == other.together(), per_element());
     BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
