@@ -64,6 +64,7 @@
 #include "trireme/data/selection.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/data/shuffle.hpp"
+#include "trireme/data/slot_filler.hpp"
 #include "trireme/data/stream_options.hpp"
 #include "trireme/data/tensor_source.hpp"
 #include "trireme/data/validation.hpp"
