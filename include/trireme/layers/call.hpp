@@ -34,6 +34,14 @@ struct Forward {
   bool frozen = false;                ///< whether the layer is itself: a batch's statistics are not taken then
 };
 
+/// The gradient (m, n) of a matrix of weights as a product that is yet to be computed: x^T dy, of what went in (k, m)
+/// and of the gradient of what came out (k, n), rows one after another, all in the model's scalar.
+struct SharedProduct {
+  std::size_t m, n, k;
+  void const *x, *dy;
+  void const* gradients;
+};
+
 /// Told by a model, as backward goes on, from which address of the gradient arena on all gradients are final: so that
 /// their reduction can start while earlier layers still compute.
 class GradientListener {
@@ -51,6 +59,12 @@ class GradientListener {
   /// The `values` of `count` gradients, numbers in the model's scalar that end with the call. Called by any thread of
   /// the host.
   virtual void take(void const* /*gradients*/, void const* /*values*/, std::size_t /*count*/) {}
+
+  /// Asked by a layer with such a gradient, under a context of which `shares_products` is true, before it computes dy;
+  /// k is the same multiple of the rows in all slices of a batch. If true the product is left to `share`, once, with x
+  /// and dy that stay until the step ends.
+  virtual bool shares(std::size_t /*m*/, std::size_t /*n*/, std::size_t /*k*/) { return false; }
+  virtual void share(SharedProduct const&) {}
 
   /// Told at the end, and mostly instead of all else, where a batch has no rows and gradients were set to zero.
   virtual void no_rows() {}

@@ -9,8 +9,10 @@
 #include "trireme/concepts/layer.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
+#include "trireme/layers/copy.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/weight_gradient.hpp"
+#include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 
 namespace trireme {
@@ -53,7 +55,8 @@ struct Dense {
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return needs_preactivation<A>() ? rows * output(in).size() * sizeof(T) : 0;
+    std::size_t const bytes = aligned_bytes(rows * output(in).size() * sizeof(T));
+    return (needs_preactivation<A>() ? bytes : 0) + (may_share<Context>(in) ? bytes : 0);
   }
 
   template <class Context, class In, class T>
@@ -69,14 +72,19 @@ struct Dense {
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     std::size_t const n = in.back(), rows = b.rows * in.size() / n;
-    T const* const z = needs_preactivation<A>() ? Workspace(b.workspace).take<T>(rows * units) : b.y;
+    Workspace workspace(b.workspace);
+    T const* const z = needs_preactivation<A>() ? workspace.take<T>(rows * units) : b.y;
+    bool const shared = may_share<Context>(in) && !b.frozen && b.listener && b.listener->shares(n, units, rows);
+    T* const dz = shared ? workspace.take<T>(rows * units) : b.dy;
     if constexpr (!std::is_same_v<A, Linear>)
-      kernels::activation_gradient(context, activation, rows, units, z, b.y, b.dy, b.dy);
+      kernels::activation_gradient(context, activation, rows, units, z, b.y, b.dy, dz);
+    else if (shared)
+      kernels::copy(context, rows * units, static_cast<T const*>(b.dy), dz);
     if (b.dx)
       context.gemm(Product<T>{.m = rows,
                               .n = n,
                               .k = units,
-                              .a = b.dy,
+                              .a = dz,
                               .lda = units,
                               .b = b.parameters,
                               .ldb = units,
@@ -85,14 +93,15 @@ struct Dense {
                               .transpose_b = true});
     if (b.frozen) return;
     if constexpr (use_bias)
-      context.column_sums("trireme::dense_bias_gradient", rows, units, b.dy, b.gradients + kernel_elements<T>(in));
+      context.column_sums("trireme::dense_bias_gradient", rows, units, dz, b.gradients + kernel_elements<T>(in));
+    if (shared) return b.listener->share({n, units, rows, b.x, dz, b.gradients});
     weight_gradient(context,
                     Product<T>{.m = n,
                                .n = units,
                                .k = rows,
                                .a = b.x,
                                .lda = n,
-                               .b = b.dy,
+                               .b = dz,
                                .ldb = units,
                                .c = b.gradients,
                                .ldc = units,
@@ -101,6 +110,10 @@ struct Dense {
   }
 
  private:
+  template <class Context, class In>
+  constexpr bool may_share(In const& in) const {
+    return shares_products<Context> && pays_to_share(in.back(), units, in.size() / in.back());
+  }
   template <class T, class In>
   std::size_t kernel_elements(In const& in) const {
     return aligned_count<T>(in.back() * units);

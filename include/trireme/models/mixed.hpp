@@ -57,7 +57,10 @@ class MixedModel : public Base {
              GradientListener* listener) const {
     Storing<Context> storing(context);
     T const* const weights = rounded(context, parameters, memory);
-    Base::train(storing, slice, scales, weights, gradients, memory, totals, keys, listener);
+    // What goes into its layers does not stay until the step ends; and a listener of threads' own rows only asks for
+    // that.
+    Base::train(storing, slice, scales, weights, gradients, memory, totals, keys,
+                Context::owns_rows ? nullptr : listener);
   }
 
   template <class Context>

@@ -40,6 +40,8 @@ class InputRows {
     begun_ = rows;
     return gather_ = Gather(rows.rows, rows.rows + rows.count, size, buffers_[turn_].data());
   }
+  /// What was begun last.
+  Gather& gathering() { return gather_; }
 
  private:
   using Buffer = Kokkos::View<T*, Kokkos::HostSpace>;

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -20,11 +18,14 @@
 #include "trireme/backend/views.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
+#include "trireme/strategies/gradient_sink.hpp"
 #include "trireme/strategies/input_rows.hpp"
+#include "trireme/strategies/lane_totals.hpp"
 #include "trireme/strategies/no_rows.hpp"
 #include "trireme/strategies/phase.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/row_meeting.hpp"
+#include "trireme/strategies/shared_products.hpp"
 #include "trireme/strategies/step.hpp"
 #include "trireme/strategies/workspace.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -37,7 +38,7 @@ class Lanes {
   using T = typename Model::scalar;
   using L = typename Model::label;
   using Memory = typename Space::memory_space;
-  using Totals = Kokkos::View<double*, Memory>;
+  using Gathering = typename detail::RowGather<T>::Meanwhile;
 
  public:
   using Context = SpaceContext<Space>;
@@ -50,12 +51,13 @@ class Lanes {
         order_(std::move(order)),
         elements_(model.description().reduced_elements()),
         mixes_rows_(model.description().row_scope != RowScope::none),
-        meeting_(plan) {
+        meeting_(plan),
+        totals_(plan.lanes, Model::totals_width),
+        products_(plan.lanes) {
     if (plan.threads > static_cast<std::size_t>(space.concurrency())) crew_ = std::make_unique<Crew>(plan.threads);
     for (std::size_t lane = 0; lane < plan.lanes; ++lane) {
       Lane& l = lanes_.emplace_back();
       l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
-      for (auto& totals : l.totals) totals = make_view<Totals>("trireme::totals", Model::totals_width);
     }
   }
 
@@ -63,6 +65,8 @@ class Lanes {
   LanePlan const& plan() const { return plan_; }
   /// Gradients are summed up at `arena` from now on, which has the size of the arena that it replaces.
   void place_gradients(T* arena) { lanes_[0].gradients = Arena<T, Space>(arena, elements_); }
+  LaneTotals<Space>& totals() { return totals_; }
+  LaneTotals<Space> const& totals() const { return totals_; }
   /// The sum over lanes, once `train` has returned (and the space's work is done).
   T* gradients() { return gradients(0); }
   T* gradients(std::size_t lane) { return lanes_[lane].gradients.data(); }
@@ -73,15 +77,12 @@ class Lanes {
     global_rows_ = global_rows;
   }
 
-  /// Stands where nothing is left to do with the sums.
-  struct Nothing {
-    void operator()(ThreadContext const&, std::size_t, std::size_t) const {}
-  };
-
   /// Forward and backward over all lanes, and the gradients' sum; `listener` is told of gradients that are final.
-  template <class Finish = Nothing>
+  /// Under the plan by rows `sink`, if there is one, gets the sums: not all that are of trained elements are in the
+  /// arena then.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
-             StepKeys const& keys, GradientListener* listener, ProcessSum const* processes, Finish const& finish = {}) {
+             StepKeys const& keys, GradientListener* listener, ProcessSum const* processes,
+             GradientSink<T> const& sink = {}) {
     auto const train_lane = [&](auto& context, std::size_t index, GradientListener* told) {
       Lane& lane = lanes_[index];
       auto const rows = lane_rows(index, batch.rows);
@@ -90,27 +91,28 @@ class Lanes {
       lane_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, lane.gradients.data(), elements_, told);
       Slice<T, L> const part = slice(model, batch, rows, lane);
-      typename detail::RowGather<T>::Meanwhile const gathering(
-          lane.inputs.begin(next_rows(batch, index), model.input_size()));
+      Gathering const gathering(lane.inputs.begin(next_rows(batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where rows are added up over lanes, one without rows takes part
         model.train(context, part, scales, parameters, lane.gradients.data(), lane.workspace.data(),
-                    lane.totals[0].data(), lane_keys, empty && told ? &none : told);
+                    totals_.data(index, Phase::train), lane_keys, empty && told ? &none : told);
       // It adds nothing then; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
     reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
     meeting_.begin(processes);
+    // Shards have sums of their own, and one lane that only stores its gradients has nothing to share them with.
+    bool const shares = plan_.shards == 0 && (plan_.lanes > 1 || sink);
+    products_.begin(shares ? batch.rows : 0);
     if (in_region([&](auto&, std::size_t thread, auto& barrier) {
           LaneExchange exchange(meeting_, thread, barrier);
           ThreadContext context(&exchange);
-          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) train_lane(context, lane, nullptr);
-          barrier();
-          auto const range = thread_range(thread);
-          for (std::size_t i = range.begin; i < range.end; i += update_block) {
-            RowRange const block{i, std::min(range.end, i + update_block)};
-            sum_range(context, block, batch.rows);
-            finish(context, block.begin, block.end);
+          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) {
+            RowRange const rows = lane_rows(lane, batch.rows);
+            train_lane(context, lane, products_.listener(lane, rows.end - rows.begin, gradients(lane)));
           }
+          barrier();
+          Gathering const gathering(lanes_[thread].inputs.gathering());  // of the thread's first lane
+          sum_lanes(context, thread, batch.rows, sink);
         }))
       return;
     SpaceExchange exchange(meeting_);
@@ -126,22 +128,20 @@ class Lanes {
   /// Forward and metrics over all lanes.
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
     reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
-    for_lanes(batch.rows, [&](auto& context, Lane& lane, RowRange const& rows) {
-      model.test(context, slice(model, batch, rows, lane), parameters, lane.workspace.data(), lane.totals[1].data());
+    for_lanes(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
+      Lane& lane = lanes_[index];
+      model.test(context, slice(model, batch, rows, lane), parameters, lane.workspace.data(),
+                 totals_.data(index, Phase::test));
     });
   }
 
   /// y (rows, output) in the space's memory.
   void predict(Model const& model, std::size_t rows, T const* x, T* y, T const* parameters) {
     reserve(model, rows);
-    for_lanes(rows, [&](auto& context, Lane& lane, RowRange const& range) {
+    for_lanes(rows, [&](auto& context, std::size_t lane, RowRange const& range) {
       model.predict(context, range.end - range.begin, x + range.begin * model.input_size(),
-                    y + range.begin * model.output_size(), parameters, lane.workspace.data());
+                    y + range.begin * model.output_size(), parameters, lanes_[lane].workspace.data());
     });
-  }
-
-  void reset(Phase phase) {
-    for (Lane& lane : lanes_) fill_view(lane.totals[static_cast<std::size_t>(phase)], 0);
   }
 
   /// Bytes of the workspaces for batches of up to `rows`.
@@ -151,33 +151,7 @@ class Lanes {
     return bytes;
   }
 
-  /// Sums of this process over its lanes, in order.
-  std::vector<double> totals(Phase phase) const {
-    std::vector<double> sums(Model::totals_width, 0.0), own(Model::totals_width);
-    for (Lane const& lane : lanes_) {
-      copy_view(host_view(own), lane.totals[static_cast<std::size_t>(phase)]);
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += own[i];
-    }
-    return sums;
-  }
-
-  /// Sums of each lane, (lanes, sums): what `set_sums` lets another process go on from.
-  std::vector<double> sums(Phase phase) const {
-    std::vector<double> all(plan_.lanes * Model::totals_width);
-    for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
-      copy_view(host_view(all.data() + lane * Model::totals_width, Model::totals_width), totals_of(lane, phase));
-    return all;
-  }
-  void set_sums(Phase phase, std::span<double> all) {
-    for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
-      copy_view(totals_of(lane, phase), host_view(all.data() + lane * Model::totals_width, Model::totals_width));
-  }
-
  private:
-  Totals const& totals_of(std::size_t lane, Phase phase) const {
-    return lanes_[lane].totals[static_cast<std::size_t>(phase)];
-  }
-
   /// Elements of the arena that are summed up and updated before the next ones: so many that they stay in the cache.
   static constexpr std::size_t update_block = 1024;
 
@@ -185,7 +159,6 @@ class Lanes {
     Arena<T, Space> gradients;
     Kokkos::View<std::byte*, Memory> workspace;
     InputRows<T> inputs;
-    std::array<Totals, 2> totals;
   };
 
   static std::vector<LaneSum> in_turn(LanePlan const& plan) {
@@ -220,7 +193,7 @@ class Lanes {
   void for_lanes(std::size_t rows, F const& f) {
     auto const run_lane = [&](auto& context, std::size_t index) {
       RowRange const range = lane_rows(index, rows);
-      if (range.begin != range.end) f(context, lanes_[index], range);
+      if (range.begin != range.end) f(context, index, range);
     };
     if (in_region([&](auto& context, std::size_t thread, auto&) {
           for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) run_lane(context, lane);
@@ -245,23 +218,24 @@ class Lanes {
     return plan_.rows;
   }
 
-  /// The elements of the arena that a thread sums up, whole cache lines.
-  RowRange thread_range(std::size_t thread) const {
-    constexpr std::size_t line = arena_alignment / sizeof(T);
-    RowRange const lines = row_range((elements_ + line - 1) / line, thread, plan_.threads);
-    return {lines.begin * line, std::min(lines.end * line, elements_)};
-  }
-
   bool has_gradients(std::size_t lane, std::size_t rows) const {
     RowRange const range = lane_rows(lane, rows);
     return plan_.shards != 0 || range.begin != range.end;
   }
 
-  void sum_range(ThreadContext const& context, RowRange const& range, std::size_t rows) {
-    for (LaneSum const& s : order_)
-      if (has_gradients(s.from, rows))
-        context.for_each("trireme::sum_lanes", range.end - range.begin,
-                         kernels::AddTo<T>{gradients(s.from) + range.begin, gradients(s.to) + range.begin});
+  /// What a thread does when all lanes are through: its part of all sums.
+  void sum_lanes(ThreadContext const& context, std::size_t thread, std::size_t rows, GradientSink<T> const& sink) {
+    products_.compute(context, thread, plan_.threads, gradients(0), sink);
+    products_.for_each_other(thread, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; i += update_block) {
+        std::size_t const count = std::min(end - i, update_block);
+        for (LaneSum const& s : order_)
+          if (has_gradients(s.from, rows))
+            context.for_each("trireme::sum_lanes", count,
+                             kernels::AddTo<T>{gradients(s.from) + i, gradients(s.to) + i});
+        if (sink) sink(context, i, i + count, gradients(0) + i);
+      }
+    });
   }
 
   std::size_t lane_bytes(Model const& model, std::size_t lane, std::size_t rows) const {
@@ -292,6 +266,8 @@ class Lanes {
   std::size_t elements_;
   bool mixes_rows_;
   RowMeeting meeting_;
+  LaneTotals<Space> totals_;
+  SharedProducts<T> products_;
   std::vector<Lane> lanes_;
   std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/checksum.hpp"
 #include "trireme/strategies/device_batch.hpp"
+#include "trireme/strategies/gradient_sink.hpp"
 #include "trireme/strategies/lanes.hpp"
 #include "trireme/strategies/model_plan.hpp"
 #include "trireme/strategies/optimizer_update.hpp"
@@ -70,13 +71,13 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void infer(std::size_t rows, T const* x, T* y) { lanes_.predict(model_, rows, x, y, parameters_.data()); }
 
   void reset_metrics(Phase phase) {
-    lanes_.reset(phase);
+    lanes_.totals().reset(phase);
     if (phase == Phase::train) updater_.set_trained_penalty(0);
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
-    std::vector<double> totals = lanes_.totals(phase);
+    std::vector<double> totals = lanes_.totals().sum(phase);
     group_->sum(totals);
     return results(totals, phase);
   }
@@ -150,7 +151,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   template <class Archive>
   void running_sums(Archive& archive) {
     std::size_t const own = lanes_.plan().lanes * Model::totals_width;
-    auto const gathered = group_->allgatherv(lanes_.sums(Phase::train));
+    auto const gathered = group_->allgatherv(lanes_.totals().all(Phase::train));
     std::vector<double> sums = gathered.values();
     std::size_t const before = gathered.offset(group_->rank()), all = sums.size();
     double penalty = updater_.trained_penalty();
@@ -158,7 +159,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     archive("penalty", penalty);
     if (!archive.loads()) return;
     sums.resize(all);
-    lanes_.set_sums(Phase::train, std::span(sums).subspan(before, own));
+    lanes_.totals().set(Phase::train, std::span(sums).subspan(before, own));
     updater_.set_trained_penalty(penalty);
   }
 
@@ -212,20 +213,23 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void differentiate_and_update(Step const& step) {
     auto const next = updater_.next_step(parameters_.data(), lanes_.gradients());
     std::size_t const trained = model_.description().elements;
-    auto const update = [&](auto& context, std::size_t begin, std::size_t end) {
-      context.for_each("trireme::optimizer_step", end - begin, next.from(begin));
+    auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
+      context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
-    auto const train = [&](GradientListener* listener, auto const& finish) {
-      lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, &processes_, finish);
+    auto const train = [&](GradientListener* listener, GradientSink<T> const& sink) {
+      lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, &processes_, sink);
     };
     if (lanes_.plan().rows) {
-      train(nullptr, [&](ThreadContext const& context, std::size_t begin, std::size_t end) {
-        if (begin < trained) update(context, begin, std::min(end, trained));
-      });
+      auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
+        if (begin < trained) update(context, begin, std::min(end, trained), gradients);
+      };
+      train(nullptr, GradientSink<T>(take));
     } else {
       UpdateInBackward updates(next, lanes_.gradients(), trained, updated_);
-      train(&updates, typename Lanes<Model, Space>::Nothing{});
-      updates.for_each_left([&](std::size_t begin, std::size_t end) { update(lanes_.context(), begin, end); });
+      train(&updates, {});
+      updates.for_each_left([&](std::size_t begin, std::size_t end) {
+        update(lanes_.context(), begin, end, lanes_.gradients() + begin);
+      });
     }
     updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
   }

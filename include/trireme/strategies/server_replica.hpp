@@ -70,10 +70,10 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   }
 
   /// Sums of this process's batches.
-  std::vector<double> totals(Phase phase) const { return lanes_.totals(phase); }
+  std::vector<double> totals(Phase phase) const { return lanes_.totals().sum(phase); }
   /// The running sums of the epoch's training, of each lane.
-  std::vector<double> sums() const { return lanes_.sums(Phase::train); }
-  void set_sums(std::span<double> sums) { lanes_.set_sums(Phase::train, sums); }
+  std::vector<double> sums() const { return lanes_.totals().all(Phase::train); }
+  void set_sums(std::span<double> sums) { lanes_.totals().set(Phase::train, sums); }
   /// Of all weights.
   double penalty() { return this->mean_penalty(Phase::test, 1); }
 

@@ -20,11 +20,11 @@ struct OptimizerStep {
   T* slots[max_slots];
   KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
 
-  /// The same step counted from element `begin`.
-  OptimizerStep from(std::size_t begin) const {
+  /// The same step counted from element `begin`, whose gradient is the first of `values`.
+  OptimizerStep from(std::size_t begin, T const* values) const {
     OptimizerStep part = *this;
     part.parameters += begin;
-    part.gradients += begin;
+    part.gradients = values;
     for (T*& slot : part.slots)
       if (slot) slot += begin;
     return part;
@@ -37,8 +37,7 @@ struct StepOfSums {
   Step step;
   template <class T>
   void operator()(std::size_t begin, std::size_t n, T const* gradients) const {
-    Step part = step.from(begin);
-    part.gradients = gradients;
+    Step const part = step.from(begin, gradients);
     TRIREME_SIMD
     for (std::size_t i = 0; i < n; ++i) part(i);
   }

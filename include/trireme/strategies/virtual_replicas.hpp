@@ -105,7 +105,7 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   auto metrics(Phase phase) {
-    std::vector<double> totals = lanes_.sums(phase), received;
+    std::vector<double> totals = lanes_.totals().all(phase), received;
     tree_->sum(totals, Model::totals_width, received);
     return this->results(totals, phase);
   }

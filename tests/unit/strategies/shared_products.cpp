@@ -1,0 +1,243 @@
+// Gradients of large matrices that threads compute together become what each lane's own would add up to.
+#define BOOST_TEST_MODULE shared_products
+#include "support/kokkos_fixture.hpp"
+#include "support/numbers.hpp"
+#include "support/same_bits.hpp"
+#include "support/steady_steps.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "trireme/activations/gelu.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/mixed.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/accumulate.hpp"
+#include "trireme/strategies/mirrored.hpp"
+#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/shared_products.hpp"
+
+using namespace trireme;
+using boost::test_tools::per_element;
+
+namespace {
+
+/// Two matrices in an arena, as lanes with uneven rows leave them, some of which have none.
+struct SharedArena {
+  static constexpr std::size_t m = 150, n = 70, wide_m = 40, wide_n = 1100, least = 8 * 4;
+  static constexpr std::size_t first = 32, second = first + 10512, elements = second + 44000 + 48;
+  std::vector<std::size_t> rows{3, 0, 4, 1};
+  std::vector<std::vector<double>> x, dy, wide_x, wide_dy;
+  std::vector<double> numbers = std::vector<double>(elements, -7.0);
+  SharedProducts<double> products{4};
+
+  explicit SharedArena(bool reversed) {
+    products.begin(8);
+    for (std::size_t lane = 0; lane < rows.size(); ++lane) {
+      auto const matrix = [&](std::size_t width, std::size_t seed) {
+        return test::numbers<double>(rows[lane] * width, seed + lane);
+      };
+      x.push_back(matrix(m, 1)), dy.push_back(matrix(n, 11));
+      wide_x.push_back(matrix(wide_m, 21)), wide_dy.push_back(matrix(wide_n, 31));
+      GradientListener* const listener = products.listener(lane, rows[lane], numbers.data());
+      BOOST_TEST((listener != nullptr) == (rows[lane] != 0));
+      if (!listener) continue;
+      BOOST_TEST(listener->shares(m, n, rows[lane]));
+      BOOST_TEST(listener->shares(least, 128, rows[lane]));
+      BOOST_TEST(!listener->shares(least, 127, rows[lane]));       // too small
+      BOOST_TEST(!listener->shares(least - 1, 1000, rows[lane]));  // too few rows for so many lanes
+      BOOST_TEST(listener->shares(6 * 8, 128, 3 * rows[lane]));    // three positions of the eight samples
+      BOOST_TEST(!listener->shares(6 * 8 - 1, 128, 3 * rows[lane]));
+      if (rows[lane] > 1) BOOST_TEST(!listener->shares(m, n, rows[lane] + 1));
+      SharedProduct const small{m, n, rows[lane], x[lane].data(), dy[lane].data(), numbers.data() + first};
+      SharedProduct const wide{
+          wide_m, wide_n, rows[lane], wide_x[lane].data(), wide_dy[lane].data(), numbers.data() + second};
+      listener->share(reversed ? wide : small);
+      listener->share(reversed ? small : wide);
+    }
+  }
+
+  /// What element i becomes, a sum over lanes in order; nothing is written to those that nobody shares.
+  double expected(std::size_t i) const {
+    bool const is_wide = i >= second;
+    std::size_t const begin = is_wide ? second : first, width = is_wide ? wide_n : n, height = is_wide ? wide_m : m;
+    if (i < begin || i >= begin + height * width) return -7.0;
+    std::size_t const row = (i - begin) / width, column = (i - begin) % width;
+    double sum = 0;
+    for (std::size_t lane = 0; lane < rows.size(); ++lane)
+      for (std::size_t k = 0; k < rows[lane]; ++k)
+        sum += (is_wide ? wide_x : x)[lane][k * height + row] * (is_wide ? wide_dy : dy)[lane][k * width + column];
+    return sum;
+  }
+};
+
+void check_sums(std::vector<double> const& found, SharedArena const& arena) {
+  double largest = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) largest = std::max(largest, std::abs(found[i] - arena.expected(i)));
+  BOOST_TEST(largest <= 1e-14);
+}
+
+/// Dense layers one behind the other, and with others between them that use the buffers of gradients anew.
+auto deep() {
+  return Sequential{test::law::input(),
+                    Flatten{},
+                    Dense<100, Tanh>{},
+                    LayerNormalization<>{},
+                    Dense<100>{},
+                    Activation<ReLU>{},
+                    Residual{LayerNormalization<>{}, Dense<100, GELU>{}, Dense<100>{}},
+                    Dense<1100, NoBias>{},
+                    Dropout{.rate = 0.25f},
+                    Dense<100, Sigmoid>{},
+                    Dense<test::classes>{}};
+}
+
+/// Passes on what it is given, and notes whether it might share a product.
+struct Asks {
+  static constexpr std::string_view class_name = "Asks";
+  static inline std::atomic<int> shared = 0, asked = 0;
+  std::string_view name{};
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    kernels::copy(context, f.rows * in.size(), f.x, f.y);
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    ++asked;
+    if (b.listener && b.listener->shares(100, 100, b.rows)) ++shared;
+    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
+  }
+};
+
+template <class Precision>
+void train_one_that_asks() {
+  Asks::shared = Asks::asked = 0;
+  auto const samples = test::cnn_samples<float>(9);
+  auto model = compile<Precision>(OneDeviceStrategy<>(),
+                                  Sequential{test::law::input(), Flatten{}, Dense<9>{}, Asks{}, Dense<test::classes>{}},
+                                  SGD{}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                                  CompileOptions{.seed = 5, .plan = Plan::rows});
+  fit(OneDeviceStrategy<>(), model, samples.data().batch(GlobalBatch{9}), {.epochs = 1, .verbose = false});
+}
+
+template <class T, class Strategy, class Optimizer, class Then>
+void with_trained(Strategy const& strategy, Plan plan, Optimizer const& optimizer, std::size_t batch, bool shuffled,
+                  Then const& then) {
+  auto const samples = test::cnn_samples<T>(3 * batch + 1);
+  auto model = compile<T>(strategy, deep(), optimizer, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                          CompileOptions{.seed = 5, .plan = plan});
+  auto const data = shuffled ? samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch})
+                             : samples.data().batch(GlobalBatch{batch});
+  auto const history = fit(strategy, model, data, {.epochs = 2, .verbose = false});
+  then(model, history);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(threads_together_store_each_sum_once) {
+  for (std::size_t threads = 1; threads <= 5; ++threads) {
+    SharedArena arena(threads % 2 == 0);
+    for (std::size_t thread = threads; thread-- > 0;)
+      arena.products.compute(ThreadContext(), thread, threads, arena.numbers.data(), {});
+    check_sums(arena.numbers, arena);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sink_gets_each_sum_once_and_the_arena_stays) {
+  for (std::size_t threads = 1; threads <= 5; ++threads) {
+    SharedArena arena(threads % 2 == 0);
+    std::vector<double> taken(SharedArena::elements, -7.0);
+    std::vector<int> times(SharedArena::elements, 0);
+    auto const take = [&](ThreadContext const&, std::size_t begin, std::size_t end, double const* values) {
+      for (std::size_t i = begin; i < end; ++i) taken.at(i) = values[i - begin], ++times[i];
+    };
+    for (std::size_t thread = 0; thread < threads; ++thread)
+      arena.products.compute(ThreadContext(), thread, threads, arena.numbers.data(), GradientSink<double>(take));
+    check_sums(taken, arena);
+    BOOST_TEST(*std::max_element(times.begin(), times.end()) == 1);
+    BOOST_TEST(std::all_of(arena.numbers.begin(), arena.numbers.end(), [](double x) { return x == -7.0; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_shared_is_left_to_one_thread_each) {
+  for (std::size_t threads : {1u, 2u, 3u, 7u, 40u}) {
+    SharedArena const arena(threads % 2 == 0);
+    std::vector<int> times(SharedArena::elements, 0);
+    for (std::size_t thread = 0; thread < threads; ++thread)
+      arena.products.for_each_other(thread, threads, SharedArena::elements, [&](std::size_t begin, std::size_t end) {
+        BOOST_TEST(begin < end);
+        for (std::size_t i = begin; i < end; ++i) ++times.at(i);
+      });
+    for (std::size_t i = 0; i < SharedArena::elements; ++i) {
+      bool const shared = (i >= SharedArena::first && i < SharedArena::first + 10504) ||  // and what fills the line
+                          (i >= SharedArena::second && i < SharedArena::second + 44000);
+      if (times[i] != (shared ? 0 : 1)) BOOST_TEST_CONTEXT("element " << i) BOOST_TEST(times[i] == (shared ? 0 : 1));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_shares_nothing_leaves_all_elements) {
+  SharedProducts<float> products(2);
+  products.begin(0);
+  BOOST_TEST(products.listener(0, 5, nullptr) == nullptr);
+  std::vector<std::size_t> bounds;
+  for (std::size_t thread = 0; thread < 2; ++thread)
+    products.for_each_other(thread, 2, 100, [&](std::size_t b, std::size_t e) { bounds.insert(bounds.end(), {b, e}); });
+  std::vector<std::size_t> const expected{0, 48, 48, 100};
+  BOOST_TEST(bounds == expected, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(deep_models_train_as_under_the_plan_by_products) {
+  SGD const sgd{.learning_rate = 0.05, .momentum = 0.9};
+  for (std::size_t batch : {1u, 2u, 7u, 30u})
+    for (bool shuffled : {false, true})
+      with_trained<double>(OneDeviceStrategy<>(), Plan::products, sgd, batch, shuffled,
+                           [&](auto const& expected, History const& losses) {
+                             auto const check = [&](auto const& model, History const& history) {
+                               test::check_same_weights(model, expected);
+                               test::check_same_history(history, losses, test::tolerance<double>);
+                             };
+                             BOOST_TEST_CONTEXT("batches of " << batch << (shuffled ? ", shuffled" : "")) {
+                               with_trained<double>(OneDeviceStrategy<>(), Plan::rows, sgd, batch, shuffled, check);
+                               for (std::size_t replicas : {2u, 5u})  // more lanes than threads
+                                 with_trained<double>(MirroredStrategy<>(replicas), Plan::rows, sgd, batch, shuffled,
+                                                      check);
+                             }
+                           });
+}
+
+BOOST_AUTO_TEST_CASE(layers_may_share_unless_their_inputs_are_kept_in_another_type) {
+  train_one_that_asks<float>();
+  BOOST_TEST(Asks::asked.load() > 0);
+  BOOST_TEST(Asks::shared.load() == Asks::asked.load());
+  train_one_that_asks<Mixed<BFloat16>>();
+  BOOST_TEST(Asks::asked.load() > 0);
+  BOOST_TEST(Asks::shared.load() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(sums_that_are_stored_first_have_the_same_bits) {
+  for (std::size_t batch : {1u, 7u, 30u})
+    with_trained<float>(Accumulate<OneDeviceStrategy<>, 1>(), Plan::rows, Adam{}, batch, false,
+                        [&](auto const& reference, History const& expected) {
+                          with_trained<float>(OneDeviceStrategy<>(), Plan::rows, Adam{}, batch, false,
+                                              [&](auto const& model, History const& history) {
+                                                test::check_same_bits(model, history, reference, expected);
+                                              });
+                        });
+}
+
+BOOST_AUTO_TEST_CASE(a_steady_step_allocates_nothing) {
+  auto const samples = test::cnn_samples<float>(61), others = test::cnn_samples<float>(27, 2);
+  auto const train = samples.data().batch(GlobalBatch{7}), tests = others.data().batch(GlobalBatch{4});
+  test::check_steady(OneDeviceStrategy<>(), deep(), Adam{}, train, tests);
+  test::check_steady(MirroredStrategy<>(4), deep(), Adam{}, train, tests);
+}
