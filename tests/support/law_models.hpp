@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "support/small_training.hpp"
+#include "trireme/activations/gelu.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/layer_normalization.hpp"
@@ -57,6 +58,22 @@ inline auto transformer() {
                     Residual{LayerNormalization<>{}, Dense<8, ReLU>{}, Dense<10>{}},
                     Flatten{},
                     Dense<6, Tanh>{},
+                    Dense<classes>{}};
+}
+
+/// Matrices so large that threads compute their gradients together, one behind the other and with layers between them
+/// that use the buffers of gradients anew; one whose width is known at run time.
+inline auto deep() {
+  return Sequential{input(),
+                    Flatten{},
+                    Dense<100, Tanh>{},
+                    LayerNormalization<>{},
+                    Dense<100>{},
+                    Activation<ReLU>{},
+                    Residual{LayerNormalization<>{}, Dense<100, GELU>{}, Dense<100>{}},
+                    Dense<dynamic, NoBias>{.units = 1100},
+                    Dropout{.rate = 0.25f},
+                    Dense<100, Sigmoid>{},
                     Dense<classes>{}};
 }
 

@@ -1,14 +1,11 @@
 // ranks: 3   labels: law
 // The number of threads does not show: rank r has r + 1 of them, and all come to the same bits, alone and together.
 #define BOOST_TEST_MODULE virtual_threads
+#include "support/own_threads.hpp"
 #include "support/same_bits.hpp"
 
 #include <cstddef>
-#include <memory>
 
-#include <mpi.h>
-
-#include "trireme/environment.hpp"
 #include "trireme/strategies/multi_worker_mirrored.hpp"
 #include "trireme/strategies/one_device.hpp"
 #include "trireme/strategies/virtual_replicas.hpp"
@@ -18,21 +15,7 @@ using test::law::trained, test::law::Training;
 
 namespace {
 
-struct OwnThreads {
-  OwnThreads() {
-    auto& suite = boost::unit_test::framework::master_test_suite();
-    int rank = 0, level = 0;
-    MPI_Init_thread(&suite.argc, &suite.argv, MPI_THREAD_FUNNELED, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    environment = std::make_unique<Environment>(suite.argc, suite.argv,
-                                                EnvironmentOptions{.threads = static_cast<std::size_t>(rank) + 1});
-  }
-  ~OwnThreads() {
-    environment.reset();
-    MPI_Finalize();
-  }
-  static inline std::unique_ptr<Environment> environment;
-};
+using OwnThreads = test::OwnThreads<[](std::size_t rank) { return rank + 1; }>;
 BOOST_TEST_GLOBAL_FIXTURE(OwnThreads);
 
 using Alone = VirtualReplicas<OneDeviceStrategy<>, 5>;

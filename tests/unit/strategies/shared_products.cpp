@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/activations/gelu.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
@@ -81,21 +80,6 @@ void check_sums(std::vector<double> const& found, SharedArena const& arena) {
   BOOST_TEST(largest <= 1e-14);
 }
 
-/// Dense layers one behind the other, and with others between them that use the buffers of gradients anew.
-auto deep() {
-  return Sequential{test::law::input(),
-                    Flatten{},
-                    Dense<100, Tanh>{},
-                    LayerNormalization<>{},
-                    Dense<100>{},
-                    Activation<ReLU>{},
-                    Residual{LayerNormalization<>{}, Dense<100, GELU>{}, Dense<100>{}},
-                    Dense<1100, NoBias>{},
-                    Dropout{.rate = 0.25f},
-                    Dense<100, Sigmoid>{},
-                    Dense<test::classes>{}};
-}
-
 /// Passes on what it is given, and notes whether it might share a product.
 struct Asks {
   static constexpr std::string_view class_name = "Asks";
@@ -133,8 +117,8 @@ template <class T, class Strategy, class Optimizer, class Then>
 void with_trained(Strategy const& strategy, Plan plan, Optimizer const& optimizer, std::size_t batch, bool shuffled,
                   Then const& then) {
   auto const samples = test::cnn_samples<T>(3 * batch + 1);
-  auto model = compile<T>(strategy, deep(), optimizer, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                          CompileOptions{.seed = 5, .plan = plan});
+  auto model = compile<T>(strategy, test::law::deep(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                          Accuracy{}, CompileOptions{.seed = 5, .plan = plan});
   auto const data = shuffled ? samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch})
                              : samples.data().batch(GlobalBatch{batch});
   auto const history = fit(strategy, model, data, {.epochs = 2, .verbose = false});
@@ -238,6 +222,6 @@ BOOST_AUTO_TEST_CASE(sums_that_are_stored_first_have_the_same_bits) {
 BOOST_AUTO_TEST_CASE(a_steady_step_allocates_nothing) {
   auto const samples = test::cnn_samples<float>(61), others = test::cnn_samples<float>(27, 2);
   auto const train = samples.data().batch(GlobalBatch{7}), tests = others.data().batch(GlobalBatch{4});
-  test::check_steady(OneDeviceStrategy<>(), deep(), Adam{}, train, tests);
-  test::check_steady(MirroredStrategy<>(4), deep(), Adam{}, train, tests);
+  test::check_steady(OneDeviceStrategy<>(), test::law::deep(), Adam{}, train, tests);
+  test::check_steady(MirroredStrategy<>(4), test::law::deep(), Adam{}, train, tests);
 }
