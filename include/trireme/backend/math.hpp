@@ -10,6 +10,8 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/simd_vector.hpp"
+
 namespace trireme::math {
 
 namespace detail {
@@ -125,6 +127,15 @@ inline float host_tanh(float x) {
 }
 
 }  // namespace detail
+
+/// Correctly rounded, of a number or of the lanes of a host's vector.
+template <class T>
+KOKKOS_INLINE_FUNCTION T root(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return Kokkos::sqrt(x);
+  else
+    return trireme::detail::vector_root(x);
+}
 
 template <class T>
 KOKKOS_INLINE_FUNCTION T exp(T x) {

@@ -1,8 +1,10 @@
 /// Vectors of the width that the compiler's target has, through the vector extension of GCC and Clang.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 namespace trireme::detail {
 
@@ -37,5 +39,43 @@ struct SimdVector {
   }
   static void store(T* p, type v, std::size_t n) { std::memcpy(p, &v, n * sizeof(T)); }
 };
+
+/// Where vectors of numbers lie: like a pointer to numbers, of which an index counts those, and gives as many as a
+/// vector has from there on.
+template <class T>
+struct VectorPointer {
+  T* p;
+  typename SimdVector<T>::unaligned& operator[](std::size_t i) const {
+    return *reinterpret_cast<typename SimdVector<T>::unaligned*>(p + i);
+  }
+};
+
+/// Square roots of a vector's lanes, by the target's instruction: std::sqrt sets errno, for which GCC takes one lane
+/// after the other.
+template <class V>
+V vector_root(V x) {
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x);
+#else
+  using T = std::remove_cvref_t<decltype(x[0])>;
+#if !defined(__clang__) && defined(__SSE2__)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 16) return __builtin_ia32_sqrtps(x);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 16) return __builtin_ia32_sqrtpd(x);
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 32) return __builtin_ia32_sqrtps256(x);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 32) return __builtin_ia32_sqrtpd256(x);
+#endif
+#if defined(__AVX512F__)
+  constexpr int current_rounding = 4;
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 64)
+    return __builtin_ia32_sqrtps512_mask(x, x, static_cast<short>(-1), current_rounding);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 64)
+    return __builtin_ia32_sqrtpd512_mask(x, x, static_cast<char>(-1), current_rounding);
+#endif
+#endif
+  for (std::size_t i = 0; i < sizeof(V) / sizeof(T); ++i) x[i] = std::sqrt(x[i]);
+  return x;
+#endif
+}
 
 }  // namespace trireme::detail

@@ -8,6 +8,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/device_blas.hpp"
+#include "trireme/backend/elements.hpp"
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/profiling.hpp"
@@ -32,9 +33,7 @@ struct BlockedElements {
   F f;
   std::size_t n;
   void operator()(std::size_t block) const {
-    std::size_t const end = std::min(n, (block + 1) * element_block);
-    TRIREME_SIMD
-    for (std::size_t i = block * element_block; i < end; ++i) f(i);
+    for_each_element(block * element_block, std::min(n, (block + 1) * element_block), f);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/cache_gemm.hpp"
+#include "trireme/backend/elements.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/row_scope.hpp"
 #include "trireme/backend/simd.hpp"
@@ -27,9 +28,7 @@ class ThreadContext {
   /// f(i) for i < n, vectorised.
   template <class F>
   void for_each(char const*, std::size_t n, F const& f) const {
-    F const body = f;  // a copy of its own: what the loop writes cannot be the functor's members
-    TRIREME_SIMD
-    for (std::size_t i = 0; i < n; ++i) body(i);
+    detail::for_each_element(0, n, f);
   }
 
   /// f(i, j) for i < rows, j < columns; j is vectorised.

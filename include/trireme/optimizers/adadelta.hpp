@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -45,9 +46,10 @@ template <class T>
 struct AdadeltaStep {
   T rate, rho, one_minus_rho, epsilon, decay;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const squares = rho * slots[0][i] + one_minus_rho * gradient * gradient;
-    T const delta = -Kokkos::sqrt(slots[1][i] + epsilon) * gradient / Kokkos::sqrt(squares + epsilon);
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const squares = rho * slots[0][i] + one_minus_rho * gradient * gradient;
+    Value const delta = -math::root(slots[1][i] + epsilon) * gradient / math::root(squares + epsilon);
     slots[0][i] = squares;
     slots[1][i] = rho * slots[1][i] + one_minus_rho * delta * delta;
     w[i] = w[i] - w[i] * decay + rate * delta;

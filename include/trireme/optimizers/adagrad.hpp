@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -39,10 +40,11 @@ template <class T>
 struct AdagradStep {
   T rate, epsilon, decay;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const sum = slots[0][i] + gradient * gradient;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const sum = slots[0][i] + gradient * gradient;
     slots[0][i] = sum;
-    w[i] = w[i] - w[i] * decay - rate * gradient / Kokkos::sqrt(sum + epsilon);
+    w[i] = w[i] - w[i] * decay - rate * gradient / math::root(sum + epsilon);
   }
 };
 

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -57,18 +58,20 @@ struct AdamStep {
             .amsgrad = o.amsgrad};
   }
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const weight = w[i] - w[i] * decay;
-    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
-    T const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const weight = w[i] - w[i] * decay;
+    Value const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    Value const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
     slots[0][i] = m;
     slots[1][i] = v;
-    T square = v;
+    Value square = v;
     if (amsgrad) {
-      square = slots[2][i] > v ? slots[2][i] : v;
+      Value const largest = slots[2][i];
+      square = largest > v ? largest : v;
       slots[2][i] = square;
     }
-    w[i] = weight - alpha * m / (Kokkos::sqrt(square) + epsilon);
+    w[i] = weight - alpha * m / (math::root(square) + epsilon);
   }
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
@@ -44,10 +44,11 @@ template <class T>
 struct AdamaxStep {
   T alpha, one_minus_beta_1, beta_2, epsilon, decay;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
-    T const faded = beta_2 * slots[1][i], magnitude = Kokkos::fabs(gradient);
-    T const norm = faded > magnitude ? faded : magnitude;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    Value const faded = beta_2 * slots[1][i], magnitude = gradient < T(0) ? -gradient : gradient;
+    Value const norm = faded > magnitude ? faded : magnitude;
     slots[0][i] = m;
     slots[1][i] = norm;
     w[i] = w[i] - w[i] * decay - alpha * m / (norm + epsilon);

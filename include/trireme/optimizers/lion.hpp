@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
@@ -43,10 +43,13 @@ template <class T>
 struct LionStep {
   T rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, decay;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const m = slots[0][i];
-    T const direction = m * beta_1 + gradient * one_minus_beta_1;
-    T const sign = direction > T(0) ? T(1) : direction < T(0) ? T(-1) : direction;  // a NaN stays a NaN
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const m = slots[0][i];
+    Value const direction = m * beta_1 + gradient * one_minus_beta_1;
+    Value const zero{}, one = zero + T(1);
+    Value const negative = direction < zero ? -one : direction;  // a NaN stays a NaN
+    Value const sign = direction > zero ? one : negative;
     slots[0][i] = m * beta_2 + gradient * one_minus_beta_2;
     w[i] = w[i] - w[i] * decay - rate * sign;
   }

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -59,13 +60,14 @@ template <class T>
 struct NadamStep {
   T rate, one_minus_beta_1, one_minus_beta_2, momentum_factor, gradient_factor, velocity_factor, epsilon, decay;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
-    T const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const m = slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1;
+    Value const v = slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2;
     slots[0][i] = m;
     slots[1][i] = v;
-    T const ahead = momentum_factor * m + gradient_factor * gradient;
-    w[i] = w[i] - w[i] * decay - rate * ahead / (Kokkos::sqrt(v * velocity_factor) + epsilon);
+    Value const ahead = momentum_factor * m + gradient_factor * gradient;
+    w[i] = w[i] - w[i] * decay - rate * ahead / (math::root(v * velocity_factor) + epsilon);
   }
 };
 

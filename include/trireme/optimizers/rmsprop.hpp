@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -50,18 +51,19 @@ struct RMSpropStep {
   T rate, rho, one_minus_rho, momentum, epsilon, decay;
   bool centered;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T const weight = w[i] - w[i] * decay;
-    T const velocity = rho * slots[0][i] + one_minus_rho * gradient * gradient;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value const weight = w[i] - w[i] * decay;
+    Value const velocity = rho * slots[0][i] + one_minus_rho * gradient * gradient;
     slots[0][i] = velocity;
-    T variance = velocity;
+    Value variance = velocity;
     if (centered) {
-      T* const average = slots[momentum > T(0) ? 2 : 1];
-      T const mean = rho * average[i] + one_minus_rho * gradient;
+      Pointer const average = slots[momentum > T(0) ? 2 : 1];
+      Value const mean = rho * average[i] + one_minus_rho * gradient;
       average[i] = mean;
       variance -= mean * mean;
     }
-    T increment = rate * gradient / Kokkos::sqrt(variance + epsilon);
+    Value increment = rate * gradient / math::root(variance + epsilon);
     if (momentum > T(0)) {
       increment += momentum * slots[1][i];
       slots[1][i] = increment;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
@@ -43,12 +43,13 @@ struct SGDStep {
   T rate, momentum, decay;
   bool nesterov;
 
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
-    T weight = w[i] - w[i] * decay;
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
+    Value weight = w[i] - w[i] * decay;
     if (momentum == T(0)) {
       weight -= rate * gradient;
     } else {
-      T const m = momentum * slots[0][i] - rate * gradient;
+      Value const m = momentum * slots[0][i] - rate * gradient;
       slots[0][i] = m;
       weight += nesterov ? momentum * m - rate * gradient : m;
     }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <Kokkos_Macros.hpp>
 #include <Kokkos_MathematicalFunctions.hpp>
 
 #include "trireme/backend/simd.hpp"
+#include "trireme/backend/simd_vector.hpp"
 
 namespace trireme::kernels {
 
@@ -20,6 +22,23 @@ struct OptimizerStep {
   T* slots[max_slots];
   KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
 
+  /// The same for [begin, end) on a host; by vectors if the step takes them, the last ones in a vector of their own, so
+  /// that an element's bits do not depend on where it stands.
+  void elements(std::size_t begin, std::size_t end) const {
+    Step const own = step;  // what the loop writes cannot be its members
+    if constexpr (takes_vectors) {
+      Pointer at[max_slots];
+      for (std::size_t s = 0; s < max_slots; ++s) at[s] = {slots[s]};
+      std::size_t i = begin;
+      for (; i + Vector::lanes <= end; i += Vector::lanes) own(i, Pointer{parameters}, Vector::load(gradients + i), at);
+      if (i < end) rest(i, end - i);
+    } else {
+      T* const at[max_slots] = {slots[0], slots[1], slots[2], slots[3]};
+      TRIREME_SIMD
+      for (std::size_t i = begin; i < end; ++i) own(i, parameters, gradients[i], at);
+    }
+  }
+
   /// The same step counted from element `begin`, whose gradient is the first of `values`.
   OptimizerStep from(std::size_t begin, T const* values) const {
     OptimizerStep part = *this;
@@ -29,6 +48,30 @@ struct OptimizerStep {
       if (slot) slot += begin;
     return part;
   }
+
+ private:
+  using Vector = detail::SimdVector<T>;
+  using Pointer = detail::VectorPointer<T>;
+#if defined(__CUDACC__)  // whose host pass does not know comparisons of vectors
+  static constexpr bool takes_vectors = false;
+#else
+  static constexpr bool takes_vectors =
+      std::is_invocable_v<Step const&, std::size_t, Pointer, typename Vector::type, Pointer const*>;
+#endif
+
+  void rest(std::size_t begin, std::size_t n) const {
+    T values[1 + max_slots][Vector::lanes] = {};
+    Pointer at[max_slots];
+    Vector::store(values[max_slots], Vector::load(parameters + begin, n));
+    for (std::size_t s = 0; s < max_slots; ++s) {
+      at[s] = {values[s]};
+      if (slots[s]) Vector::store(values[s], Vector::load(slots[s] + begin, n));
+    }
+    step(0, Pointer{values[max_slots]}, Vector::load(gradients + begin, n), at);
+    Vector::store(parameters + begin, Vector::load(values[max_slots]), n);
+    for (std::size_t s = 0; s < max_slots; ++s)
+      if (slots[s]) Vector::store(slots[s] + begin, Vector::load(values[s]), n);
+  }
 };
 
 /// A step whose gradients come block by block, from element `begin` of the arena on.
@@ -37,9 +80,7 @@ struct StepOfSums {
   Step step;
   template <class T>
   void operator()(std::size_t begin, std::size_t n, T const* gradients) const {
-    Step const part = step.from(begin, gradients);
-    TRIREME_SIMD
-    for (std::size_t i = 0; i < n; ++i) part(i);
+    step.from(begin, gradients).elements(0, n);
   }
 };
 template <class Step>
