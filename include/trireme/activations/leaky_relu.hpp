@@ -3,6 +3,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 
 namespace trireme {
@@ -18,12 +19,12 @@ struct LeakyReLU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return x > T(0) ? x : static_cast<T>(negative_slope) * x;
+    return math::choose(x > T(0), x, static_cast<T>(negative_slope) * x);
   }
 
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return y > T(0) ? T(1) : static_cast<T>(negative_slope);
+    return math::choose(y > T(0), T(1), static_cast<T>(negative_slope));
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 
 namespace trireme {
@@ -21,7 +22,7 @@ struct ReLU {
   /// 0 at 0, as in Keras.
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return y > T(0) ? T(1) : T(0);
+    return math::choose(y > T(0), T(1), T(0));
   }
 };
 

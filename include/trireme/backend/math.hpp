@@ -19,8 +19,8 @@ namespace detail {
 inline std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline float from_bits(std::uint32_t x) { return std::bit_cast<float>(x); }
 
-// Comparisons and choices are made on the bits: of choices between floating-point values GCC makes branches, and does
-// not vectorise them unless it is told that nothing traps.
+// Comparisons are made on the bits, and choices with masks: of others between floating-point values GCC makes branches,
+// and does not vectorise them unless it is told that nothing traps.
 inline constexpr std::uint32_t sign_bit = 0x80000000u, infinity_bits = 0x7f800000u;
 
 /// x, but no further from 0 than the limit.
@@ -29,7 +29,12 @@ inline float bounded(float x, float limit) {
   return from_bits((magnitude < bits(limit) ? magnitude : bits(limit)) | (bits(x) & sign_bit));
 }
 
-inline float choose(bool condition, float yes, float no) { return from_bits(condition ? bits(yes) : bits(no)); }
+template <class T>
+T choose(bool condition, T yes, T no) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  Bits const mask = Bits{0} - static_cast<Bits>(condition);
+  return std::bit_cast<T>((std::bit_cast<Bits>(yes) & mask) | (std::bit_cast<Bits>(no) & ~mask));
+}
 
 /// x where it is not a number, else the value.
 inline float unless_nan(float x, float value) { return choose((bits(x) & ~sign_bit) > infinity_bits, x, value); }
@@ -105,7 +110,7 @@ inline float host_normal_probability(float x) {
   p = p * t + 1.00002368f;
   p = p * t - 1.26551223f;
   float const tail = 0.5f * t * host_exp(p - rest) * host_exp(-0.5f * high * high);
-  return unless_nan(x, (bits(x) & sign_bit) != 0 ? tail : 1.0f - tail);
+  return unless_nan(x, choose((bits(x) & sign_bit) != 0, tail, 1.0f - tail));
 }
 
 /// A quotient of polynomials of degree 13 and 6 in the range where tanh is not yet 1 in float.
@@ -127,6 +132,17 @@ inline float host_tanh(float x) {
 }
 
 }  // namespace detail
+
+/// condition ? yes : no
+template <class T>
+KOKKOS_INLINE_FUNCTION T choose(bool condition, T yes, T no) {
+  if constexpr (std::is_floating_point_v<T>) {
+    KOKKOS_IF_ON_HOST((return detail::choose(condition, yes, no);))
+    KOKKOS_IF_ON_DEVICE((return condition ? yes : no;))
+  } else {
+    return condition ? yes : no;
+  }
+}
 
 /// Correctly rounded, of a number or of the lanes of a host's vector.
 template <class T>

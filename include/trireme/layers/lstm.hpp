@@ -11,6 +11,7 @@
 #include "trireme/backend/product.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/initializers/orthogonal.hpp"
+#include "trireme/layers/copy.hpp"
 #include "trireme/layers/lstm_kernels.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -117,12 +118,13 @@ struct LSTM {
                                 .ldc = time * gates,
                                 .accumulate = true});
       bool const last = step + 1 == time;
-      T* const y = sequences ? f.y + step * units : last ? f.y : nullptr;
-      context.for_each("trireme::lstm_step", f.rows, units,
-                       kernels::LstmStep<T, A, R>{
-                           activation, recurrent_activation, units, time, bias, kept.gates + t * gates,
-                           kept.cell + t * units, step == 0 ? nullptr : kept.cell + slot(step - 1, time) * units,
-                           last ? nullptr : kept.before + slot(step + 1, time) * units, y, stride});
+      T* const y = sequences ? f.y + step * units : f.y;
+      context.for_each(
+          "trireme::lstm_step", f.rows, units,
+          kernels::LstmStep<T, A, R, use_bias, sequences>{
+              activation, recurrent_activation, units, time, bias, kept.gates + t * gates, kept.cell + t * units,
+              kept.cell_before(step, time, units), last ? y : kept.before + slot(step + 1, time) * units,
+              last ? stride : time * units, y, stride});
     }
   }
 
@@ -131,17 +133,19 @@ struct LSTM {
     std::size_t const time = in[0], gates = 4 * units, steps = b.rows * time;
     std::size_t const stride = sequences ? time * units : std::size_t{units};
     Kept<T> const kept(*this, in, b.rows, b.workspace);
+    std::size_t const carried = b.rows * units;
+    if constexpr (sequences)
+      context.for_each("trireme::lstm_last_state", carried, kernels::Clear<T>{kept.dh});
+    else
+      kernels::copy(context, carried, b.dy, kept.dh);
+    context.for_each("trireme::lstm_last_cell", carried, kernels::Clear<T>{kept.dc});
     for (std::size_t step = time; step-- > 0;) {
       std::size_t const t = slot(step, time);
-      bool const last = step + 1 == time;
       context.for_each("trireme::lstm_step_gradient", b.rows, units,
-                       kernels::LstmStepGradient<T, A, R>{
+                       kernels::LstmStepGradient<T, A, R, sequences>{
                            activation, recurrent_activation, units, time, kept.gates + t * gates, kept.cell + t * units,
-                           step == 0 ? nullptr : kept.cell + slot(step - 1, time) * units,
-                           sequences ? b.dy + step * units
-                           : last    ? b.dy
-                                     : nullptr,
-                           stride, last ? nullptr : kept.dh, kept.dc});
+                           kept.cell_before(step, time, units), sequences ? b.dy + step * units : nullptr, stride,
+                           kept.dh, kept.dc});
       if (step > 0)
         context.gemm(Product<T>{.m = b.rows,
                                 .n = units,
@@ -200,6 +204,10 @@ struct LSTM {
       before = workspace.take<T>(rows * in[0] * layer.units);
       dh = workspace.take<T>(rows * layer.units);
       dc = workspace.take<T>(rows * layer.units);
+    }
+    /// The cell before a step; before the first one zeros, which is what the state was.
+    T* cell_before(std::size_t step, std::size_t time, std::size_t units) const {
+      return step == 0 ? before + slot(0, time) * units : cell + slot(step - 1, time) * units;
     }
     T *gates, *cell, *before, *dh, *dc;
   };
