@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
@@ -30,7 +31,7 @@ struct DropoutMask {
     auto const words = stream.block(first_row + row, group);
     std::size_t const begin = 4 * group, end = begin + 4 < columns ? begin + 4 : columns;
     for (std::size_t j = begin; j < end; ++j)
-      y[row * columns + j] = uniform_float(words[j - begin]) < rate ? T{0} : x[row * columns + j] * scale;
+      y[row * columns + j] = math::choose(uniform_float(words[j - begin]) < rate, T{0}, x[row * columns + j] * scale);
   }
 };
 

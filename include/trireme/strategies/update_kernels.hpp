@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/simd_vector.hpp"
 
@@ -112,7 +113,7 @@ struct PenaltyGradient {
   T* gradient;
   T l1, l2;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    T const sign = w[i] > T{0} ? T{1} : (w[i] < T{0} ? T{-1} : T{0});
+    T const sign = math::choose(w[i] > T{0}, T{1}, math::choose(w[i] < T{0}, T{-1}, T{0}));
     gradient[i] += l1 * sign + T{2} * l2 * w[i];
   }
 };
@@ -123,7 +124,7 @@ struct ClipValue {
   T limit;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
     T const g = gradient[i];
-    gradient[i] = g > limit ? limit : (g < -limit ? -limit : g);
+    gradient[i] = math::choose(g > limit, limit, math::choose(g < -limit, -limit, g));
   }
 };
 
