@@ -44,6 +44,8 @@ struct Adadelta {
 
 template <class T>
 struct AdadeltaStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, rho, one_minus_rho, epsilon, decay;
 
   template <class Value, class Pointer>

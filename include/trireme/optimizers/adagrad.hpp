@@ -38,6 +38,8 @@ struct Adagrad {
 
 template <class T>
 struct AdagradStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, epsilon, decay;
 
   template <class Value, class Pointer>

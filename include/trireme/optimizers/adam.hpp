@@ -42,6 +42,8 @@ struct Adam {
 
 template <class T>
 struct AdamStep {
+  static constexpr bool takes_vectors = true;
+
   T alpha, one_minus_beta_1, one_minus_beta_2, epsilon, decay;
   bool amsgrad;
 

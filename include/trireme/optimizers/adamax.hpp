@@ -42,6 +42,8 @@ struct Adamax {
 
 template <class T>
 struct AdamaxStep {
+  static constexpr bool takes_vectors = true;
+
   T alpha, one_minus_beta_1, beta_2, epsilon, decay;
 
   template <class Value, class Pointer>

@@ -41,6 +41,8 @@ struct Lion {
 
 template <class T>
 struct LionStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, decay;
 
   template <class Value, class Pointer>

@@ -58,6 +58,8 @@ struct Nadam {
 
 template <class T>
 struct NadamStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, one_minus_beta_1, one_minus_beta_2, momentum_factor, gradient_factor, velocity_factor, epsilon, decay;
 
   template <class Value, class Pointer>

@@ -48,6 +48,8 @@ struct RMSprop {
 
 template <class T>
 struct RMSpropStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, rho, one_minus_rho, momentum, epsilon, decay;
   bool centered;
 

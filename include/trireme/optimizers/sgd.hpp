@@ -40,6 +40,8 @@ struct SGD {
 /// The rate is inside the momentum, unlike PyTorch's.
 template <class T>
 struct SGDStep {
+  static constexpr bool takes_vectors = true;
+
   T rate, momentum, decay;
   bool nesterov;
 

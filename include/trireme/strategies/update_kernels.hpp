@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include <Kokkos_Macros.hpp>
 #include <Kokkos_MathematicalFunctions.hpp>
@@ -23,17 +22,17 @@ struct OptimizerStep {
   T* slots[max_slots];
   KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
 
-  /// The same for [begin, end) on a host; by vectors if the step takes them, the last ones in a vector of their own, so
-  /// that an element's bits do not depend on where it stands.
+  /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on where
+  /// it stands. What a step is given as `i` is for its pointers alone.
   void elements(std::size_t begin, std::size_t end) const {
-    Step const own = step;  // what the loop writes cannot be its members
-    if constexpr (takes_vectors) {
+    if constexpr (by_vectors) {
+      std::size_t const whole = end - (end - begin) % Vector::lanes;
       Pointer at[max_slots];
       for (std::size_t s = 0; s < max_slots; ++s) at[s] = {slots[s]};
-      std::size_t i = begin;
-      for (; i + Vector::lanes <= end; i += Vector::lanes) own(i, Pointer{parameters}, Vector::load(gradients + i), at);
-      if (i < end) rest(i, end - i);
+      vectors(step, begin, whole, {parameters}, gradients, at);
+      if (whole < end) rest(whole, end - whole);
     } else {
+      Step const own = step;  // what the loop writes cannot be its members
       T* const at[max_slots] = {slots[0], slots[1], slots[2], slots[3]};
       TRIREME_SIMD
       for (std::size_t i = begin; i < end; ++i) own(i, parameters, gradients[i], at);
@@ -54,24 +53,40 @@ struct OptimizerStep {
   using Vector = detail::SimdVector<T>;
   using Pointer = detail::VectorPointer<T>;
 #if defined(__CUDACC__)  // whose host pass does not know comparisons of vectors
-  static constexpr bool takes_vectors = false;
+  static constexpr bool by_vectors = false;
 #else
-  static constexpr bool takes_vectors =
-      std::is_invocable_v<Step const&, std::size_t, Pointer, typename Vector::type, Pointer const*>;
+  static constexpr bool by_vectors = requires { requires Step::takes_vectors; };
 #endif
 
-  void rest(std::size_t begin, std::size_t n) const {
-    T values[1 + max_slots][Vector::lanes] = {};
+  /// A function of its own, so that all elements go through the same instructions: GCC decides for each copy of a step
+  /// which products and sums it rounds once.
+  [[gnu::noinline]] static void vectors(Step const& step, std::size_t begin, std::size_t end, Pointer weights,
+                                        T const* gradients, Pointer const* slots) {
+    Step const own = step;  // what the loop writes cannot be its members
     Pointer at[max_slots];
-    Vector::store(values[max_slots], Vector::load(parameters + begin, n));
+    for (std::size_t s = 0; s < max_slots; ++s) at[s] = slots[s];
+    for (std::size_t i = begin; i < end; i += Vector::lanes) own(i, weights, Vector::load(gradients + i), at);
+  }
+
+  /// Less elements than a vector has, in one that they fill up with copies of the last.
+  void rest(std::size_t begin, std::size_t n) const {
+    T values[2 + max_slots][Vector::lanes];
+    auto const fill = [&](T* to, T const* from) {
+      for (std::size_t k = 0; k < Vector::lanes; ++k) to[k] = from[begin + (k < n ? k : n - 1)];
+    };
+    auto const take = [&](T* to, T const* from) { Vector::store(to + begin, Vector::load(from), n); };
+    T *const weights = values[max_slots], *const own_gradients = values[max_slots + 1];
+    fill(weights, parameters);
+    fill(own_gradients, gradients);
+    Pointer at[max_slots];
     for (std::size_t s = 0; s < max_slots; ++s) {
       at[s] = {values[s]};
-      if (slots[s]) Vector::store(values[s], Vector::load(slots[s] + begin, n));
+      if (slots[s]) fill(values[s], slots[s]);
     }
-    step(0, Pointer{values[max_slots]}, Vector::load(gradients + begin, n), at);
-    Vector::store(parameters + begin, Vector::load(values[max_slots]), n);
+    vectors(step, 0, Vector::lanes, {weights}, own_gradients, at);
+    take(parameters, weights);
     for (std::size_t s = 0; s < max_slots; ++s)
-      if (slots[s]) Vector::store(slots[s] + begin, Vector::load(values[s]), n);
+      if (slots[s]) take(slots[s], values[s]);
   }
 };
 
@@ -145,8 +160,20 @@ struct ClipNorm {
   double const* squared_norm;
   double limit;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    if (auto const factor = scale(); factor != T{1}) gradient[i] *= factor;
+  }
+  void elements(std::size_t begin, std::size_t end) const {
+    T const factor = scale();
+    if (factor == T{1}) return;
+    T* const scaled = gradient;
+    TRIREME_SIMD
+    for (std::size_t i = begin; i < end; ++i) scaled[i] *= factor;
+  }
+
+ private:
+  KOKKOS_FUNCTION T scale() const {
     double const norm = Kokkos::sqrt(*squared_norm);
-    if (norm > limit) gradient[i] *= static_cast<T>(limit / norm);
+    return norm > limit ? static_cast<T>(limit / norm) : T{1};
   }
 };
 
