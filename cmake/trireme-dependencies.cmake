@@ -127,12 +127,6 @@ if(NOT TARGET trireme::dependencies)
     # fmt thinks that nvcc knows no constexpr, and then calls ordinary functions in consteval ones.
     target_compile_definitions(trireme::dependencies INTERFACE FMT_USE_CONSTEXPR=1)
   endif()
-  if(NOT "CUDA" IN_LIST Kokkos_DEVICES)  # nvcc does not know the option
-    # GCC collects garbage when its heap doubles from 128 MB on; a program's headers alone take more than that, and are
-    # never garbage. From a gigabyte on a small program takes 7 % less time.
-    target_compile_options(trireme::dependencies
-                           INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
-  endif()
   if(TRIREME_HAVE_HDF5)
     target_link_libraries(trireme::dependencies INTERFACE "${TRIREME_HDF5_LIBRARY}")
     target_include_directories(trireme::dependencies INTERFACE "${TRIREME_HDF5_INCLUDE_DIR}")
