@@ -1,4 +1,6 @@
-// A step by vectors is the rule for one number, and does not show where a range of elements begins or ends.
+// labels: optimised
+// A step by vectors is the rule for one number, and does not show where a range of elements begins or ends: whether two
+// copies of a loop round alike shows only where the compiler does all that it can.
 #define BOOST_TEST_MODULE optimizer_vectors
 #include <boost/test/unit_test.hpp>
 
