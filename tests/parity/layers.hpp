@@ -47,7 +47,7 @@ class LayerNumbers {
                std::size_t workspace_bytes)
       : case_(c),
         where_(std::move(where)),
-        memory_(workspace_bytes + arena_alignment),
+        memory_(workspace_bytes + arena_alignment, std::byte{0xff}),  // no number
         x_(joined<T>(c, "x")),
         dy_(c.array<T>("dy").values),
         rows_(c.array<T>("dy").extents[0]),

@@ -48,7 +48,8 @@ struct LayerHarness {
     fill(dy, rows * layer.output(in).size());
     fill(frozen, detail::frozen_elements<double>(layer, in));
     for (double& weight : frozen) weight = std::abs(weight) / 4;  // variances may be among them
-    memory.resize(detail::workspace_bytes<double, Context>(layer, in, rows) + arena_alignment);
+    // No number: whoever reads what he has not written is found out.
+    memory.resize(detail::workspace_bytes<double, Context>(layer, in, rows) + arena_alignment, std::byte{0xff});
   }
 
   std::byte* workspace() {
