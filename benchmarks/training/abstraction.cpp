@@ -94,7 +94,8 @@ class HandWritten {
 
   void update(tr::AdamStep<float> const& adam, std::size_t begin, std::size_t end) {
     float* const sum = parts_[0]->gradients.data();
-    float* const slots[tr::kernels::max_slots] = {m_.data(), v_.data()};
+    tr::kernels::OptimizerStep<float, tr::AdamStep<float>> const step{
+        adam, parameters_.data(), sum, {m_.data(), v_.data()}};
     constexpr std::size_t block = 1024;
     for (std::size_t part = begin; part < end; part += block) {
       std::size_t const last = std::min(end, part + block);
@@ -103,8 +104,7 @@ class HandWritten {
         TRIREME_SIMD
         for (std::size_t i = part; i < last; ++i) sum[i] += other[i];
       }
-      TRIREME_SIMD
-      for (std::size_t i = part; i < last; ++i) adam(i, parameters_.data(), sum[i], slots);
+      step.elements(part, last);
     }
   }
 
@@ -187,6 +187,6 @@ int main(int argc, char** argv) {
           "{{\"case\": \"{}\", \"way\": \"{}\", \"us_min\": {:.3f}, \"us_median\": {:.3f}, \"ratio\": {:.4f}}}\n", name,
           way.name, time.min, time.median, time.min / reference.min);
     }
-    fmt::print("{{\"case\": \"{}\", \"loss_by_hand\": {:.6f}, \"loss_of_fit\": {:.6f}}}\n", name, hand_loss, fit_loss);
+    fmt::print("{{\"case\": \"{}\", \"loss_by_hand\": {:.6g}, \"loss_of_fit\": {:.6g}}}\n", name, hand_loss, fit_loss);
   }
 }

@@ -2,10 +2,13 @@
 /// the BLAS for many.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "trireme/backend/dot_gemm.hpp"
 #include "trireme/backend/host_blas.hpp"
+#include "trireme/backend/pack.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/thin_gemm.hpp"
 #include "trireme/backend/tile_gemm.hpp"
@@ -53,7 +56,8 @@ void dot_gemm(Product<T> const& p) {
   std::size_t ld = p.ldb;
   if (!p.transpose_b) {
     T* const packed = pack_buffer<T, 0>(p.n * p.k);
-    pack_left(p.n, p.k, p.b, p.ldb, packed);
+    pack_left(
+        p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed);
     columns = packed;
     ld = p.k;
   }
@@ -63,8 +67,40 @@ void dot_gemm(Product<T> const& p) {
     DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a, p.lda, p.c, 1, p.ldc, p.accumulate});
 }
 
+/// Whether a product reads rows of a that lie apart as fast as others.
+template <class T>
+constexpr bool reads_scattered_rows(Product<T> const& p) {
+  return by_tiles(p) && !by_dots(p) && !is_thin(p);
+}
+
+template <class T>
+void cache_gemm(Product<T> const& p);
+
+/// Puts the rows of a together first where register tiles are not what to do.
+template <class T>
+void scattered_gemm(Product<T> const& p) {
+  if constexpr (has_simd) {
+    auto const run = [&p](auto const& a) {
+      TileGemm<T>::run(
+          TileProduct<T, std::decay_t<decltype(a)>>{p.m, p.n, a, p.b, p.ldb, p.c, p.ldc, p.accumulate, p.transpose_b});
+    };
+    if (reads_scattered_rows(p))
+      return p.transpose_a ? run(ColumnsOperand<T>{p.a_rows, p.a_first, p.k})
+                           : run(RowsOperand<T>{p.a_rows, p.a_first, p.k});
+  }
+  std::size_t const rows = p.transpose_a ? p.k : p.m, columns = p.transpose_a ? p.m : p.k;
+  T* const together = pack_buffer<T, 3>(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i) std::copy_n(p.a_rows[i] + p.a_first, columns, together + i * columns);
+  Product<T> whole = p;
+  whole.a = together;
+  whole.lda = columns;
+  whole.a_rows = nullptr;
+  cache_gemm(whole);
+}
+
 template <class T>
 void cache_gemm(Product<T> const& p) {
+  if (p.a_rows) return scattered_gemm(p);
   if (by_dots(p)) return dot_gemm(p);
   if (is_thin(p)) return ThinGemm<T>::run(p);
   if (!by_tiles(p)) return host_blas_gemm(p);
@@ -72,12 +108,7 @@ void cache_gemm(Product<T> const& p) {
       p.m >= SimdVector<T>::lanes) {  // a column from columns: the row that it is
     TileGemm<T>::run({.m = 1,
                       .n = p.m,
-                      .a = p.b,
-                      .row_stride = 0,
-                      .step = p.transpose_b ? 1 : p.ldb,
-                      .segments = 1,
-                      .segment = p.k,
-                      .segment_stride = 0,
+                      .a = {.first = p.b, .row_stride = 0, .step = p.transpose_b ? 1 : p.ldb, .segment = p.k},
                       .b = p.a,
                       .ldb = p.lda,
                       .c = p.c,
@@ -85,21 +116,17 @@ void cache_gemm(Product<T> const& p) {
                       .accumulate = p.accumulate});
     return;
   }
-  TileGemm<T>::run({.m = p.m,
-                    .n = p.n,
-                    .a = p.a,
-                    .row_stride = p.transpose_a ? 1 : p.lda,
-                    .step = p.transpose_a ? p.lda : 1,
-                    .segments = 1,
-                    .segment = p.k,
-                    .segment_stride = 0,
-                    .b = p.b,
-                    .ldb = p.ldb,
-                    .c = p.c,
-                    .ldc = p.ldc,
-                    .accumulate = p.accumulate,
-                    // a single column is a row
-                    .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
+  TileGemm<T>::run(
+      {.m = p.m,
+       .n = p.n,
+       .a = {.first = p.a, .row_stride = p.transpose_a ? 1 : p.lda, .step = p.transpose_a ? p.lda : 1, .segment = p.k},
+       .b = p.b,
+       .ldb = p.ldb,
+       .c = p.c,
+       .ldc = p.ldc,
+       .accumulate = p.accumulate,
+       // a single column is a row
+       .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
 }
 
 }  // namespace trireme::detail

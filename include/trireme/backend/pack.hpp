@@ -29,11 +29,12 @@ struct SquareTransposition {
   using V = typename Vector::type;
   static constexpr std::size_t lanes = Vector::lanes;
 
-  /// to (lanes, lanes) with rows `ldto` apart = from transposed.
-  static void run(T const* from, std::size_t ldfrom, T* to, std::size_t ldto) {
+  /// to (lanes, lanes) with rows `ldto` apart = the transposed of what has its row i at from(i).
+  template <class From>
+  static void run(From const& from, T* to, std::size_t ldto) {
     V rows[lanes];
     TRIREME_UNROLL(16)
-    for (std::size_t i = 0; i < lanes; ++i) rows[i] = Vector::load(from + i * ldfrom);
+    for (std::size_t i = 0; i < lanes; ++i) rows[i] = Vector::load(from(i));
     shuffle(rows);
     TRIREME_UNROLL(16)
     for (std::size_t i = 0; i < lanes; ++i) Vector::store(to + i * ldto, rows[i]);
@@ -91,22 +92,22 @@ void pack_transposed(std::size_t depth, std::size_t columns, std::size_t width, 
     std::size_t k = 0;
     if (j + lanes <= columns)
       for (; k + lanes <= depth; k += lanes)
-        SquareTransposition<T>::run(b + j * ldb + k, ldb, to + k * width + j, width);
+        SquareTransposition<T>::run([&](std::size_t i) { return b + (j + i) * ldb + k; }, to + k * width + j, width);
     for (; k < depth; ++k)
       for (std::size_t i = j; i < j + lanes; ++i) to[k * width + i] = i < columns ? b[i * ldb + k] : T{0};
   }
 }
 
-/// to (rows, depth) = a (depth, rows) transposed; the rows of `to` follow each other.
-template <class T>
-void pack_left(std::size_t rows, std::size_t depth, T const* a, std::size_t lda, T* to) {
+/// to (rows, depth) = the transposed of a (depth, rows), whose row k is at a(k); the rows of `to` follow each other.
+template <class T, class Rows>
+void pack_left(std::size_t rows, std::size_t depth, Rows const& a, T* to) {
   constexpr std::size_t lanes = SimdVector<T>::lanes;
   std::size_t const full_rows = rows / lanes * lanes, full_depth = depth / lanes * lanes;
   for (std::size_t k = 0; k < full_depth; k += lanes)
     for (std::size_t i = 0; i < full_rows; i += lanes)
-      SquareTransposition<T>::run(a + k * lda + i, lda, to + i * depth + k, depth);
+      SquareTransposition<T>::run([&](std::size_t r) { return a(k + r) + i; }, to + i * depth + k, depth);
   for (std::size_t k = 0; k < depth; ++k)
-    for (std::size_t i = k < full_depth ? full_rows : 0; i < rows; ++i) to[i * depth + k] = a[k * lda + i];
+    for (std::size_t i = k < full_depth ? full_rows : 0; i < rows; ++i) to[i * depth + k] = a(k)[i];
 }
 
 /// b (columns, rows) = a (rows, columns) transposed, in blocks that stay in the cache.

@@ -18,6 +18,19 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
+  /// Where a is null: its rows as stored, which lie apart. Only for ThreadContext.
+  T const* const* a_rows = nullptr;
+  std::size_t a_first = 0;  ///< of the numbers of such a row
+
+  /// c without its first rows; their number and place are for the caller to set.
+  void skip_left_rows(std::size_t i) {
+    if (!a_rows)
+      a += transpose_a ? i : i * lda;
+    else if (transpose_a)
+      a_first += i;
+    else
+      a_rows += i;
+  }
 };
 
 }  // namespace trireme

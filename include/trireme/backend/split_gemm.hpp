@@ -59,7 +59,7 @@ struct GemmBlocks {
     Product<T> part = whole;
     part.m = boundary(whole.m, row + 1, grid.rows) - i;
     part.n = boundary(whole.n, column + 1, grid.columns) - j;
-    part.a += whole.transpose_a ? i : i * whole.lda;
+    part.skip_left_rows(i);
     part.b += whole.transpose_b ? j * whole.ldb : j;
     part.c += i * whole.ldc + j;
     if (part.m > 0 && part.n > 0) cache_gemm(part);

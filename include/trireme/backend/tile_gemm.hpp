@@ -12,28 +12,24 @@
 #include "trireme/backend/row_gather.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/simd_vector.hpp"
+#include "trireme/backend/tile_operand.hpp"
 
 namespace trireme::detail {
 
 /// c (m, n) = a (m, k) b (k, n), or c += …
 ///
-/// Element (i, s * segment + r) of a is at a + i * row_stride + s * segment_stride + r * step: so a may be transposed,
-/// and may be the patches of an image without being unfolded. b has contiguous rows, or columns if `transpose_b`. Rows
-/// of c may overlap when accumulating: they are added one after the other.
-template <class T>
+/// b has contiguous rows, or columns if `transpose_b`. Rows of c may overlap when accumulating: they are added one
+/// after the other.
+template <class T, class Operand = StridedOperand<T>>
 struct TileProduct {
   std::size_t m, n;
-  T const* a;
-  std::size_t row_stride, step;
-  std::size_t segments, segment, segment_stride;
+  Operand a;
   T const* b;
   std::size_t ldb;
   T* c;
   std::size_t ldc;
   bool accumulate = false;
   bool transpose_b = false;
-
-  std::size_t depth() const { return segments * segment; }
 };
 
 template <class T>
@@ -55,19 +51,22 @@ class TileGemm {
   static constexpr std::size_t first_cache = std::size_t{32} << 10;
 
  public:
-  static void run(TileProduct<T> const& p) {
-    if (p.segments != 1 || p.segment <= block_depth + block_depth / 2) {
+  template <class Operand = StridedOperand<T>>
+  static void run(TileProduct<T, Operand> const& p) {
+    std::size_t const depth = p.a.depth();
+    if (p.a.segments != 1 || depth <= block_depth + block_depth / 2) {
       run_block(p);
       return;
     }
-    TileProduct<T> block = p;
-    std::size_t const blocks = (p.segment + block_depth - 1) / block_depth;
-    for (std::size_t s = 0, k = 0; s < blocks; ++s, k += block.segment) {
-      block.segment = p.segment / blocks + (s < p.segment % blocks ? 1 : 0);
-      block.a = p.a + k * p.step;
+    TileProduct<T, Operand> block = p;
+    std::size_t const blocks = (depth + block_depth - 1) / block_depth;
+    for (std::size_t s = 0, k = 0; s < blocks; ++s) {
+      std::size_t const count = depth / blocks + (s < depth % blocks ? 1 : 0);
+      block.a = p.a.between(k, count);
       block.b = p.b + k * (p.transpose_b ? 1 : p.ldb);
       block.accumulate = p.accumulate || s > 0;
       run_block(block);
+      k += count;
     }
   }
 
@@ -87,84 +86,94 @@ class TileGemm {
     return {(left + lanes - 1) / lanes, left};
   }
 
-  static void run_block(TileProduct<T> const& p) {
-    std::size_t const reach = p.depth() * p.ldb * sizeof(T);
+  template <class Operand>
+  static void run_block(TileProduct<T, Operand> const& p) {
+    std::size_t const depth = p.a.depth(), reach = depth * p.ldb * sizeof(T);
     bool const in_place = !p.transpose_b && p.n % lanes == 0;
     // Short products write more than they read: c goes row after row, while all of b stays in the first cache.
-    if (in_place && 2 * reach <= first_cache && p.m * p.n > 4 * p.depth() * p.n) {
+    if (in_place && 2 * reach <= first_cache && p.m * p.n > 4 * depth * p.n) {
       by_rows(p);
       return;
     }
-    bool const scattered = p.row_stride == 1 && p.segments == 1 && p.step * p.depth() * sizeof(T) > 4 * first_cache &&
-                           p.n > widest * lanes;
-    if (!scattered) {
-      by_panels(p);
-      return;
-    }
-    TileProduct<T> part = p;
-    for (std::size_t i = 0; i < p.m; i += part.m) {
-      part.m = std::min(p.m - i, block_rows);
-      T* const packed = pack_buffer<T, 1>(part.m * p.depth());
-      pack_left(part.m, p.depth(), p.a + i, p.step, packed);
-      part.a = packed;
-      part.row_stride = p.depth();
-      part.step = 1;
-      part.c = p.c + i * p.ldc;
-      by_panels(part);
+    if constexpr (requires { p.a.reads_badly(p.m, first_cache); })
+      if (p.n > widest * lanes && p.a.reads_badly(p.m, 4 * first_cache)) return by_packed_rows(p);
+    by_panels(p);
+  }
+
+  template <class Operand>
+  static void by_packed_rows(TileProduct<T, Operand> const& p) {
+    std::size_t const depth = p.a.depth();
+    for (std::size_t i = 0; i < p.m; i += block_rows) {
+      std::size_t const m = std::min(p.m - i, block_rows);
+      T* const packed = pack_buffer<T, 1>(m * depth);
+      p.a.from_row(i).pack(m, packed);
+      by_panels(TileProduct<T>{.m = m,
+                               .n = p.n,
+                               .a = {.first = packed, .row_stride = depth, .step = 1, .segment = depth},
+                               .b = p.b,
+                               .ldb = p.ldb,
+                               .c = p.c + i * p.ldc,
+                               .ldc = p.ldc,
+                               .accumulate = p.accumulate,
+                               .transpose_b = p.transpose_b});
     }
   }
 
-  static void by_rows(TileProduct<T> const& p) {
+  template <class Operand>
+  static void by_rows(TileProduct<T, Operand> const& p) {
     constexpr std::size_t most = tile_rows(widest);
     for_tiles(p.m, most, [&](std::size_t i, std::size_t height) {
+      p.a.ask(i + height, std::min(height, p.m - i - height));
       for (std::size_t j = 0; j < p.n;) {
         Panel const panel = next_panel(p.n - j);
-        run_tile(panel.vectors, height, p, p.a + i * p.row_stride, p.b + j, p.ldb, p.c + i * p.ldc + j, p.ldc,
-                 p.accumulate);
+        run_tile(panel.vectors, height, p.a, i, p.b + j, p.ldb, p.c + i * p.ldc + j, p.ldc, p.accumulate);
         j += panel.columns;
       }
     });
   }
 
   /// Panels of b one after the other, each for all rows of a.
-  static void by_panels(TileProduct<T> const& p) {
+  template <class Operand>
+  static void by_panels(TileProduct<T, Operand> const& p) {
+    std::size_t const depth = p.a.depth();
     // Rows of b at a stride that is a power of two fall into few sets of the cache: copied if they are read often.
-    bool const copies = p.m >= 8 * tile_rows(widest) && 2 * p.depth() * p.ldb * sizeof(T) > first_cache;
+    bool const copies = p.m >= 8 * tile_rows(widest) && 2 * depth * p.ldb * sizeof(T) > first_cache;
     for (std::size_t j = 0; j < p.n;) {
       Panel const panel = next_panel(p.n - j);
       std::size_t const width = panel.vectors * lanes;
       T const* b = p.transpose_b ? p.b + j * p.ldb : p.b + j;
       std::size_t ldb = p.ldb;
       if (p.transpose_b || copies || panel.columns < width) {
-        T* const packed = pack_buffer<T, 0>(p.depth() * width);
+        T* const packed = pack_buffer<T, 0>(depth * width);
         if (p.transpose_b)
-          pack_transposed(p.depth(), panel.columns, width, b, p.ldb, packed);
+          pack_transposed(depth, panel.columns, width, b, p.ldb, packed);
         else
-          pack_rows(p.depth(), panel.columns, width, b, p.ldb, packed);
+          pack_rows(depth, panel.columns, width, b, p.ldb, packed);
         b = packed;
         ldb = width;
       }
       for_tiles(p.m, tile_rows(panel.vectors), [&](std::size_t i, std::size_t height) {
-        T const* const a = p.a + i * p.row_stride;
+        if (j == 0) p.a.ask(i + height, std::min(height, p.m - i - height));
         T* const c = p.c + i * p.ldc + j;
         if (panel.columns == width)
-          run_tile(panel.vectors, height, p, a, b, ldb, c, p.ldc, p.accumulate);
+          run_tile(panel.vectors, height, p.a, i, b, ldb, c, p.ldc, p.accumulate);
         else
-          partial_tile(panel, height, p, a, b, c);
+          partial_tile(panel, height, p.a, i, b, c, p.ldc, p.accumulate);
       });
       j += panel.columns;
     }
   }
 
   /// A tile whose last columns lie outside of c.
-  static void partial_tile(Panel const& panel, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
-                           T* c) {
+  template <class Operand>
+  static void partial_tile(Panel const& panel, std::size_t height, Operand const& a, std::size_t row, T const* b, T* c,
+                           std::size_t ldc, bool accumulate) {
     std::size_t const width = panel.vectors * lanes;
     alignas(64) T sums[12 * widest * lanes];
-    run_tile(panel.vectors, height, p, a, b, width, sums, width, false);
+    run_tile(panel.vectors, height, a, row, b, width, sums, width, false);
     for (std::size_t i = 0; i < height; ++i)
       for (std::size_t j = 0; j < panel.columns; ++j)
-        c[i * p.ldc + j] = p.accumulate ? c[i * p.ldc + j] + sums[i * width + j] : sums[i * width + j];
+        c[i * ldc + j] = accumulate ? c[i * ldc + j] + sums[i * width + j] : sums[i * width + j];
   }
 
   /// f(first row, height) for tiles of as equal heights as can be: a tile of one or two rows waits for its additions.
@@ -179,42 +188,45 @@ class TileGemm {
     }
   }
 
-  using Tile = void (*)(TileProduct<T> const&, T const*, T const*, std::size_t, T*, std::size_t, bool);
+  template <class Operand>
+  using Tile = void (*)(Operand const&, std::size_t, T const*, std::size_t, T*, std::size_t, bool);
 
-  static void run_tile(std::size_t vectors, std::size_t height, TileProduct<T> const& p, T const* a, T const* b,
+  template <class Operand>
+  static void run_tile(std::size_t vectors, std::size_t height, Operand const& a, std::size_t row, T const* b,
                        std::size_t ldb, T* c, std::size_t ldc, bool accumulate) {
     RowGather<T>::further();
-    tile_of(vectors, height)(p, a, b, ldb, c, ldc, accumulate);
+    tile_of<Operand>(vectors, height)(a, row, b, ldb, c, ldc, accumulate);
   }
 
-  static Tile tile_of(std::size_t vectors, std::size_t height) {
-    if (vectors == 1) return tiles<1>(height, std::make_index_sequence<tile_rows(1)>());
+  template <class Operand>
+  static Tile<Operand> tile_of(std::size_t vectors, std::size_t height) {
+    if (vectors == 1) return tiles<Operand, 1>(height, std::make_index_sequence<tile_rows(1)>());
     if constexpr (widest == 4) {
-      if (vectors == 3) return tiles<3>(height, std::make_index_sequence<tile_rows(3)>());
-      if (vectors == 4) return tiles<4>(height, std::make_index_sequence<tile_rows(4)>());
+      if (vectors == 3) return tiles<Operand, 3>(height, std::make_index_sequence<tile_rows(3)>());
+      if (vectors == 4) return tiles<Operand, 4>(height, std::make_index_sequence<tile_rows(4)>());
     }
-    return tiles<2>(height, std::make_index_sequence<tile_rows(2)>());
+    return tiles<Operand, 2>(height, std::make_index_sequence<tile_rows(2)>());
   }
-  template <std::size_t NV, std::size_t... I>
-  static Tile tiles(std::size_t height, std::index_sequence<I...>) {
-    static constexpr Tile of_height[] = {tile<I + 1, NV>...};
+  template <class Operand, std::size_t NV, std::size_t... I>
+  static Tile<Operand> tiles(std::size_t height, std::index_sequence<I...>) {
+    static constexpr Tile<Operand> of_height[] = {tile<Operand, I + 1, NV>...};
     return of_height[height - 1];
   }
 
-  template <std::size_t MR, std::size_t NV>
-  [[gnu::noinline]] static void tile(TileProduct<T> const& p, T const* a, T const* b, std::size_t ldb, T* c,
+  template <class Operand, std::size_t MR, std::size_t NV>
+  [[gnu::noinline]] static void tile(Operand const& a, std::size_t row, T const* b, std::size_t ldb, T* c,
                                      std::size_t ldc, bool accumulate) {
     V sums[MR][NV] = {};
-    std::size_t const row_stride = p.row_stride, step = p.step, segment = p.segment;
-    for (std::size_t s = 0; s < p.segments; ++s) {
-      T const* left = a + s * p.segment_stride;
-      for (std::size_t k = 0; k < segment; ++k, left += step, b += ldb) {
+    std::size_t const segments = a.segments, segment = a.segment;
+    for (std::size_t s = 0; s < segments; ++s) {
+      auto left = a.template column<MR>(row, s);
+      for (std::size_t k = 0; k < segment; ++k, ++left, b += ldb) {
         V right[NV];
         TRIREME_UNROLL(4)
         for (std::size_t v = 0; v < NV; ++v) right[v] = Vector::load(b + v * lanes);
         TRIREME_UNROLL(12)
         for (std::size_t i = 0; i < MR; ++i) {
-          T const factor = left[i * row_stride];
+          T const factor = left[i];
           TRIREME_UNROLL(4)
           for (std::size_t v = 0; v < NV; ++v) sums[i][v] += factor * right[v];
         }

@@ -28,6 +28,8 @@ namespace trireme {
 ///                                    table of which only rows that occur should get gradients
 ///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
 ///   flops(in)                        operations of forward for a sample, where a guess (models/flops.hpp) is far off
+///   takes_scattered_rows<T, Context>(in, rows)  whether it reads so many rows that lie apart (Forward::x_rows) as
+///                                    fast as others; it then reads them in backward too
 ///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
 ///   class_name, name                 as Keras would call it; the user's own name for it
 ///   final_activation                 what it ends in, with
@@ -182,6 +184,16 @@ constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t 
     return aligned_bytes(layer.template workspace<T, Context>(in, rows));
   else
     return 0;
+}
+
+/// Whether a layer reads so many rows of its input where they lie apart.
+template <class T, class Context, class L, class In>
+constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in,
+                                    [[maybe_unused]] std::size_t rows) {
+  if constexpr (requires { layer.template takes_scattered_rows<T, Context>(in, rows); })
+    return layer.template takes_scattered_rows<T, Context>(in, rows);
+  else
+    return false;
 }
 
 /// Layers that are counted for keys of random numbers: one, or all within a nested model.

@@ -32,6 +32,7 @@ struct Forward {
   T* state_updates = nullptr;         ///< while training: this slice's share of the batch's mean goes there
   T const* frozen_weights = nullptr;  ///< of the layers within it that are Frozen
   bool frozen = false;                ///< whether the layer is itself: a batch's statistics are not taken then
+  T const* const* x_rows = nullptr;   ///< where x is null: its rows, which lie apart; see takes_scattered_rows
 };
 
 /// The gradient (m, n) of a matrix of weights as a product that is yet to be computed: x^T dy, of what went in (k, m)
@@ -40,6 +41,7 @@ struct SharedProduct {
   std::size_t m, n, k;
   void const *x, *dy;
   void const* gradients;
+  void const* x_rows = nullptr;  ///< where x is null: pointers to its rows, which lie apart
 };
 
 /// Told by a model, as backward goes on, from which address of the gradient arena on all gradients are final: so that
@@ -89,6 +91,7 @@ struct Backward {
   GradientListener* listener = nullptr;
   T const* frozen_weights = nullptr;
   bool frozen = false;
+  T const* const* x_rows = nullptr;  ///< as in Forward
 };
 
 }  // namespace trireme

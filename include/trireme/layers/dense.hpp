@@ -59,12 +59,22 @@ struct Dense {
     return (needs_preactivation<A>() ? bytes : 0) + (may_share<Context>(in) ? bytes : 0);
   }
 
+  /// Where a sample is a row of the product.
+  template <class T, class Context, class In>
+  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
+    return Context::owns_rows && in.size() == in.back() && detail::reads_scattered_rows(forward_product<T>(in, rows));
+  }
+
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
-    std::size_t const n = in.back(), rows = f.rows * in.size() / n;
+    std::size_t const rows = f.rows * in.size() / in.back();
     T* const z = needs_preactivation<A>() ? Workspace(f.workspace).take<T>(rows * units) : f.y;
-    context.gemm(Product<T>{
-        .m = rows, .n = units, .k = n, .a = f.x, .lda = n, .b = f.parameters, .ldb = units, .c = z, .ldc = units});
+    Product<T> product = forward_product<T>(in, f.rows);
+    product.a = f.x;
+    product.a_rows = f.x_rows;
+    product.b = f.parameters;
+    product.c = z;
+    context.gemm(product);
     if constexpr (use_bias || !std::is_same_v<A, Linear>)
       kernels::bias_activation(context, activation, rows, units, bias(in, f.parameters), z, f.y);
   }
@@ -94,7 +104,7 @@ struct Dense {
     if (b.frozen) return;
     if constexpr (use_bias)
       context.column_sums("trireme::dense_bias_gradient", rows, units, dz, b.gradients + kernel_elements<T>(in));
-    if (shared) return b.listener->share({n, units, rows, b.x, dz, b.gradients});
+    if (shared) return b.listener->share({n, units, rows, b.x, dz, b.gradients, b.x_rows});
     weight_gradient(context,
                     Product<T>{.m = n,
                                .n = units,
@@ -105,11 +115,26 @@ struct Dense {
                                .ldb = units,
                                .c = b.gradients,
                                .ldc = units,
-                               .transpose_a = true},
+                               .transpose_a = true,
+                               .a_rows = b.x_rows},
                     b.listener);
   }
 
  private:
+  /// x W, without their places.
+  template <class T, class In>
+  constexpr Product<T> forward_product(In const& in, std::size_t rows) const {
+    std::size_t const n = in.back();
+    return {.m = rows * in.size() / n,
+            .n = units,
+            .k = n,
+            .a = nullptr,
+            .lda = n,
+            .b = nullptr,
+            .ldb = units,
+            .c = nullptr,
+            .ldc = units};
+  }
   template <class Context, class In>
   constexpr bool may_share(In const& in) const {
     return shares_products<Context> && pays_to_share(in.back(), units, in.size() / in.back());

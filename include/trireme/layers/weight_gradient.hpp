@@ -40,7 +40,7 @@ struct GradientBlock {
     Product<T> part = whole;
     part.m = std::min(rows, whole.m - i);
     part.n = std::min(columns, whole.n - j);
-    part.a += whole.transpose_a ? i : i * whole.lda;
+    part.skip_left_rows(i);
     part.b += whole.transpose_b ? j * whole.ldb : j;
     part.c = detail::pack_buffer<T, 2>(part.m * part.n);
     part.ldc = part.n;

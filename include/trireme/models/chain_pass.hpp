@@ -36,6 +36,12 @@ class ChainPass {
     return bytes;
   }
 
+  /// Layers that only rename pass them on.
+  template <class T, class In>
+  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
+    return takes_scattered_rows_from<First, T>(in, rows);
+  }
+
   template <class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Workspace workspace(f.workspace);
@@ -99,6 +105,17 @@ class ChainPass {
     if constexpr (next<I> < last) visit_stages<next<I>>(layer.output(in), f);
   }
 
+  template <std::size_t I, class T, class In>
+  constexpr bool takes_scattered_rows_from(In const& in, std::size_t rows) const {
+    auto const& layer = stage<I>();
+    if constexpr (!reinterprets<std::decay_t<decltype(layer)>>)
+      return detail::takes_scattered_rows<T, Context>(layer, in, rows);
+    else if constexpr (next<I> < last)
+      return takes_scattered_rows_from<next<I>, T>(layer.output(in), rows);
+    else
+      return false;
+  }
+
   /// Gradients between layers go to and fro between two buffers of the largest size that is needed.
   template <class In>
   constexpr std::size_t gradient_elements(In const& in) const {
@@ -155,6 +172,7 @@ class ChainPass {
       context.for_each("trireme::store", out.size() * f.rows, kernels::Store<T, stored_t<Context, T>>{call.y, kept});
     if constexpr (following < last) {
       f.x = call.y;
+      if constexpr (!reinterprets<L>) f.x_rows = nullptr;
       pass_by(layer, in, f);
       forward_from<following>(context, out, f, workspace, values);
     }
@@ -181,6 +199,7 @@ class ChainPass {
     if constexpr (following < last) {
       Backward<T> rest = b;
       if constexpr (!StoresOutputs<Context>) rest.x = call.y;
+      if constexpr (!reinterprets<L>) rest.x_rows = nullptr;
       pass_by(layer, in, rest);
       Left<T> const left = backward_from<following>(context, out, rest, workspace, buffers, wants_dx || trains, kept);
       call.dy = left.dx;

@@ -25,7 +25,7 @@ struct Slice {
   L const* y;
   double const* weight;
   std::size_t rows;
-  T const* const* x_rows = nullptr;  ///< where x is null: the inputs of each row, which are put together first
+  T const* const* x_rows = nullptr;  ///< where x is null: the inputs of each row, which lie apart
   std::uint64_t ticket = 0;          ///< of x_rows
   RowList<T> next{};                 ///< of the batch after this one, if that is known
 };

@@ -115,6 +115,15 @@ class Model {
     return detail::step_workspace<T, Context, on_logits>(architecture_, rows);
   }
 
+  /// Whether `train` and `test` take so many rows that lie apart (Slice::x_rows).
+  template <class Context>
+  bool takes_scattered_rows(std::size_t rows) const {
+    if constexpr (several_inputs)
+      return false;
+    else
+      return detail::takes_scattered_rows<T, Context>(architecture_, input_, rows);
+  }
+
   /// Forward, loss, metrics and backward. `gradients` (overwritten) is the gradient of scale * sum of losses, added up
   /// over the outputs; `totals` are added to. Not collective.
   template <class Context>
@@ -129,12 +138,12 @@ class Model {
     architecture_.forward(
         context, input_,
         Forward<T>{slice.rows, x, z, parameters, inner, keys, true, parameters + description_->elements,
-                   gradients + description_->elements, frozen(parameters)});
+                   gradients + description_->elements, frozen(parameters), false, slice.x_rows});
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, scales, dz, totals);
-    architecture_.backward(
-        context, input_,
-        Backward<T>{slice.rows, x, z, dz, nullptr, parameters, gradients, inner, keys, listener, frozen(parameters)});
+    architecture_.backward(context, input_,
+                           Backward<T>{slice.rows, x, z, dz, nullptr, parameters, gradients, inner, keys, listener,
+                                       frozen(parameters), false, slice.x_rows});
   }
 
   /// Forward, loss and metrics.
@@ -156,7 +165,9 @@ class Model {
                                      false,
                                      parameters + description_->elements,
                                      nullptr,
-                                     frozen(parameters)});
+                                     frozen(parameters),
+                                     false,
+                                     slice.x_rows});
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, {}, static_cast<T*>(nullptr), totals);
   }

@@ -123,6 +123,10 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     return pass<Context>().template workspace<T>(in, rows);
   }
+  template <class T, class Context, class In>
+  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
+    return pass<Context>().template takes_scattered_rows<T>(in, rows);
+  }
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     pass<Context>().forward(context, in, f);

@@ -91,7 +91,7 @@ class Lanes {
       lane_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, lane.gradients.data(), elements_, told);
       Slice<T, L> const part = slice(model, batch, rows, lane);
-      Gathering const gathering(lane.inputs.begin(next_rows(batch, index), model.input_size()));
+      Gathering const gathering(lane.inputs.begin(next_rows(model, batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where rows are added up over lanes, one without rows takes part
         model.train(context, part, scales, parameters, lane.gradients.data(), lane.workspace.data(),
                     totals_.data(index, Phase::train), lane_keys, empty && told ? &none : told);
@@ -175,17 +175,25 @@ class Lanes {
   }
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Lane& lane) const {
     Slice<T, L> part = rows_of(model, batch, rows);
-    if (part.x_rows) {
+    if (part.x_rows && !takes_scattered_rows(model, part.rows)) {
       part.x = lane.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
       part.x_rows = nullptr;
     }
     return part;
   }
-  /// A lane's rows of the batch after this one. Where shards are cut follows from a batch's size over all processes,
-  /// which is not known yet.
-  RowList<T> next_rows(Slice<T, L> const& batch, std::size_t lane) const {
+  /// Whether the model's first layer reads rows where they lie.
+  static bool takes_scattered_rows(Model const& model, std::size_t rows) {
+    if constexpr (requires { model.template takes_scattered_rows<ThreadContext>(rows); })
+      return model.template takes_scattered_rows<ThreadContext>(rows);
+    else
+      return false;
+  }
+  /// A lane's rows of the batch after this one, where these are to be put together. Where shards are cut follows from a
+  /// batch's size over all processes, which is not known yet.
+  RowList<T> next_rows(Model const& model, Slice<T, L> const& batch, std::size_t lane) const {
     if (!batch.x_rows || plan_.shards != 0) return {};
     auto const rows = lane_rows(lane, batch.next.count);
+    if (takes_scattered_rows(model, rows.end - rows.begin)) return {};
     return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
   }
 

@@ -103,6 +103,7 @@ class SharedProducts {
     std::size_t m, n, k;
     T const *x, *dy;
     std::size_t offset;
+    T const* const* x_rows;
     std::size_t end() const { return offset + aligned_count<T>(m * n); }
   };
 
@@ -122,7 +123,8 @@ class SharedProducts {
                             p.k,
                             static_cast<T const*>(p.x),
                             static_cast<T const*>(p.dy),
-                            static_cast<std::size_t>(static_cast<T const*>(p.gradients) - arena)};
+                            static_cast<std::size_t>(static_cast<T const*>(p.gradients) - arena),
+                            static_cast<T const* const*>(p.x_rows)};
       auto const after = [&](Product const& other) { return other.offset > product.offset; };
       products.insert(std::find_if(products.begin(), products.end(), after), product);
     }
@@ -142,17 +144,20 @@ class SharedProducts {
     for (Lane const& lane : lanes_) {
       if (lane.products.empty()) continue;
       Product const& p = lane.products[i];
-      detail::cache_gemm(trireme::Product<T>{.m = rows,
-                                             .n = columns,
-                                             .k = p.k,
-                                             .a = p.x + row,
-                                             .lda = p.m,
-                                             .b = p.dy + column,
-                                             .ldb = p.n,
-                                             .c = c,
-                                             .ldc = ldc,
-                                             .transpose_a = true,
-                                             .accumulate = !std::exchange(first, false)});
+      trireme::Product<T> part{.m = rows,
+                               .n = columns,
+                               .k = p.k,
+                               .a = p.x,
+                               .lda = p.m,
+                               .b = p.dy + column,
+                               .ldb = p.n,
+                               .c = c,
+                               .ldc = ldc,
+                               .transpose_a = true,
+                               .accumulate = !std::exchange(first, false),
+                               .a_rows = p.x_rows};
+      part.skip_left_rows(row);
+      detail::cache_gemm(part);
     }
   }
 

@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "trireme/backend/cache_gemm.hpp"
+#include "trireme/models/frozen.hpp"
+#include "trireme/models/joins.hpp"
+#include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/accumulate.hpp"
 #include "trireme/strategies/input_rows.hpp"
@@ -117,26 +120,32 @@ BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
 
 namespace {
 
+/// Its first layer reads rows where they lie; the second's are put together.
+constexpr Sequential perceptron(Input<300>{}, Dense<33>{}, ReLU{}, Dense<5>{});
+constexpr Sequential begun_by_another(Input<300>{}, ReLU{}, Dense<33>{}, Dense<5>{});
+
 /// Trains on shuffled samples where they lie, and on copies of them in the same order.
-template <class Strategy>
-void check_that_copies_train_alike(Strategy const& strategy) {
+template <class Precision = float, class Strategy, class Layers = decltype(perceptron)>
+void check_that_copies_train_alike(Strategy const& strategy, Layers const& layers = perceptron) {
   std::size_t const samples = 101, features = 300;
   auto const x = test::numbers<float>(samples * features, 3);
   std::vector<std::int32_t> y;
   for (std::size_t i = 0; i < samples; ++i) y.push_back(static_cast<std::int32_t>(i % 5));
-  auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, x.data(), {samples, features}, {}}, y);
+  auto const extents = layers.input().to_vector();
+  std::vector<std::size_t> shape{samples};
+  shape.insert(shape.end(), extents.begin(), extents.end());
+  auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, x.data(), shape, {}}, y);
   auto const same = [](std::span<float const> from, std::span<float> to) { std::ranges::copy(from, to.begin()); };
   auto const with_trained = [&](auto const& dataset, FitOptions const& options, auto const& then) {
-    auto model = compile(strategy, Sequential(Input<300>{}, Dense<33>{}, ReLU{}, Dense<5>{}), Adam{},
-                         SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                         CompileOptions{.seed = 1, .plan = Plan::rows});
+    auto model = compile<Precision>(strategy, layers, Adam{}, SparseCategoricalCrossentropy{.from_logits = true},
+                                    Accuracy{}, CompileOptions{.seed = 1, .plan = Plan::rows});
     // Validation takes the buffers in between, and the end of an epoch is a jump.
     auto const history = fit(strategy, model, dataset, validation(dataset), options);
     then(model, history);
   };
   for (std::optional<std::size_t> const steps : {std::optional<std::size_t>{}, std::optional<std::size_t>{3}}) {
     FitOptions const options{.epochs = 3, .steps_per_epoch = steps, .verbose = false};
-    auto const copied = data.map({features}, same).shuffle(samples, 7).batch(GlobalBatch{16});
+    auto const copied = data.map(extents, same).shuffle(samples, 7).batch(GlobalBatch{16});
     with_trained(copied, options, [&](auto const& reference, History const& expected) {
       with_trained(data.shuffle(samples, 7).batch(GlobalBatch{16}), options,
                    [&](auto const& model, History const& history) {
@@ -152,6 +161,42 @@ BOOST_AUTO_TEST_CASE(shuffled_samples_in_memory_train_as_those_that_are_copied) 
   check_that_copies_train_alike(OneDeviceStrategy<>());
   check_that_copies_train_alike(MirroredStrategy<>(2));
   check_that_copies_train_alike(MirroredStrategy<>(5));
+  check_that_copies_train_alike(OneDeviceStrategy<>(), begun_by_another);
+  check_that_copies_train_alike(MirroredStrategy<>(2), begun_by_another);
+}
+
+BOOST_AUTO_TEST_CASE(they_do_whichever_layers_come_first) {
+  MirroredStrategy<> const two(2);
+  check_that_copies_train_alike(two, Sequential(Input<20, 5, 3>{}, Flatten{}, Dense<33, ReLU>{}, Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Sequential(Dense<33, ReLU>{}), Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Frozen(Dense<33>{}), Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Residual(Dense<300>{}), Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<60, 5>{}, Dense<4, ReLU>{}, Flatten{}, Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Dense<5>{}));
+  check_that_copies_train_alike<Mixed<BFloat16>>(two, perceptron);
+  check_that_copies_train_alike<Mixed<BFloat16>>(two, Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}, Dense<5>{}));
+}
+
+BOOST_AUTO_TEST_CASE(they_do_where_large_batches_are_read_as_they_lie_and_a_small_one_is_not) {
+  check_that_copies_train_alike(OneDeviceStrategy<>(), Sequential(Input<300>{}, Dense<300, Tanh>{}, Dense<5>{}));
+  check_that_copies_train_alike(MirroredStrategy<>(2), Sequential(Input<300>{}, Dense<1000>{}, Dense<5>{}));
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_read_where_they_lie_by_register_tiles) {
+  auto const takes = [](auto const& layers, std::size_t rows) {
+    auto const model =
+        compile(OneDeviceStrategy<>(), layers, Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
+    return model.part().model().template takes_scattered_rows<ThreadContext>(rows);
+  };
+  BOOST_TEST(takes(perceptron, 32) == detail::has_simd);
+  BOOST_TEST(takes(Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}), 32) == detail::has_simd);
+  BOOST_TEST(takes(Sequential(Input<300>{}, Dense<300>{}), 32) == detail::has_simd);
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Dense<300>{}), 4));   // one pass over a large matrix
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Dense<2>{}), 32));    // sums along rows
+  BOOST_TEST(!takes(Sequential(Input<600>{}, Dense<500>{}), 32));  // a BLAS
+  BOOST_TEST(!takes(begun_by_another, 32));
+  BOOST_TEST(!takes(Sequential(Input<20, 15>{}, Dense<33>{}, Flatten{}, Dense<5>{}), 32));
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Residual(Dense<300>{}), Dense<5>{}), 32));
 }
 
 BOOST_AUTO_TEST_CASE(pieces_of_a_batch_are_not_taken_for_the_whole) {

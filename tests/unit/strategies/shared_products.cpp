@@ -31,6 +31,7 @@ struct SharedArena {
   static constexpr std::size_t first = 32, second = first + 10512, elements = second + 44000 + 48;
   std::vector<std::size_t> rows{3, 0, 4, 1};
   std::vector<std::vector<double>> x, dy, wide_x, wide_dy;
+  std::vector<std::vector<double const*>> x_rows;
   std::vector<double> numbers = std::vector<double>(elements, -7.0);
   SharedProducts<double> products{4};
 
@@ -42,6 +43,7 @@ struct SharedArena {
       };
       x.push_back(matrix(m, 1)), dy.push_back(matrix(n, 11));
       wide_x.push_back(matrix(wide_m, 21)), wide_dy.push_back(matrix(wide_n, 31));
+      x_rows.emplace_back();
       GradientListener* const listener = products.listener(lane, rows[lane], numbers.data());
       BOOST_TEST((listener != nullptr) == (rows[lane] != 0));
       if (!listener) continue;
@@ -52,7 +54,12 @@ struct SharedArena {
       BOOST_TEST(listener->shares(6 * 8, 128, 3 * rows[lane]));    // three positions of the eight samples
       BOOST_TEST(!listener->shares(6 * 8 - 1, 128, 3 * rows[lane]));
       if (rows[lane] > 1) BOOST_TEST(!listener->shares(m, n, rows[lane] + 1));
-      SharedProduct const small{m, n, rows[lane], x[lane].data(), dy[lane].data(), numbers.data() + first};
+      SharedProduct small{m, n, rows[lane], x[lane].data(), dy[lane].data(), numbers.data() + first};
+      if (lane == 2) {  // as its rows might lie apart
+        for (std::size_t row = 0; row < rows[lane]; ++row) x_rows.back().push_back(x[lane].data() + row * m);
+        small.x = nullptr;
+        small.x_rows = x_rows.back().data();
+      }
       SharedProduct const wide{
           wide_m, wide_n, rows[lane], wide_x[lane].data(), wide_dy[lane].data(), numbers.data() + second};
       listener->share(reversed ? wide : small);
