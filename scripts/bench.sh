@@ -116,6 +116,13 @@ case $mode in
 esac
 logged "building" cmake --build "$build" --target "${targets[@]}" -j "$(nproc)"
 
+# Whoever set these chose kernels of OpenBLAS that may not suit this processor; left alone, trireme chooses them.
+for variable in OPENBLAS_CORETYPE OPENBLAS_L2_SIZE; do
+  if [ -n "${!variable:-}" ]; then
+    say "$variable=${!variable} is left out of account"
+    unset "$variable"
+  fi
+done
 threads=$(nproc)
 export OMP_PROC_BIND=${OMP_PROC_BIND:-false} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
