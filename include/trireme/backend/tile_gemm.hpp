@@ -44,8 +44,9 @@ class TileGemm {
   }
   static constexpr std::size_t widest = simd_registers >= 32 ? 4 : 2;
 
-  /// A panel of b as deep as this, and the rows of a that meet it, share the first cache.
-  static constexpr std::size_t block_depth = 1024 / sizeof(T);
+  /// A panel of b as deep as this, and the rows of a that meet it, share the first cache; or the second, which is large
+  /// and near where vectors are as long as a cache line.
+  static constexpr std::size_t block_depth = (lanes * sizeof(T) == 64 ? 4096 : 1024) / sizeof(T);
   /// Rows of a transposed a that are packed at once: with that depth they take a part of the second cache.
   static constexpr std::size_t block_rows = 96;
   static constexpr std::size_t first_cache = std::size_t{32} << 10;
@@ -136,8 +137,10 @@ class TileGemm {
   template <class Operand>
   static void by_panels(TileProduct<T, Operand> const& p) {
     std::size_t const depth = p.a.depth();
-    // Rows of b at a stride that is a power of two fall into few sets of the cache: copied if they are read often.
-    bool const copies = p.m >= 8 * tile_rows(widest) && 2 * depth * p.ldb * sizeof(T) > first_cache;
+    // Rows of b at a stride that is a power of two fall into few sets of the cache: copied if they are read often, and
+    // unless they fill a good part of their distance.
+    bool const copies =
+        p.ldb > 2 * widest * lanes && p.m >= 8 * tile_rows(widest) && 2 * depth * p.ldb * sizeof(T) > first_cache;
     for (std::size_t j = 0; j < p.n;) {
       Panel const panel = next_panel(p.n - j);
       std::size_t const width = panel.vectors * lanes;
@@ -220,6 +223,7 @@ class TileGemm {
     std::size_t const segments = a.segments, segment = a.segment;
     for (std::size_t s = 0; s < segments; ++s) {
       auto left = a.template column<MR>(row, s);
+      TRIREME_UNROLL_BY(2)
       for (std::size_t k = 0; k < segment; ++k, ++left, b += ldb) {
         V right[NV];
         TRIREME_UNROLL(4)

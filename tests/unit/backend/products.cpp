@@ -96,6 +96,7 @@ BOOST_AUTO_TEST_CASE(products_deeper_and_higher_than_a_block_equal_their_sums) {
     check<float>(100, n, 700, 4e-6);
     check<float>(3, n, 1030, 4e-6);
     check<float>(260, n, 300, 4e-6);
+    check<float>(60, n, 1700, 6e-6);
     check<double>(200, n, 390, 4e-15);
   }
 }
