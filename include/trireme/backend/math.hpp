@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <Kokkos_MathematicalFunctions.hpp>
@@ -151,6 +152,16 @@ KOKKOS_INLINE_FUNCTION T root(T x) {
     return Kokkos::sqrt(x);
   else
     return trireme::detail::vector_root(x);
+}
+
+/// x, or 0 where it is subnormal. A mean that decays, of gradients which stay 0, ends at a subnormal number and never
+/// leaves it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
+template <class T, class Value>
+KOKKOS_INLINE_FUNCTION Value settled(Value x) {
+  constexpr T least = std::numeric_limits<T>::min();
+  Value const zero{};
+  Value const small = x > -least ? zero : x;
+  return x < least ? small : x;
 }
 
 template <class T>

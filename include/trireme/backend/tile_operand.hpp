@@ -11,7 +11,8 @@
 namespace trireme::detail {
 
 // An operand has
-//   depth(), from_row(i)
+//   segments, segment       how many of how many columns, which column() goes through
+//   depth(), from_row(i)    all of its columns; its rows from i on
 //   between(k, count)       of one segment: its columns [k, k + count)
 //   reads_badly(m, bytes)   perhaps: whether its m rows are to be packed first, since they are read from more bytes
 //   pack(m, to)             that: its first rows, one after another

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "trireme/initializers/glorot.hpp"
 #include "trireme/initializers/initializer.hpp"
@@ -28,8 +29,9 @@ namespace trireme {
 ///                                    table of which only rows that occur should get gradients
 ///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
 ///   flops(in)                        operations of forward for a sample, where a guess (models/flops.hpp) is far off
-///   takes_scattered_rows<T, Context>(in, rows)  whether it reads so many rows that lie apart (Forward::x_rows) as
-///                                    fast as others; it then reads them in backward too
+///   takes_scattered_rows<T, Context>(in, rows)  whether it reads so many rows where they lie apart (Forward::x_rows),
+///                                    forward and backward, as fast as others; with
+///   scattered_rows_of                the layer itself: one that derives from it has a `forward` of its own
 ///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
 ///   class_name, name                 as Keras would call it; the user's own name for it
 ///   final_activation                 what it ends in, with
@@ -190,7 +192,7 @@ constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t 
 template <class T, class Context, class L, class In>
 constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in,
                                     [[maybe_unused]] std::size_t rows) {
-  if constexpr (requires { layer.template takes_scattered_rows<T, Context>(in, rows); })
+  if constexpr (requires { requires std::is_same_v<typename L::scattered_rows_of, L>; })
     return layer.template takes_scattered_rows<T, Context>(in, rows);
   else
     return false;

@@ -157,7 +157,7 @@ class Feed {
     return true;
   }
 
-  /// Whether the part puts the rows of a batch together itself where they lie apart.
+  /// Whether the part takes the rows of a batch where they lie apart.
   static bool scattered(Part const& part) {
     if constexpr (requires { part.takes_scattered_rows(); }) return part.takes_scattered_rows();
     return false;

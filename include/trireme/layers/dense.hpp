@@ -59,10 +59,12 @@ struct Dense {
     return (needs_preactivation<A>() ? bytes : 0) + (may_share<Context>(in) ? bytes : 0);
   }
 
-  /// Where a sample is a row of the product.
+  using scattered_rows_of = Dense;
+  /// Where a sample is a row of the product, and register tiles are what computes the gradient too.
   template <class T, class Context, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
-    return Context::owns_rows && in.size() == in.back() && detail::reads_scattered_rows(forward_product<T>(in, rows));
+    return Context::owns_rows && in.size() == in.back() && rows * units * sizeof(T) <= detail::tile_gemm_limit &&
+           detail::reads_scattered_rows(forward_product<T>(in, rows));
   }
 
   template <class Context, class In, class T>

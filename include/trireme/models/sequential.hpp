@@ -123,6 +123,7 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     return pass<Context>().template workspace<T>(in, rows);
   }
+  using scattered_rows_of = Sequential;
   template <class T, class Context, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
     return pass<Context>().template takes_scattered_rows<T>(in, rows);

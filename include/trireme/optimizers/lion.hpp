@@ -8,6 +8,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -52,7 +53,7 @@ struct LionStep {
     Value const zero{}, one = zero + T(1);
     Value const negative = direction < zero ? -one : direction;  // a NaN stays a NaN
     Value const sign = direction > zero ? one : negative;
-    slots[0][i] = m * beta_2 + gradient * one_minus_beta_2;
+    slots[0][i] = math::settled<T>(m * beta_2 + gradient * one_minus_beta_2);
     w[i] = w[i] - w[i] * decay - rate * sign;
   }
 };

@@ -7,6 +7,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -51,7 +52,7 @@ struct SGDStep {
     if (momentum == T(0)) {
       weight -= rate * gradient;
     } else {
-      Value const m = momentum * slots[0][i] - rate * gradient;
+      Value const m = math::settled<T>(momentum * slots[0][i] - rate * gradient);
       slots[0][i] = m;
       weight += nesterov ? momentum * m - rate * gradient : m;
     }

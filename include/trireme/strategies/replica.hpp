@@ -44,7 +44,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// Which part of each global batch this process draws.
   Share share(Phase) const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
 
-  /// Whether the rows of a batch may lie apart: each thread then puts its own together.
+  /// Whether the rows of a batch may lie apart: each thread then reads its own there or puts them together.
   bool takes_scattered_rows() const { return lanes_.plan().rows; }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.

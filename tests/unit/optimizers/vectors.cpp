@@ -137,6 +137,51 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_gradient_that_is_not_a_number_stays_one, T, Type
   spoils(tr::SGD{.momentum = 0.9});
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(slots_that_are_not_numbers_stay_so, T, Types) {
+  auto const keeps = [](auto const& optimizer) {
+    Arena<T, std::decay_t<decltype(optimizer)>> arena(optimizer, 37);
+    arena.gradients[5] = arena.gradients[36] = std::numeric_limits<T>::quiet_NaN();
+    arena.kernel(1).elements(0, 37);
+    std::ranges::fill(arena.gradients, T(1));
+    arena.kernel(2).elements(0, 37);
+    for (std::size_t i = 0; i < 37; ++i)
+      BOOST_TEST(std::isnan(arena.slots[0][i]) == (i == 5 || i == 36), "element " << i);
+  };
+  keeps(tr::Adam{});
+  keeps(tr::Nadam{});
+  keeps(tr::Adamax{});
+  keeps(tr::Lion{});
+  keeps(tr::RMSprop{});
+  keeps(tr::Adadelta{});
+  keeps(tr::SGD{.momentum = 0.9});
+}
+
+// In float: double takes some million steps.
+BOOST_AUTO_TEST_CASE(what_decays_ends_at_zero_and_not_at_a_subnormal_number) {
+  auto const ends = [](auto const& optimizer) {
+    constexpr std::size_t n = 37;
+    Arena<float, std::decay_t<decltype(optimizer)>> arena(optimizer, n);
+    arena.kernel(1).elements(0, n);
+    std::ranges::fill(arena.gradients, 0.0f);
+    auto const kernel = arena.kernel(2);
+    for (int step = 0; step < 120'000; ++step) kernel.elements(0, n);
+    for (std::size_t s = 0; s < arena.slots.size(); ++s)
+      for (std::size_t i = 0; i < n; ++i) BOOST_TEST(arena.slots[s][i] == 0, "slot " << s << ", element " << i);
+    auto const before = arena.weights;
+    kernel.elements(0, n);
+    BOOST_TEST(same_bits(arena.weights, before));
+  };
+  ends(tr::Adam{});
+  ends(tr::Nadam{});
+  ends(tr::Adamax{});
+  ends(tr::Lion{});
+  ends(tr::RMSprop{});
+  ends(tr::RMSprop{.momentum = 0.5, .centered = true});
+  ends(tr::Adadelta{});
+  ends(tr::SGD{.momentum = 0.9});
+  ends(tr::SGD{.momentum = 0.9, .nesterov = true});
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(roots_of_vectors_are_those_of_numbers, T, Types) {
   using Vector = tr::detail::SimdVector<T>;
   std::vector<T> const values{0,
