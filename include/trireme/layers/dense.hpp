@@ -63,7 +63,8 @@ struct Dense {
   /// Where a sample is a row of the product, and register tiles are what computes the gradient too.
   template <class T, class Context, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
-    return Context::owns_rows && in.size() == in.back() && rows * units * sizeof(T) <= detail::tile_gemm_limit &&
+    return Context::owns_rows && in.size() == in.back() && rows > 0 &&
+           rows * units * sizeof(T) <= detail::tile_gemm_limit &&
            detail::reads_scattered_rows(forward_product<T>(in, rows));
   }
 

@@ -193,8 +193,9 @@ BOOST_AUTO_TEST_CASE(rows_are_read_where_they_lie_by_register_tiles) {
   BOOST_TEST(takes(perceptron, 32) == detail::has_simd);
   BOOST_TEST(takes(Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}), 32) == detail::has_simd);
   BOOST_TEST(takes(Sequential(Input<300>{}, Dense<300>{}), 32) == detail::has_simd);
-  BOOST_TEST(!takes(Sequential(Input<300>{}, Dense<300>{}), 4));   // one pass over a large matrix
-  BOOST_TEST(!takes(perceptron, 8000));                            // a BLAS for the gradient
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Dense<300>{}), 4));  // one pass over a large matrix
+  BOOST_TEST(!takes(perceptron, 8000));                           // a BLAS for the gradient
+  BOOST_TEST(!takes(perceptron, 0));
   BOOST_TEST(!takes(Sequential(Input<600>{}, Dense<500>{}), 32));  // a BLAS
   BOOST_TEST(!takes(begun_by_another, 32));
   BOOST_TEST(!takes(Sequential(Input<20, 15>{}, Dense<33>{}, Flatten{}, Dense<5>{}), 32));
