@@ -13,7 +13,10 @@ struct Stuck {
   bool here;
   template <class Run>
   void on_train_batch_end(Run const& run) const {
-    if (here && run.step() > 5) std::this_thread::sleep_for(std::chrono::minutes(5));
+    if (!here)  // leaves it some batches, however few cores there are
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    else if (run.step() > 5)
+      std::this_thread::sleep_for(std::chrono::minutes(5));
   }
 };
 
