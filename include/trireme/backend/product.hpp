@@ -22,7 +22,7 @@ struct Product {
   T const* const* a_rows = nullptr;
   std::size_t a_first = 0;  ///< of the numbers of such a row
 
-  /// c without its first rows; their number and place are for the caller to set.
+  /// Makes it the product for the rows of op(a) from i on. `m` and `c` are the caller's to set.
   void skip_left_rows(std::size_t i) {
     if (!a_rows)
       a += transpose_a ? i : i * lda;

@@ -24,9 +24,8 @@ namespace trireme {
 ///   test(context, slice, parameters, memory, totals), predict(context, rows, x, y, parameters, memory)
 ///   results(totals)                           values of log_names from merged totals
 /// and perhaps
-///   takes_scattered_rows<Context>(rows)       whether train and test take so many rows that lie apart (Slice::x_rows,
-///   x
-///                                             being null)
+///   takes_scattered_rows<Context>(rows)       whether train and test take so many rows that lie apart: Slice::x_rows,
+///                                             where x is null
 template <class M>
 concept TrainableModel = requires(M const model, ThreadContext context,
                                   Slice<typename M::scalar, typename M::label> slice,

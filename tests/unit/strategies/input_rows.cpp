@@ -124,19 +124,28 @@ namespace {
 constexpr Sequential perceptron(Input<300>{}, Dense<33>{}, ReLU{}, Dense<5>{});
 constexpr Sequential begun_by_another(Input<300>{}, ReLU{}, Dense<33>{}, Dense<5>{});
 
+/// Like one that a user derives: it reads x, and knows nothing of lists.
+struct Shifted : Dense<33> {
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Dense<33>::forward(context, in, f);
+    for (std::size_t row = 0; row < f.rows; ++row) f.y[row * 33] += f.x[row * in.size()];
+  }
+};
+
 /// Trains on shuffled samples where they lie, and on copies of them in the same order.
-template <class Precision = float, class Strategy, class Layers = decltype(perceptron)>
+template <class Precision = float, class T = float, class Strategy, class Layers = decltype(perceptron)>
 void check_that_copies_train_alike(Strategy const& strategy, Layers const& layers = perceptron,
                                    std::size_t batch = 16) {
   std::size_t const samples = 101, features = 300;
-  auto const x = test::numbers<float>(samples * features, 3);
+  auto const x = test::numbers<T>(samples * features, 3);
   std::vector<std::int32_t> y;
   for (std::size_t i = 0; i < samples; ++i) y.push_back(static_cast<std::int32_t>(i % 5));
   auto const extents = layers.input().to_vector();
   std::vector<std::size_t> shape{samples};
   shape.insert(shape.end(), extents.begin(), extents.end());
-  auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, x.data(), shape, {}}, y);
-  auto const same = [](std::span<float const> from, std::span<float> to) { std::ranges::copy(from, to.begin()); };
+  auto const data = data::from_tensor_slices(HostTensor<T>{nullptr, x.data(), shape, {}}, y);
+  auto const same = [](std::span<T const> from, std::span<T> to) { std::ranges::copy(from, to.begin()); };
   auto const with_trained = [&](auto const& dataset, FitOptions const& options, auto const& then) {
     auto model = compile<Precision>(strategy, layers, Adam{}, SparseCategoricalCrossentropy{.from_logits = true},
                                     Accuracy{}, CompileOptions{.seed = 1, .plan = Plan::rows});
@@ -174,8 +183,17 @@ BOOST_AUTO_TEST_CASE(they_do_whichever_layers_come_first) {
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Residual(Dense<300>{}), Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<60, 5>{}, Dense<4, ReLU>{}, Flatten{}, Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Dense<5>{}));
+  check_that_copies_train_alike(
+      two, Sequential(Input<dynamic>{.extents = {300}}, Dense<dynamic, ReLU>{.units = {33}}, Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Shifted{}, Dense<5>{}));
+  check_that_copies_train_alike<double, double>(two, perceptron);
   check_that_copies_train_alike<Mixed<BFloat16>>(two, perceptron);
   check_that_copies_train_alike<Mixed<BFloat16>>(two, Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}, Dense<5>{}));
+}
+
+BOOST_AUTO_TEST_CASE(they_do_one_by_one) {
+  check_that_copies_train_alike(OneDeviceStrategy<>(), perceptron, 1);
+  check_that_copies_train_alike(MirroredStrategy<>(3), perceptron, 1);  // two lanes have no rows
 }
 
 BOOST_AUTO_TEST_CASE(they_do_where_large_batches_are_read_as_they_lie_and_a_small_one_is_not) {
@@ -198,6 +216,7 @@ BOOST_AUTO_TEST_CASE(rows_are_read_where_they_lie_by_register_tiles) {
   BOOST_TEST(!takes(perceptron, 0));
   BOOST_TEST(!takes(Sequential(Input<600>{}, Dense<500>{}), 32));  // a BLAS
   BOOST_TEST(!takes(begun_by_another, 32));
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Shifted{}, Dense<5>{}), 32));
   BOOST_TEST(!takes(Sequential(Input<20, 15>{}, Dense<33>{}, Flatten{}, Dense<5>{}), 32));
   BOOST_TEST(!takes(Sequential(Input<300>{}, Residual(Dense<300>{}), Dense<5>{}), 32));
 }
