@@ -106,6 +106,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
     }
     at.stop_if(part.drain());
     part.verify_replicas();
+    model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
 
     if constexpr (validates)
@@ -115,6 +116,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
     at.stop_if(part.decide(notify<hooks::SavePoint>(told, run)));
   }
   notify<hooks::TrainEnd>(told, run);
+  model.publish_trained();  // a callback may have put other weights in
   return history;
 }
 

@@ -179,6 +179,12 @@ inline constexpr bool is_frozen = requires {
   requires L::frozen;
 };
 
+/// A layer whose weights other models may have as well (Shared).
+template <class L>
+inline constexpr bool is_shared = requires(L const& layer) {
+  layer.shared_weights;
+};
+
 /// Bytes between forward and backward for a slice of `rows`.
 template <class T, class Context, class L, class In>
 constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t rows) {

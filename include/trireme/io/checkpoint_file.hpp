@@ -55,12 +55,10 @@ class CheckpointFile {
         detail::placed_tensor<void const>("run/contents", ElementType::uint8, {contents.size()}, contents.data()));
     all.push_back(detail::placed_tensor<void const>("run/contents_size", ElementType::int64, {}, &size));
     if (npz_) {
-      write_npz(newest(), all, true);
+      write_npz(newest(), all, groups, true);
     } else {
 #ifdef TRIREME_HAVE_HDF5
       write_weights_h5(newest(), all, groups, true);
-#else
-      static_cast<void>(groups);
 #endif
     }
     move(path_, previous());

@@ -1,6 +1,7 @@
 /// What files of weights are made of: tensors, each with its place in the tree of layers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -65,6 +66,17 @@ template <class T>
 NamedDestination named_destination(std::vector<std::string> layer_path, std::size_t index,
                                    std::vector<std::size_t> extents, T* data) {
   return {std::move(layer_path), index, std::move(extents), element_type<T>(), data};
+}
+
+/// "layers/dense/vars" in its parts.
+inline std::vector<std::string> path_parts(std::string const& path) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    std::size_t const end = std::min(path.find('/', begin), path.size());
+    parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
 /// A group of variables, of a layer without any too: its path, such as {"layers", "flatten", "vars"}, and the name that

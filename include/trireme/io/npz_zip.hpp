@@ -129,6 +129,16 @@ class ZipReader {
 
   bool holds(std::string const& name) const { return find(name) != nullptr; }
 
+  /// Names of all members.
+  std::vector<std::string> members() const {
+    std::vector<std::string> names;
+    for_each_entry([&](std::string_view name, char const*) {
+      names.emplace_back(name);
+      return true;
+    });
+    return names;
+  }
+
   /// The content of a member, with its checksum verified.
   std::vector<char> read(std::string const& name) const {
     if (char const* const entry = find(name)) return content(name, entry);
@@ -136,17 +146,27 @@ class ZipReader {
   }
 
  private:
-  /// The entry of a member in the directory, or null.
-  char const* find(std::string const& name) const {
+  /// Calls f(name, entry) for the members in the directory's order, as long as it returns true.
+  template <class F>
+  void for_each_entry(F const& f) const {
     for (std::size_t at = 0; at + zip_central_size <= directory_.size();) {
       char const* const entry = &directory_[at];
       if (std::string_view(entry, 4) != zip_central) throw FileError(path_, "has a damaged directory");
       std::size_t const name_size = take(entry + 28, 2);
       at += zip_central_size + name_size + take(entry + 30, 2) + take(entry + 32, 2);
       if (at > directory_.size()) throw FileError(path_, "has a damaged directory");
-      if (std::string_view(entry + zip_central_size, name_size) == name) return entry;
+      if (!f(std::string_view(entry + zip_central_size, name_size), entry)) return;
     }
-    return nullptr;
+  }
+
+  /// The entry of a member in the directory, or null.
+  char const* find(std::string const& name) const {
+    char const* found = nullptr;
+    for_each_entry([&](std::string_view member, char const* entry) {
+      if (member == name) found = entry;
+      return found == nullptr;
+    });
+    return found;
   }
 
   std::vector<char> content(std::string const& name, char const* entry) const {

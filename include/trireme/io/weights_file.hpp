@@ -34,17 +34,15 @@ inline WeightsFormat weights_format(std::string const& path) {
 /// Throws the FileError that says why not, unless `write_weights` and `read_weights` take this name.
 inline void require_weights_path(std::string const& path) { detail::weights_format(path); }
 
-/// Writes `.weights.h5` as Keras 3 does, or `.npz`; atomically. An .npz file has no place for `groups`.
+/// Writes `.weights.h5` as Keras 3 does, or `.npz`; atomically. `groups` says the users' names of layers.
 inline void write_weights(std::string const& path, std::span<NamedTensor const> tensors,
                           std::span<NamedGroup const> groups = {}) {
   if (detail::weights_format(path) == detail::WeightsFormat::npz) {
-    write_npz(path, tensors);
+    write_npz(path, tensors, groups);
     return;
   }
 #ifdef TRIREME_HAVE_HDF5
   write_weights_h5(path, tensors, groups);
-#else
-  static_cast<void>(groups);
 #endif
 }
 
@@ -66,6 +64,17 @@ inline void read_weights(std::string const& path, std::span<NamedDestination con
   }
 #ifdef TRIREME_HAVE_HDF5
   read_weights_h5(path, tensors);
+#endif
+}
+
+/// Reads tensors from among others.
+inline void read_tensors(std::string const& path, std::span<NamedDestination const> tensors) {
+  if (detail::weights_format(path) == detail::WeightsFormat::npz) {
+    read_npz(path, tensors);
+    return;
+  }
+#ifdef TRIREME_HAVE_HDF5
+  read_tensors_h5(path, tensors);
 #endif
 }
 

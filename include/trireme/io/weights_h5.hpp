@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -163,10 +164,7 @@ class Hdf5Reader {
     std::string const name = tensor.name();
     Hdf5Handle data(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!data.valid()) throw FileError(path_, formatted("holds no data set '{}'", name));
-    Hdf5Handle const space(H5Dget_space(data), H5Sclose);
-    std::vector<hsize_t> found(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
-    H5Sget_simple_extent_dims(space, found.data(), nullptr);
-    std::vector<std::size_t> const extents(found.begin(), found.end());
+    std::vector<std::size_t> const extents = extents_of(data);
     if (extents != tensor.extents) {
       throw FileError(path_, formatted("'{}' has shape {}, but the model's is {}", name, format_extents(extents),
                                        format_extents(tensor.extents)));
@@ -186,6 +184,32 @@ class Hdf5Reader {
     return Hdf5Handle(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose).valid();
   }
 
+  /// Adds the extents of the data sets below a group, and the attribute "name" of the groups there. Links other than
+  /// hard ones are left out, and so is what lies deeper than layers nest.
+  void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
+            std::map<std::string, std::string>& names, int depth = 64) const {
+    Hdf5Handle const opened(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose);
+    if (!opened.valid() || depth == 0) return;
+    if (std::string name = name_of(opened); !name.empty()) names[group] = std::move(name);
+    H5G_info_t info{};
+    if (H5Gget_info(opened, &info) < 0) return;
+    for (hsize_t i = 0; i < info.nlinks; ++i) {
+      H5L_info_t link{};
+      if (H5Lget_info_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, &link, H5P_DEFAULT) < 0) continue;
+      if (link.type != H5L_TYPE_HARD) continue;
+      ssize_t const size = H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, nullptr, 0, H5P_DEFAULT);
+      if (size <= 0) continue;
+      std::string own(static_cast<std::size_t>(size), '\0');
+      H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, own.data(), own.size() + 1, H5P_DEFAULT);
+      std::string const path = group + "/" + own;
+      Hdf5Handle const data(H5Dopen2(opened, own.c_str(), H5P_DEFAULT), H5Dclose);
+      if (data.valid())
+        tensors[path] = extents_of(data);
+      else
+        list(path, tensors, names, depth - 1);
+    }
+  }
+
   std::size_t members(std::string const& group) const {
     H5G_info_t info{};
     if (H5Gget_info_by_name(file_, group.c_str(), &info, H5P_DEFAULT) < 0) {
@@ -195,6 +219,27 @@ class Hdf5Reader {
   }
 
  private:
+  static std::vector<std::size_t> extents_of(Hdf5Handle const& data) {
+    Hdf5Handle const space(H5Dget_space(data), H5Sclose);
+    std::vector<hsize_t> found(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
+    H5Sget_simple_extent_dims(space, found.data(), nullptr);
+    return {found.begin(), found.end()};
+  }
+
+  /// The attribute "name", a text of variable length as Keras writes it; empty where there is none.
+  static std::string name_of(Hdf5Handle const& group) {
+    if (H5Aexists(group, "name") <= 0) return {};
+    Hdf5Handle const attribute(H5Aopen(group, "name", H5P_DEFAULT), H5Aclose);
+    Hdf5Handle const type(H5Aget_type(attribute), H5Tclose);
+    Hdf5Handle const space(H5Aget_space(attribute), H5Sclose);
+    if (H5Tis_variable_str(type) <= 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
+    char* text = nullptr;
+    if (H5Aread(attribute, type, &text) < 0 || text == nullptr) return {};
+    std::string name = text;
+    H5free_memory(text);
+    return name;
+  }
+
   static Hdf5Handle open(std::string const& path) {
     if (::access(path.c_str(), R_OK) != 0) {
       throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));

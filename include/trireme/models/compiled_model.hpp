@@ -15,8 +15,10 @@
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/error.hpp"
+#include "trireme/models/shared_weights.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
+#include "trireme/models/weight_transfer.hpp"
 #include "trireme/strategies/phase.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/tensor/xtensor.hpp"
@@ -82,12 +84,34 @@ class PlacedModel {
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
     part_.set_values(p.offset, chief);
+    publish_all();
   }
 
   /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
   void save_weights(std::string const& path) const { save_state(part_, path); }
   /// Collective. Optimizer state is read if it is there and fits. \throws FileError the same on every process.
-  void load_weights(std::string const& path) { load_state(part_, path); }
+  void load_weights(std::string const& path) {
+    load_state(part_, path);
+    publish_all();
+  }
+  /// Takes those weights of the file that match, by place or by name, as the options say; the optimizer's state stays.
+  /// Collective. \throws FileError the same on every process; nothing is changed then.
+  TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
+    auto transferred = load_matching(part_, path, options);
+    publish_all();
+    return transferred;
+  }
+  /// Takes those weights of another model, on the same processes, whose layers have the same names, as the options say.
+  /// Collective. \throws ValueError that names the layer; nothing is changed then.
+  template <class OtherPart, class OtherModel>
+  TransferredWeights copy_weights(PlacedModel<OtherPart, OtherModel> const& other, CopyOptions const& options = {}) {
+    auto transferred = copy_matching(part_, other.part(), options);
+    publish_all();
+    return transferred;
+  }
+  /// Gives the weights of Shared layers, as they are now, to the other models that have them. All members that change
+  /// weights do so themselves; `weights_view` cannot. Collective.
+  void publish_shared() { publish_all(); }
 
   /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
   template <data::SampleArrays X, data::SampleArrays Y>
@@ -112,6 +136,7 @@ class PlacedModel {
         mine.end - mine.begin, mine.begin,   rows};
     part_.reset_metrics(Phase::train);
     part_.train_step(batch);
+    publish_trained();
     Logs logs;
     auto const values = part_.metrics(Phase::train);
     for (std::size_t i = 0; i < Model::log_names.size(); ++i)
@@ -136,9 +161,34 @@ class PlacedModel {
     part_.infer(rows, in.data(), out.data());
   }
 
+  /// What training changed of Shared layers, for the training loop. Collective.
+  void publish_trained() {
+    if constexpr (detail::HoldsWeights<Part>) {
+      if (shared_.empty()) return;
+      part_.drain();
+      shared_.publish(part_, true);
+    }
+  }
+
+  PlacedModel(PlacedModel&& other) : part_(std::move(other.part_)), shared_(std::move(other.shared_)) {
+    shared_.follow(part_);
+  }
+  PlacedModel& operator=(PlacedModel&& other) {
+    part_ = std::move(other.part_);
+    shared_ = std::move(other.shared_);
+    shared_.follow(part_);
+    return *this;
+  }
+
  protected:
   template <class Strategy>
-  PlacedModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {}
+  PlacedModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {
+    if constexpr (detail::HoldsWeights<Part>)
+      shared_ = detail::SharedLinks<Part>(part_);
+    else if (!description().shared.empty())
+      throw ValueError(
+          "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
+  }
 
  private:
   WeightInfo const& find(std::string_view path) const {
@@ -162,7 +212,13 @@ class PlacedModel {
     return values;
   }
 
+  void publish_all() {
+    if constexpr (detail::HoldsWeights<Part>)
+      if (!shared_.empty()) shared_.publish(part_, false);
+  }
+
   Part part_;
+  detail::SharedLinks<Part> shared_;
 };
 
 namespace detail {

@@ -32,10 +32,10 @@ bool wants_backward(L const& layer, In const& in, Backward<T> const& b) {
   return b.dx || (!b.frozen && parameter_elements<T>(layer, in) > 0);
 }
 
-/// f(layer, in), or the same for each layer within a composite; one that is frozen stays one.
+/// f(layer, in), or the same for each layer within a composite; one that is frozen or shared stays one.
 template <class L, class In, class F>
 constexpr void visit_layers(L const& layer, In const& in, F& f) {
-  if constexpr (is_composite<L> && !is_frozen<L>)
+  if constexpr (is_composite<L> && !is_frozen<L> && !is_shared<L>)
     layer.for_each_layer(in, f);
   else
     f(layer, in);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
@@ -62,6 +63,16 @@ struct LayerInfo {
   std::size_t parameters = 0;  ///< number of its parameters and states, frozen or not
 };
 
+namespace detail {
+class SharedWeights;
+}
+
+/// Layers [first, last) that other models may have as well (Shared).
+struct SharedLayers {
+  std::shared_ptr<detail::SharedWeights> weights;
+  std::size_t first = 0, last = 0;
+};
+
 struct ModelDescription {
   std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
   std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one
@@ -69,6 +80,7 @@ struct ModelDescription {
   std::vector<ParameterInfo> parameters;
   std::vector<StateInfo> states;
   std::vector<FrozenInfo> frozen;
+  std::vector<SharedLayers> shared;
   std::size_t elements = 0;         ///< of all parameters, padding included
   std::size_t state_elements = 0;   ///< of the states, which follow them in the arena
   std::size_t frozen_elements = 0;  ///< of the frozen weights, which come last
@@ -165,6 +177,7 @@ class LayerTable {
     add_layers();
     ModelDescription const inner = std::exchange(description_, outer);
     description_.layers = inner.layers;
+    description_.shared = inner.shared;
     std::size_t offset = outer.frozen_elements;
     auto const keep = [&](auto const& weights, std::size_t elements, auto const& frozen) {
       for (auto const& weight : weights) {
@@ -180,6 +193,14 @@ class LayerTable {
     keep(inner.frozen, inner.frozen_elements, [](FrozenInfo const& f) { return f; });
     description_.frozen_elements = offset;
     std::ranges::sort(description_.frozen, {}, [](FrozenInfo const& f) { return std::pair(f.layer, f.offset); });
+  }
+
+  /// Notes that the layers which `add_layers` adds are those of a Shared.
+  template <class F>
+  void share(std::shared_ptr<SharedWeights> const& weights, F const& add_layers) {
+    std::size_t const first = description_.layers.size();
+    add_layers();
+    description_.shared.push_back({weights, first, description_.layers.size()});
   }
 
   void mixes(RowScope scope) {
@@ -217,22 +238,34 @@ inline constexpr bool is_transparent = requires {
   requires L::transparent;
 };
 
+template <class Composite, class In>
+void describe(Composite const& composite, In const& in, LayerTable& table);
+
+/// Adds one layer at `in`, or those within it.
+template <class L, class In>
+void describe_layer(L const& layer, In const& in, LayerTable& table) {
+  if constexpr (is_frozen<L>) {
+    table.freeze([&] { describe(layer, in, table); });
+  } else if constexpr (is_transparent<L>) {
+    describe(layer, in, table);
+  } else if constexpr (is_composite<L>) {
+    LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
+    describe(layer, in, nested);
+  } else {
+    table.add(class_name_of<L>(), name_of(layer), layer.output(in).to_vector(), stated_parameters(layer, in),
+              states_of(layer, in));
+    if constexpr (requires { L::mixes_rows; }) table.mixes(L::mixes_rows);
+  }
+}
+
 /// Adds the layers of a composite at `in`.
 template <class Composite, class In>
 void describe(Composite const& composite, In const& in, LayerTable& table) {
   composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
-    if constexpr (is_frozen<L>) {
-      table.freeze([&] { describe(layer, extents, table); });
-    } else if constexpr (is_transparent<L>) {
-      describe(layer, extents, table);
-    } else if constexpr (is_composite<L>) {
-      LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
-      describe(layer, extents, nested);
-    } else {
-      table.add(class_name_of<L>(), name_of(layer), layer.output(extents).to_vector(),
-                stated_parameters(layer, extents), states_of(layer, extents));
-      if constexpr (requires { L::mixes_rows; }) table.mixes(L::mixes_rows);
-    }
+    if constexpr (is_shared<L>)
+      table.share(layer.shared_weights, [&] { describe_layer(layer, extents, table); });
+    else
+      describe_layer(layer, extents, table);
   });
 }
 

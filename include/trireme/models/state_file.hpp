@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <set>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,13 +16,6 @@
 namespace trireme {
 
 namespace detail {
-
-inline std::vector<std::string> path_parts(std::string const& path) {
-  std::vector<std::string> parts;
-  std::stringstream stream(path);
-  for (std::string part; std::getline(stream, part, '/');) parts.push_back(part);
-  return parts;
-}
 
 /// Calls f(path of the group, index in it, weight) for each weight, in Keras's order.
 template <class F>
@@ -91,13 +83,22 @@ inline constexpr bool is_divided = requires {
   requires Part::divided;
 };
 
-/// The groups of all layers, with the names that the user sees.
+/// The groups of all layers and of the composites around them, with the names that the user sees.
 inline std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
   std::vector<NamedGroup> groups;
+  std::set<std::string> written;
   for (LayerInfo const& layer : model.layers) {
-    auto group = path_parts(layer.keras_path);
-    group.push_back("vars");
-    groups.push_back({std::move(group), layer.path.substr(layer.path.rfind('/') + 1)});
+    std::string rest = layer.path;                     // "a/b"
+    auto const places = path_parts(layer.keras_path);  // "layers/x/layers/y"
+    std::vector<std::string> group;
+    for (std::size_t i = 1; i < places.size(); i += 2) {
+      group.insert(group.end(), {places[i - 1], places[i]});
+      std::string const name = i + 1 == places.size() ? rest : rest.substr(0, rest.find('/'));
+      rest.erase(0, name.size() + 1);
+      if (!written.insert(joined(group, "/")).second) continue;
+      groups.push_back({group, name});
+      groups.back().path.push_back("vars");
+    }
   }
   return groups;
 }

@@ -1,0 +1,32 @@
+/// Shared: a handle to layers that several models have in common.
+#pragma once
+
+#include <memory>
+
+#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/input.hpp"
+#include "trireme/models/shared_weights.hpp"
+
+namespace trireme {
+
+/// `Shared encoder{Sequential{Dense<32, ReLU>{}, Dense<8>{}}};` stands in as many models as one likes, as a layer, also
+/// within Frozen: `compile(strategy, Sequential{Input<64>{}, encoder, Dense<64>{}}, ...)`.
+///
+/// Its weights begin as the first model's that is compiled with the handle or a copy of it. What `fit` (after each
+/// epoch and at its end), `train_on_batch`, `set_weights`, `load_weights` and `copy_weights` do to them in one model is
+/// then in all of them; each model has an optimizer state of its own. The handle keeps a copy of the weights on the
+/// host of each process. Models that share layers have to be compiled, and to end, in the same order on the same
+/// processes.
+template <class L>
+struct Shared : L {
+  static_assert(!detail::is_input<L>, "trireme: Shared goes around a layer or a Sequential, not around an Input");
+
+  explicit Shared(L const& layer) : L(layer), shared_weights(std::make_shared<detail::SharedWeights>()) {}
+
+  std::shared_ptr<detail::SharedWeights> shared_weights;
+};
+
+template <class L>
+Shared(L const&) -> Shared<L>;
+
+}  // namespace trireme

@@ -1,0 +1,163 @@
+/// Weights of layers that several models have in common, and how a change in one model reaches the others.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/error.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
+
+namespace trireme::detail {
+
+/// The newest values on the host, in Keras's order, and the models that hold them as well.
+class SharedWeights {
+ public:
+  struct Tensor {
+    std::string path;
+    std::vector<std::size_t> extents;
+    std::vector<double> values;  ///< of float or double, so that models of both share
+  };
+  /// A model; its weights are set to the tensors. Collective over that model's processes.
+  struct Member {
+    std::function<void(std::vector<Tensor> const&)> take;
+  };
+
+  std::vector<Tensor> tensors;
+
+  void join(std::shared_ptr<Member> const& member) { members_.push_back(member); }
+  std::vector<std::shared_ptr<Member>> members() {
+    std::erase_if(members_, [](auto const& member) { return member.expired(); });
+    std::vector<std::shared_ptr<Member>> alive;
+    for (auto const& member : members_) alive.push_back(member.lock());
+    return alive;
+  }
+
+ private:
+  std::vector<std::weak_ptr<Member>> members_;
+};
+
+/// A part whose weights can be read and set, whichever process holds them.
+template <class Part>
+concept HoldsWeights = requires(Part& part, std::vector<typename Part::T>& values) {
+  part.host_values(std::size_t{}, std::size_t{});
+  part.set_values(std::size_t{}, values);
+};
+
+/// The shared layers of one placed model.
+template <class Part>
+class SharedLinks {
+  using T = typename Part::T;
+
+ public:
+  SharedLinks() = default;
+
+  /// Takes the weights that other models gave the handles already, and gives those that no model gave. Collective.
+  /// \throws ShapeError if the model's extents are not the handle's
+  explicit SharedLinks(Part& part) : target_(std::make_shared<Part*>(&part)) {
+    ModelDescription const& model = part.model().description();
+    require_each_once(model);
+    for (SharedLayers const& layers : model.shared) {
+      Link link{layers.weights, std::make_shared<SharedWeights::Member>(), {}, false};
+      for_each_weight(model, [&]<class Weight>(Weight const& weight) {
+        if (weight.layer < layers.first || weight.layer >= layers.last) return;
+        link.weights.push_back(weight);
+        link.trains = link.trains || !std::is_same_v<Weight, FrozenInfo>;
+      });
+      link.member->take = [target = target_, weights = link.weights](auto const& tensors) {
+        set_all(**target, weights, tensors);
+      };
+      if (link.shared->tensors.empty()) {
+        collect(part, link);
+      } else {
+        require_fit(link);
+        link.member->take(link.shared->tensors);
+      }
+      link.shared->join(link.member);
+      links_.push_back(std::move(link));
+    }
+  }
+
+  /// Gives the weights as they are now to the other models that share them. Collective.
+  /// \param trained_only  those of frozen layers are known to be unchanged
+  void publish(Part& part, bool trained_only) {
+    for (Link& link : links_) {
+      if (trained_only && !link.trains) continue;
+      auto const members = link.shared->members();
+      auto const& group = part.group();
+      if (group.min(members.size()).value() != group.max(members.size()).value())
+        raise_uniform(ValueError(formatted(
+            "the layer of '{}' is Shared by {} models on rank {} and by another number elsewhere: models that share "
+            "layers are compiled, and end, on the same processes",
+            link.weights.empty() ? std::string() : link.weights[0].path, members.size(), 0)));
+      collect(part, link);
+      for (auto const& member : members)
+        if (member != link.member) member->take(link.shared->tensors);
+    }
+  }
+
+  /// The part lies elsewhere now.
+  void follow(Part& part) {
+    if (target_) *target_ = &part;
+  }
+  bool empty() const { return links_.empty(); }
+
+ private:
+  struct Link {
+    std::shared_ptr<SharedWeights> shared;
+    std::shared_ptr<SharedWeights::Member> member;
+    std::vector<WeightInfo> weights;
+    bool trains = false;
+  };
+
+  static void require_each_once(ModelDescription const& model) {
+    std::set<SharedWeights const*> seen;
+    for (SharedLayers const& layers : model.shared)
+      if (!seen.insert(layers.weights.get()).second)
+        raise_uniform(ValueError(
+            formatted("the layer '{}' is Shared and stands twice in one model", model.layers[layers.first].path)));
+  }
+
+  static void collect(Part& part, Link& link) {
+    auto& tensors = link.shared->tensors;
+    tensors.resize(link.weights.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      WeightInfo const& weight = link.weights[i];
+      auto const values = part.host_values(weight.offset, weight.size);
+      tensors[i] = {weight.path, weight.shape.to_vector(), {values.begin(), values.end()}};
+    }
+  }
+
+  static void set_all(Part& part, std::vector<WeightInfo> const& weights,
+                      std::vector<SharedWeights::Tensor> const& tensors) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      std::vector<T> values(weights[i].size);
+      std::ranges::transform(tensors[i].values, values.begin(), [](double value) { return static_cast<T>(value); });
+      part.set_values(weights[i].offset, values);
+    }
+  }
+
+  static void require_fit(Link const& link) {
+    auto const& tensors = link.shared->tensors;
+    for (std::size_t i = 0; i < link.weights.size(); ++i) {
+      WeightInfo const& weight = link.weights[i];
+      if (i < tensors.size() && tensors[i].extents == weight.shape.to_vector()) continue;
+      raise_uniform(ShapeError(formatted(
+          "'{}' is Shared and has extents {}, but {} in the model that was compiled first", weight.path,
+          format_extents(weight.shape.to_vector()), i < tensors.size() ? format_extents(tensors[i].extents) : "none")));
+    }
+  }
+
+  std::shared_ptr<Part*> target_;
+  std::vector<Link> links_;
+};
+
+}  // namespace trireme::detail

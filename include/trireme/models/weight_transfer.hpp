@@ -1,0 +1,231 @@
+/// Weights taken from a file or from another model, matched by place or by name, all of them or some.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/error.hpp"
+#include "trireme/io/weights_index.hpp"
+#include "trireme/models/state_file.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
+
+namespace trireme {
+
+/// Matching of a file's layers with a model's; members in this order.
+struct LoadOptions {
+  /// Layers that have the same name, nested ones with those around them ("encoder/dense_1"), instead of the layers that
+  /// stand at the same place of their class in Keras's numbering.
+  bool by_name = false;
+  /// Only the file's layers below this one, whose names then begin behind it: "encoder". Implies `by_name`.
+  std::string from{};
+  /// Only the model's layers below this one, likewise.
+  std::string into{};
+  /// Layers that the file lacks, or has in other extents, keep their weights; otherwise they are an error.
+  bool skip_mismatch = false;
+};
+
+/// Matching of another model's layers with this one's, always by name; members as in LoadOptions.
+struct CopyOptions {
+  std::string from{};
+  std::string into{};
+  bool skip_mismatch = false;
+};
+
+/// Outcome of a transfer: paths of weights, such as "dense/kernel". The same on every process.
+struct TransferredWeights {
+  std::vector<std::string> taken;
+  std::vector<std::string> kept;  ///< those among which a match was looked for, and none found
+};
+
+namespace detail {
+
+/// The rest of a path below a folder ("encoder" or "encoder/"); none where it lies elsewhere.
+inline std::optional<std::string> below(std::string const& path, std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  if (folder.empty()) return path;
+  if (path == folder) return std::string();
+  if (!path.starts_with(folder) || path[folder.size()] != '/') return std::nullopt;
+  return path.substr(folder.size() + 1);
+}
+
+/// Weights of one layer, in Keras's order.
+struct LayerWeights {
+  std::string path;   ///< by names of users
+  std::string place;  ///< the group of a file: "layers/dense/vars"
+  std::vector<WeightInfo> weights;
+};
+
+inline std::vector<LayerWeights> weights_by_layer(ModelDescription const& model) {
+  std::vector<LayerWeights> layers;
+  for (LayerInfo const& layer : model.layers) layers.push_back({layer.path, layer.keras_path + "/vars", {}});
+  for_each_weight(model, [&](WeightInfo const& weight) { layers[weight.layer].weights.push_back(weight); });
+  std::erase_if(layers, [](LayerWeights const& layer) { return layer.weights.empty(); });
+  return layers;
+}
+
+/// What a source has under a key: the extents of a layer's variables, and where it keeps them.
+struct SourceLayer {
+  std::vector<std::vector<std::size_t>> variables;
+  std::size_t index = 0;
+};
+
+/// The layers of a model with what they take from a source; `kept` are those without a match.
+struct Matches {
+  std::vector<std::pair<LayerWeights, std::size_t>> taken;
+  std::vector<LayerWeights> kept;
+};
+
+/// \param key     the name under which `source` would have a layer of the model; none: the layer is not meant
+/// \param refuse  throws with the reason why a layer has no match
+template <class Key, class Refuse>
+Matches match(ModelDescription const& model, std::map<std::string, SourceLayer> const& source, bool skip_mismatch,
+              Key const& key, Refuse const& refuse) {
+  Matches matches;
+  for (LayerWeights& layer : weights_by_layer(model)) {
+    std::optional<std::string> const name = key(layer);
+    if (!name) continue;
+    auto const found = source.find(*name);
+    std::string reason;
+    if (found == source.end()) {
+      reason = formatted("has no layer '{}' for the model's '{}'", *name, layer.path);
+    } else if (auto const& variables = found->second.variables; variables.size() != layer.weights.size()) {
+      reason = formatted("has {} weights in its layer '{}' where the model's '{}' has {}", variables.size(), *name,
+                         layer.path, layer.weights.size());
+    } else {
+      for (std::size_t i = 0; i < variables.size() && reason.empty(); ++i)
+        if (auto const own = layer.weights[i].shape.to_vector(); variables[i] != own)
+          reason = formatted("has extents {} for '{}', whose own are {}", format_extents(variables[i]),
+                             layer.weights[i].path, format_extents(own));
+    }
+    if (reason.empty()) {
+      matches.taken.emplace_back(std::move(layer), found->second.index);
+    } else {
+      if (!skip_mismatch) refuse(reason);
+      matches.kept.push_back(std::move(layer));
+    }
+  }
+  if (matches.taken.empty())
+    refuse(matches.kept.empty() ? "is to give weights to layers of the model that it does not have"
+                                : "has no layer that fits the model");
+  return matches;
+}
+
+inline TransferredWeights report(Matches const& matches) {
+  TransferredWeights all;
+  for (auto const& [layer, index] : matches.taken)
+    for (WeightInfo const& weight : layer.weights) all.taken.push_back(weight.path);
+  for (LayerWeights const& layer : matches.kept)
+    for (WeightInfo const& weight : layer.weights) all.kept.push_back(weight.path);
+  return all;
+}
+
+/// Adds a layer under its name, which has to be the only one.
+template <class Refuse>
+void add_layer(std::map<std::string, SourceLayer>& source, std::string const& name, SourceLayer layer,
+               Refuse const& refuse) {
+  if (!source.emplace(name, std::move(layer)).second)
+    refuse(formatted("has two layers named '{}', so that names do not tell them apart", name));
+}
+
+}  // namespace detail
+
+/// Sets those weights of the part that the file has under matching places or names; the optimizer's state stays as it
+/// is. Only the chief reads the file. Collective.
+/// \throws FileError that names the file and the layer, the same on every process; nothing is changed then
+template <class Part>
+TransferredWeights load_matching(Part& part, std::string const& path, LoadOptions const& options) {
+  using T = typename Part::T;
+  ModelDescription const& model = part.model().description();
+  bool const by_name = options.by_name || !options.from.empty() || !options.into.empty();
+  bool const is_chief = part.group().is_chief();
+  detail::Matches matches;
+  std::vector<StoredLayer> stored;
+  std::vector<std::uint8_t> taken(model.layers.size());  // per layer of the model, of which the others hear
+  auto const layers = detail::weights_by_layer(model);
+  part.group().together([&] {
+    if (!is_chief) return;
+    auto const refuse = [&](std::string const& reason) { throw FileError(path, reason); };
+    std::map<std::string, detail::SourceLayer> source;
+    stored = weights_index(path);
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      auto const name = by_name ? detail::below(stored[i].path, options.from) : stored[i].group;
+      if (name) detail::add_layer(source, *name, {stored[i].variables, i}, refuse);
+    }
+    matches = detail::match(
+        model, source, options.skip_mismatch,
+        [&](detail::LayerWeights const& layer) {
+          return by_name ? detail::below(layer.path, options.into) : std::optional(layer.place);
+        },
+        refuse);
+    for (auto const& [layer, index] : matches.taken) taken[layer.weights[0].layer] = 1;
+    for (detail::LayerWeights const& layer : matches.kept) taken[layer.weights[0].layer] = 2;
+  });
+  part.group().broadcast(taken);
+  for (detail::LayerWeights const& layer : layers) {
+    if (is_chief) continue;
+    std::uint8_t const fate = taken[layer.weights[0].layer];
+    if (fate == 1) matches.taken.emplace_back(layer, 0);
+    if (fate == 2) matches.kept.push_back(layer);
+  }
+
+  // All are read before the first is set.
+  std::vector<std::vector<T>> values;
+  part.group().together([&] {
+    std::vector<NamedDestination> destinations;
+    for (auto const& [layer, index] : matches.taken)
+      for (WeightInfo const& weight : layer.weights) values.emplace_back(weight.size);
+    if (!is_chief) return;
+    std::size_t next = 0;
+    for (auto const& [layer, index] : matches.taken)
+      for (std::size_t i = 0; i < layer.weights.size(); ++i)
+        destinations.push_back(named_destination(path_parts(stored[index].group), i, layer.weights[i].shape.to_vector(),
+                                                 values[next++].data()));
+    read_tensors(path, destinations);
+  });
+  std::size_t next = 0;
+  for (auto const& [layer, index] : matches.taken)
+    for (WeightInfo const& weight : layer.weights) part.set_values(weight.offset, values[next++]);
+  return detail::report(matches);
+}
+
+/// Sets those weights of `part` that another model, on the same processes, has under matching names. Collective.
+/// \throws ValueError that names the layer; nothing is changed then
+template <class Part, class OtherPart>
+TransferredWeights copy_matching(Part& part, OtherPart const& other, CopyOptions const& options) {
+  using T = typename Part::T;
+  auto const refuse = [](std::string const& reason) {
+    raise_uniform(ValueError(formatted("the model to copy weights from {}", reason)));
+  };
+  auto const others = detail::weights_by_layer(other.model().description());
+  std::map<std::string, detail::SourceLayer> source;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    auto const name = detail::below(others[i].path, options.from);
+    if (!name) continue;
+    detail::SourceLayer layer{{}, i};
+    for (WeightInfo const& weight : others[i].weights) layer.variables.push_back(weight.shape.to_vector());
+    detail::add_layer(source, *name, std::move(layer), refuse);
+  }
+  auto const matches = detail::match(
+      part.model().description(), source, options.skip_mismatch,
+      [&](detail::LayerWeights const& layer) { return detail::below(layer.path, options.into); }, refuse);
+  for (auto const& [layer, index] : matches.taken)
+    for (std::size_t i = 0; i < layer.weights.size(); ++i) {
+      WeightInfo const& from = others[index].weights[i];
+      auto const values = other.host_values(from.offset, from.size);
+      std::vector<T> own(values.begin(), values.end());
+      part.set_values(layer.weights[i].offset, own);
+    }
+  return detail::report(matches);
+}
+
+}  // namespace trireme

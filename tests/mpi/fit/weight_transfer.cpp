@@ -1,0 +1,252 @@
+// ranks: 1 2 3
+// Weights taken from files and other models, by place or by name, and layers that several models share.
+#define BOOST_TEST_MODULE weight_transfer
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "trireme/activations/sigmoid.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/layers/batch_normalization.hpp"
+#include "trireme/losses/binary_crossentropy.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/models/branches.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/models/frozen.hpp"
+#include "trireme/models/shared.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/sharded.hpp"
+
+using namespace trireme;
+
+namespace {
+
+using Space = Kokkos::DefaultExecutionSpace;
+Communicator const& world() { return test::environment().world(); }
+
+using Strategies = std::tuple<MultiWorkerMirroredStrategy<Space>, ShardedStrategy<Space, 3>>;
+
+#ifdef TRIREME_HAVE_HDF5
+std::vector<std::string> const endings{".npz", ".weights.h5"};
+#else
+std::vector<std::string> const endings{".npz"};
+#endif
+
+/// A file that all ranks name alike, gone at the end.
+struct CommonFile {
+  std::string path;
+  explicit CommonFile(std::string const& ending) {
+    path = (std::filesystem::temp_directory_path() / ("trireme_transfer_" + std::to_string(::getpid()))).string();
+    world().broadcast(path);
+    path += ending;
+  }
+  ~CommonFile() {
+    if (world().is_chief()) std::filesystem::remove(path);
+  }
+};
+
+auto encoder() { return Sequential{Dense<5, Tanh>{.name = "wide"}, Dense<3>{.name = "narrow"}}; }
+
+template <class T = double, class Strategy>
+auto classifier(Strategy const& strategy, std::uint64_t seed) {
+  return compile<T>(
+      strategy, Sequential{Input<6>{}, encoder(), BatchNormalization<>{.name = "norm"}, Dense<4>{.name = "head"}},
+      Adam{.learning_rate = 0.01}, SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = seed});
+}
+
+/// The layers of `encoder` at the top, in another order of classes, and a head of another width.
+template <class Strategy>
+auto regressor(Strategy const& strategy, std::uint64_t seed) {
+  return compile<double>(strategy,
+                         Sequential{Input<6>{}, Dense<6>{.name = "before"}, Dense<5, Tanh>{.name = "wide"},
+                                    Dense<3>{.name = "narrow"}, Dense<2>{.name = "head"}},
+                         SGD{.learning_rate = 0.1}, MeanSquaredError{}, CompileOptions{.seed = seed});
+}
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (Error const& error) {
+    BOOST_TEST(error.uniform());
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+template <class A, class B>
+bool same(A const& a, std::string const& path, B const& b, std::string const& other) {
+  auto const left = a.weights(path);
+  auto const right = b.weights(other);
+  return left.shape() == right.shape() && std::equal(left.begin(), left.end(), right.begin());
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(layers_of_a_file_are_taken_by_name_below_a_folder, Strategy, Strategies) {
+  Strategy const strategy(world());
+  auto const source = classifier(strategy, 1);
+  for (std::string const& ending : endings) {
+    CommonFile const file(ending);
+    source.save_weights(file.path);
+    auto target = regressor(strategy, 2);
+    auto const before = target.weights("before/kernel");
+    auto const taken = target.load_weights(file.path, {.from = "sequential", .skip_mismatch = true});
+    BOOST_TEST(taken.taken == (Paths{"wide/kernel", "wide/bias", "narrow/kernel", "narrow/bias"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(taken.kept == (Paths{"before/kernel", "before/bias", "head/kernel", "head/bias"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(same(target, "wide/kernel", source, "sequential/wide/kernel"));
+    BOOST_TEST(same(target, "narrow/bias", source, "sequential/narrow/bias"));
+    BOOST_TEST((target.weights("before/kernel") == before));
+
+    // And back, into the folder.
+    CommonFile const other("_regressor" + ending);
+    target.set_weights("wide/bias", std::vector<double>{1, 2, 3, 4, 5});
+    target.save_weights(other.path);
+    auto back = classifier(strategy, 3);
+    BOOST_TEST(back.load_weights(other.path, {.into = "sequential/"}).taken ==
+                   (Paths{"sequential/wide/kernel", "sequential/wide/bias", "sequential/narrow/kernel",
+                          "sequential/narrow/bias"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(same(back, "sequential/wide/bias", target, "wide/bias"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_layer_without_a_match_is_named_and_nothing_changes, Strategy, Strategies) {
+  Strategy const strategy(world());
+  auto const source = classifier(strategy, 1);
+  for (std::string const& ending : endings) {
+    CommonFile const file(ending);
+    source.save_weights(file.path);
+    auto target = regressor(strategy, 2);
+    auto const before = target.weights("narrow/kernel");
+    auto const says = [&](LoadOptions const& options, std::string const& text) {
+      std::string const message = message_of([&] { target.load_weights(file.path, options); });
+      BOOST_TEST(message.find(file.path) != std::string::npos);
+      BOOST_TEST(message.find(text) != std::string::npos, message);
+    };
+    says({.from = "sequential"}, "has no layer 'before' for the model's 'before'");
+    says({.by_name = true}, "has no layer 'before' for the model's 'before'");
+    says({.from = "sequential", .into = "nowhere"}, "is to give weights to layers of the model that it does not have");
+    says({.from = "nowhere", .skip_mismatch = true}, "has no layer that fits the model");
+    says({.from = "head", .into = "head"}, "has extents (3, 4) for 'head/kernel', whose own are (3, 2)");
+    BOOST_TEST((target.weights("narrow/kernel") == before));
+  }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_does_not_fit_by_place_is_left_out_and_reported, Strategy, Strategies) {
+  Strategy const strategy(world());
+  auto const source = regressor(strategy, 1);
+  CommonFile const file(".npz");
+  source.save_weights(file.path);
+  auto target = compile<double>(strategy, Sequential{Input<6>{}, Dense<6>{}, Dense<7>{}, Dense<3>{}},
+                                SGD{.learning_rate = 0.5}, MeanSquaredError{}, CompileOptions{.seed = 9});
+  auto const taken = target.load_weights(file.path, {.skip_mismatch = true});
+  BOOST_TEST(taken.taken == (Paths{"dense/kernel", "dense/bias"}), boost::test_tools::per_element());
+  BOOST_TEST(taken.kept == (Paths{"dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(same(target, "dense/kernel", source, "before/kernel"));
+  BOOST_TEST(target.part().learning_rate() == 0.5);  // the optimizer's state stays
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_by_name_between_models, Strategy, Strategies) {
+  Strategy const strategy(world());
+  auto const source = classifier<float>(strategy, 1);
+  auto target = regressor(strategy, 2);
+  auto const taken = target.copy_weights(source, {.from = "sequential", .skip_mismatch = true});
+  BOOST_TEST(taken.taken == (Paths{"wide/kernel", "wide/bias", "narrow/kernel", "narrow/bias"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(same(target, "narrow/kernel", source, "sequential/narrow/kernel"));
+  BOOST_TEST(message_of([&] { target.copy_weights(source, {.from = "sequential"}); }) ==
+             "the model to copy weights from has no layer 'before' for the model's 'before'");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(training_one_model_moves_the_shared_layers_of_all, Strategy, Strategies) {
+  Strategy const strategy(world());
+  Shared body{encoder()};
+  auto const make = [&](auto const& layers) {
+    return compile<double>(strategy, Sequential{Input<6>{}, layers, Dense<4>{.name = "head"}},
+                           Adam{.learning_rate = 0.01}, SparseCategoricalCrossentropy{.from_logits = true},
+                           CompileOptions{.seed = 5});
+  };
+  auto first = make(body);
+  auto alone = make(encoder());
+  BOOST_TEST(same(first, "sequential/wide/kernel", alone, "sequential/wide/kernel"));
+  auto second = compile<double>(strategy, Sequential{Input<6>{}, body, Dense<2>{}}, SGD{.learning_rate = 0.1},
+                                MeanSquaredError{}, CompileOptions{.seed = 8});
+  BOOST_TEST(same(second, "sequential/wide/kernel", first, "sequential/wide/kernel"));
+
+  auto const samples = test::mlp_samples<double>(23);
+  auto const data = samples.data().batch(GlobalBatch{7});
+  fit(strategy, first, data, {.epochs = 2, .verbose = false});
+  fit(strategy, alone, data, {.epochs = 2, .verbose = false});
+  for (auto const& path : alone.weight_names()) BOOST_TEST(same(first, path, alone, path));  // sharing changes nothing
+  BOOST_TEST(same(second, "sequential/wide/kernel", first, "sequential/wide/kernel"));
+  BOOST_TEST(same(second, "sequential/narrow/bias", first, "sequential/narrow/bias"));
+
+  xt::xarray<double> const x = test::mlp_samples<double>(4, 9).x;
+  second.train_on_batch(x, xt::xarray<double>(xt::zeros<double>({4, 2})));
+  BOOST_TEST(same(first, "sequential/narrow/kernel", second, "sequential/narrow/kernel"));
+  BOOST_TEST(!same(first, "sequential/narrow/kernel", alone, "sequential/narrow/kernel"));
+
+  auto moved = std::move(second);
+  first.set_weights("sequential/wide/bias", std::vector<double>{1, 2, 3, 4, 5});
+  BOOST_TEST(same(moved, "sequential/wide/bias", first, "sequential/wide/bias"));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_frozen_layer_follows_the_model_that_trains_it, Strategy, Strategies) {
+  Strategy const strategy(world());
+  Shared generator{Sequential{Dense<6, Tanh>{}, Dense<6>{}}};
+  Shared discriminator{Sequential{Dense<5, Tanh>{}, BatchNormalization<>{}, Dense<1, Sigmoid>{}}};
+  auto judge = compile<double>(strategy, Sequential{Input<6>{}, discriminator}, Adam{.learning_rate = 0.02},
+                               BinaryCrossentropy{}, CompileOptions{.seed = 2});
+  auto gan = compile<double>(strategy, Sequential{Input<6>{}, generator, Frozen{discriminator}},
+                             Adam{.learning_rate = 0.02}, BinaryCrossentropy{}, CompileOptions{.seed = 3});
+  auto const samples = test::mlp_samples<double>(12);
+  xt::xarray<double> const real = xt::ones<double>({12, 1});
+  auto const before = gan.weights("sequential_1/dense/kernel");
+  judge.train_on_batch(samples.x, real);
+  BOOST_TEST(!(gan.weights("sequential_1/dense/kernel") == before));
+  for (auto const& path : judge.weight_names())
+    BOOST_TEST(same(gan, "sequential_1" + path.substr(path.find('/')), judge, path));
+  gan.train_on_batch(samples.x, real);
+  for (auto const& path : judge.weight_names())
+    BOOST_TEST(same(gan, "sequential_1" + path.substr(path.find('/')), judge, path));
+}
+
+BOOST_AUTO_TEST_CASE(a_shared_layer_outlives_its_model_and_fits_only_its_extents) {
+  MultiWorkerMirroredStrategy<Space> const strategy(world());
+  Shared layer{Dense<3>{.name = "common"}};
+  auto const compiled = [&](auto const& architecture) {
+    return compile<double>(strategy, architecture, SGD{}, MeanSquaredError{}, CompileOptions{.seed = 4});
+  };
+  xt::xarray<double> kernel;
+  {
+    auto first = compiled(Sequential{Input<6>{}, layer});
+    kernel = first.weights("common/kernel") + 1;
+    first.set_weights("common/kernel", kernel);
+  }
+  auto const second = compiled(Sequential{Input<6>{}, Fork{layer, Dense<3>{}}, Add{}});
+  BOOST_TEST((second.weights("common/kernel") == kernel));
+  BOOST_TEST(message_of([&] {
+               compiled(Sequential{Input<7>{}, layer});
+             }) == "'common/kernel' is Shared and has extents (7, 3), but (6, 3) in the model that was compiled first");
+  BOOST_TEST(message_of([&] {
+               compiled(Sequential{Input<3>{}, layer, layer});
+             }) == "the layer 'common' is Shared and stands twice in one model");
+}
