@@ -21,9 +21,10 @@ template <class L>
 struct Shared : L {
   static_assert(!detail::is_input<L>, "trireme: Shared goes around a layer or a Sequential, not around an Input");
 
-  explicit Shared(L const& layer) : L(layer), shared_weights(std::make_shared<detail::SharedWeights>()) {}
+  Shared() = default;
+  explicit Shared(L const& layer) : L(layer) {}
 
-  std::shared_ptr<detail::SharedWeights> shared_weights;
+  std::shared_ptr<detail::SharedWeights> shared_weights = std::make_shared<detail::SharedWeights>();
 };
 
 template <class L>
