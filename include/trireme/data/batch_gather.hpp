@@ -42,30 +42,26 @@ class BatchGather {
 
   /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.
   void start(std::uint64_t epoch, std::size_t first_batch) {
-    announced_ = 0;
-    epoch_ = epoch;
-    pass_known_ = plan_ && !plan_->endless();
-    pass_batches_ = plan_ ? plan_->batches() : 0;
-    position_ = plan_ ? first_batch : 0;
-    unread_ = plan_ ? 0 : first_batch;
-    started_ = false;
+    at_ = plan_ ? Place{epoch, first_batch, 0, plan_->batches(), !plan_->endless()}
+                : Place{epoch, 0, first_batch, 0, false};
+    pass_.reset();
   }
 
-  /// Goes to another batch of the epoch that was started. Costs nothing where samples are found by their number; a
-  /// generator is read up to there, from its beginning if it is past it.
+  /// Goes to another batch of the epoch that was started. Costs nothing where samples are found by their number; others
+  /// are read up to there, from the beginning if they are past it.
   void seek(std::size_t batch) {
-    announced_ = 0;
-    if (plan_)
-      position_ = batch;
-    else if (batch < position_)
-      start(epoch_, batch);
+    at_.announced = 0;
+    if (filler_.random_access() || (plan_ && batch >= at_.position))
+      at_.position = batch;
+    else if (batch < at_.position)
+      start(at_.epoch, batch);
     else
-      unread_ = batch - position_;
+      at_.unread = batch - at_.position;
   }
 
   /// The next batch of the epoch into a slot; false after the last.
   bool fill(BatchSlot<T, L>& slot) {
-    for (; unread_ > 0; --unread_)
+    for (; at_.unread > 0; --at_.unread)
       if (!fill_next(slot)) return false;
     if (!fill_next(slot)) return false;
     filler_.check_inputs(slot.batch);
@@ -73,60 +69,74 @@ class BatchGather {
   }
 
  private:
+  /// Made anew at the start of an epoch, so that nothing of the one before is left.
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::size_t position = 0;      // of the next batch in the epoch
+    std::size_t unread = 0;        // batches to read and drop first
+    std::size_t pass_batches = 0;  // in a pass: the number, or only a lower bound
+    bool pass_known = false;
+    std::uint64_t announced = 0;  // ticket of the batch that the one before named as its next
+  };
+  /// Likewise, of a pass over the source.
+  struct Pass {
+    std::uint64_t repetition = 0;
+    std::size_t next_sample = 0;  // of a generator
+  };
+
   bool fill_next(BatchSlot<T, L>& slot) {
     while (true) {
-      BatchOrder::Pass const pass{pass_batches_, pass_known_};
-      if (auto const place = order_.locate(position_, pass)) {
-        if (!started_ || place->repetition != repetition_) start_pass(place->repetition);
+      BatchOrder::Pass const pass{at_.pass_batches, at_.pass_known};
+      if (auto const place = order_.locate(at_.position, pass)) {
+        if (!pass_ || place->repetition != pass_->repetition) start_pass(place->repetition);
         if (plan_) filler_.fill((*plan_)(place->batch), slot);
         if (plan_ || gather_unsized(place->batch, slot)) {
-          ++position_;
-          slot.batch.ticket = std::exchange(announced_, 0);
+          ++at_.position;
+          slot.batch.ticket = std::exchange(at_.announced, 0);
           if (slot.batch.x_rows && looks_ahead_) look_ahead(slot);
           return true;
         }
         // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
       } else {
-        if (pass_known_ || plan_) return false;
-        if (auto const end = order_.size(pass); end && position_ >= *end) return false;
+        if (at_.pass_known || plan_) return false;
+        if (auto const end = order_.size(pass); end && at_.position >= *end) return false;
         // Past the first pass, whose number of batches is not known yet: look how long it is.
-        if (!started_) start_pass(0);
-        gather_unsized(pass_batches_, slot);
+        if (!pass_) start_pass(0);
+        gather_unsized(at_.pass_batches, slot);
       }
     }
   }
 
   void start_pass(std::uint64_t repetition) {
-    repetition_ = repetition;
-    filler_.reader().start(epoch_ * order_.passes() + repetition_);
-    next_sample_ = 0;
-    started_ = true;
+    filler_.reader().start(at_.epoch * order_.passes() + repetition);
+    pass_ = Pass{repetition};
   }
 
   /// Where the inputs of the batch after this one lie. Nothing else of it is read before its turn.
   void look_ahead(BatchSlot<T, L>& slot) {
-    auto const place = order_.locate(position_, {pass_batches_, pass_known_});
-    if (!place || place->repetition != repetition_) return;
+    auto const place = order_.locate(at_.position, {at_.pass_batches, at_.pass_known});
+    if (!place || place->repetition != pass_->repetition) return;
     std::uint64_t const ticket = new_ticket();
-    if (filler_.announce((*plan_)(place->batch), ticket, slot)) announced_ = ticket;
+    if (filler_.announce((*plan_)(place->batch), ticket, slot)) at_.announced = ticket;
   }
 
   // A generator: the whole global batch is read, since only then it is known how large the last one is.
   bool gather_unsized(std::size_t batch, BatchSlot<T, L>& slot) {
     filler_.make_room(slot);
     std::size_t rows = 0;
-    while (next_sample_ < (batch + 1) * batch_) {
-      auto const sample = filler_.reader().at(next_sample_);
+    std::size_t& next = pass_->next_sample;
+    while (next < (batch + 1) * batch_) {
+      auto const sample = filler_.reader().at(next);
       if (!sample) {
-        pass_known_ = true;
-        pass_batches_ = next_sample_ / batch_ + (next_sample_ % batch_ != 0);
+        at_.pass_known = true;
+        at_.pass_batches = next / batch_ + (next % batch_ != 0);
         break;
       }
-      if (next_sample_ >= batch * batch_) filler_.store(*sample, slot, rows++, next_sample_);
-      ++next_sample_;
+      if (next >= batch * batch_) filler_.store(*sample, slot, rows++, next);
+      ++next;
     }
     if (rows == 0) return false;
-    pass_batches_ = std::max(pass_batches_, batch + 1);
+    at_.pass_batches = std::max(at_.pass_batches, batch + 1);
     filler_.cut(even_rows(rows, share_), slot);
     return true;
   }
@@ -137,16 +147,8 @@ class BatchGather {
   Share share_;
   bool looks_ahead_;
   SlotFiller<X, Y, T, L> filler_;
-
-  std::uint64_t epoch_ = 0;
-  std::uint64_t repetition_ = 0;
-  bool started_ = false;
-  std::uint64_t announced_ = 0;  // ticket of the batch that the one before named as its next
-  std::size_t position_ = 0;     // of the next batch in the epoch
-  std::size_t unread_ = 0;       // batches to read and drop first
-  std::size_t next_sample_ = 0;  // of a generator, in its pass
-  bool pass_known_ = false;      // whether pass_batches_ is the number or only a lower bound
-  std::size_t pass_batches_ = 0;
+  Place at_;
+  std::optional<Pass> pass_;
 };
 
 }  // namespace trireme::data

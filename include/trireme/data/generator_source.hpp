@@ -57,36 +57,39 @@ class GeneratorSource : public SampleSource<X, Y> {
 
     void start(std::uint64_t pass) override {
       // Rebuilt rather than assigned: a lambda that captures by reference cannot be assigned.
-      generator_.reset();
-      generator_.emplace(make_generator(source_.make_, pass));
-      produced_ = 0;
-      ended_ = false;
+      pass_.reset();
+      pass_.emplace(Pass{make_generator(source_.make_, pass)});
     }
 
     std::optional<Sample<X, Y>> at(std::size_t position) override {
       if constexpr (requires(Generator & g, std::size_t p) { g.seek(p); }) {
-        if (position > produced_ && !ended_) {
-          generator_->seek(position);
-          produced_ = position;
+        if (position > pass_->produced && !pass_->ended) {
+          pass_->generator.seek(position);
+          pass_->produced = position;
         }
       }
-      while (produced_ <= position) {
-        if (ended_ || !(*generator_)(std::span<X>(x_), std::span<Y>(y_))) {
-          ended_ = true;
+      while (pass_->produced <= position) {
+        if (pass_->ended || !pass_->generator(std::span<X>(x_), std::span<Y>(y_))) {
+          pass_->ended = true;
           return std::nullopt;
         }
-        ++produced_;
+        ++pass_->produced;
       }
       return Sample<X, Y>{x_.data(), y_.data(), nullptr};
     }
 
    private:
+    // Made anew at the start of a pass, so that nothing of the one before is left.
+    struct Pass {
+      Generator generator;
+      std::size_t produced = 0;
+      bool ended = false;
+    };
+
     GeneratorSource const& source_;
-    std::optional<Generator> generator_;
+    std::optional<Pass> pass_;
     std::vector<X> x_;
     std::vector<Y> y_;
-    std::size_t produced_ = 0;
-    bool ended_ = false;
   };
 
   Make make_;

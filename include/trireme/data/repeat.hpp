@@ -47,24 +47,24 @@ class RepeatedSource : public SampleSource<X, Y> {
         : source_(source), samples_(source.source_->reader()), once_(source.source_->size()) {}
 
     void start(std::uint64_t pass) override {
-      first_pass_ = pass * (source_.count_ == forever ? endless_passes : source_.count_);
-      repetition_ = next_ = base_ = 0;
-      samples_->start(first_pass_);
+      pass_ = Pass{pass * (source_.count_ == forever ? endless_passes : source_.count_)};
+      samples_->start(pass_.first);
     }
 
     std::optional<Sample<X, Y>> at(std::size_t position) override {
       if (once_) return locate(position) ? samples_->at(position % *once_) : std::nullopt;
       if (source_.count_ == 0) return std::nullopt;
       // The end of a pass shows only when it is reached, so go there sample by sample.
+      if (position < pass_.next) return samples_->at(position - pass_.base);
       std::optional<Sample<X, Y>> sample;
-      while (next_ <= position) {
-        sample = samples_->at(next_ - base_);
+      while (pass_.next <= position) {
+        sample = samples_->at(pass_.next - pass_.base);
         if (sample) {
-          ++next_;
+          ++pass_.next;
         } else {
-          if (next_ == base_ || repetition_ + 1 >= source_.count_) return std::nullopt;
-          base_ = next_;
-          samples_->start(first_pass_ + ++repetition_);
+          if (pass_.next == pass_.base || pass_.repetition + 1 >= source_.count_) return std::nullopt;
+          pass_.base = pass_.next;
+          samples_->start(pass_.first + ++pass_.repetition);
         }
       }
       return sample;
@@ -78,18 +78,26 @@ class RepeatedSource : public SampleSource<X, Y> {
     bool find(std::span<std::size_t> positions, Sample<X, Y>* to) override {
       if (!once_ || *once_ == 0) return false;
       for (std::size_t& position : positions) {
-        if (position / *once_ != repetition_) return false;  // another pass, which has an order of its own
+        if (position / *once_ != pass_.repetition) return false;  // another pass, which has an order of its own
         position %= *once_;
       }
       return samples_->find(positions, to);
     }
 
    private:
+    // Made anew at the start of a pass, so that nothing of the one before is left.
+    struct Pass {
+      std::uint64_t first = 0;  // pass over the source
+      std::size_t repetition = 0;
+      std::size_t next = 0;  // position that has not been read yet, and the first of this repetition,
+      std::size_t base = 0;  // where the size of the source is not known
+    };
+
     bool locate(std::size_t position) {
       if (*once_ == 0 || position / *once_ >= source_.count_) return false;
-      if (std::size_t const repetition = position / *once_; repetition != repetition_) {
-        repetition_ = repetition;
-        if (source_.source_->varies() || !source_.source_->random_access()) samples_->start(first_pass_ + repetition);
+      if (std::size_t const repetition = position / *once_; repetition != pass_.repetition) {
+        pass_.repetition = repetition;
+        if (source_.source_->varies() || !source_.source_->random_access()) samples_->start(pass_.first + repetition);
       }
       return true;
     }
@@ -97,10 +105,7 @@ class RepeatedSource : public SampleSource<X, Y> {
     RepeatedSource const& source_;
     std::unique_ptr<SampleReader<X, Y>> samples_;
     std::optional<std::size_t> once_;
-    std::uint64_t first_pass_ = 0;
-    std::size_t repetition_ = 0;
-    std::size_t next_ = 0;  // position that has not been read yet, and the first of this repetition,
-    std::size_t base_ = 0;  // where the size of the source is not known
+    Pass pass_;
   };
 
   SourcePointer<X, Y> source_;

@@ -19,17 +19,21 @@ struct Sample {
   double const* weight = nullptr;  // null: 1
 };
 
-/// Reads the samples of one pass over a source. Not shared between threads.
+/// Reads the samples of one pass over a source after another. Not shared between threads.
+///
+/// What a pass gives depends on the source and the number of the pass alone: not on what was read before (a part of
+/// a pass, or none of it), on positions that are left out or read twice, or on other readers of the same source, which
+/// may be on other threads. So a reader keeps what belongs to a pass together, and `start` makes it anew.
 template <class X, class Y>
 class SampleReader {
  public:
   virtual ~SampleReader() = default;
 
-  /// Begins a pass; sources whose order varies take it from the number of the pass.
+  /// Begins a pass, at any time; sources whose order varies take it from the number of the pass.
   virtual void start(std::uint64_t pass) = 0;
 
   /// The sample at a position, valid until the next call; nothing past the end. Unless the source is random access,
-  /// positions may not decrease within a pass.
+  /// positions may not decrease within a pass; the last one may be read again.
   virtual std::optional<Sample<X, Y>> at(std::size_t position) = 0;
 
   /// `count` samples as one block that stays valid as long as the reader, if they lie so in memory.

@@ -93,12 +93,11 @@ class WindowShuffledSource : public Shuffled<X, Y> {
   class Reader : public SampleReader<X, Y> {
    public:
     explicit Reader(WindowShuffledSource const& source)
-        : source_(source), samples_(source.source().reader()), random_(source.sequence(0)) {}
+        : source_(source), samples_(source.source().reader()), pass_{source.sequence(0)} {}
 
     void start(std::uint64_t pass) override {
       samples_->start(pass);
-      random_ = source_.sequence(pass);
-      taken_ = given_ = 0;
+      pass_ = Pass{source_.sequence(pass)};
       order_.clear();
       while (order_.size() < source_.window_) {
         // Slot `order_.size()` is free: nothing has been given out yet.
@@ -108,28 +107,33 @@ class WindowShuffledSource : public Shuffled<X, Y> {
     }
 
     std::optional<Sample<X, Y>> at(std::size_t position) override {
-      while (given_ <= position) {
-        if (has_given_) {
-          // The slot that was given out is free now; a source that ended leaves the window smaller.
-          has_given_ = false;
-          if (fill(last_)) order_.push_back(last_);
-        }
+      while (pass_.given <= position) {
+        // The slot that was given out is free now; a source that ended leaves the window smaller.
+        if (auto const free = std::exchange(pass_.last, std::nullopt); free && fill(*free)) order_.push_back(*free);
         if (order_.empty()) return std::nullopt;
-        std::swap(order_[random_.below(order_.size())], order_.back());
-        last_ = order_.back();
+        std::swap(order_[pass_.random.below(order_.size())], order_.back());
+        pass_.last = order_.back();
         order_.pop_back();
-        has_given_ = true;
-        ++given_;
+        ++pass_.given;
       }
-      return Sample<X, Y>{x_.data() + last_ * source_.x_size(), y_.data() + last_ * source_.y_size(),
-                          source_.weighted() ? weight_.data() + last_ : nullptr};
+      if (!pass_.last) return std::nullopt;
+      std::size_t const slot = *pass_.last;
+      return Sample<X, Y>{x_.data() + slot * source_.x_size(), y_.data() + slot * source_.y_size(),
+                          source_.weighted() ? weight_.data() + slot : nullptr};
     }
 
    private:
+    // Made anew at the start of a pass, so that nothing of the one before is left.
+    struct Pass {
+      IndexSequence random;
+      std::size_t taken = 0, given = 0;   // samples of the source, and of this one
+      std::optional<std::size_t> last{};  // the slot given out last
+    };
+
     bool fill(std::size_t slot) {
-      auto const sample = samples_->at(taken_);
+      auto const sample = samples_->at(pass_.taken);
       if (!sample) return false;
-      ++taken_;
+      ++pass_.taken;
       std::size_t const nx = source_.x_size(), ny = source_.y_size();
       // Grows with what the source really has, since a buffer may be larger than it.
       if (x_.size() < (slot + 1) * nx) x_.resize((slot + 1) * nx);
@@ -145,15 +149,11 @@ class WindowShuffledSource : public Shuffled<X, Y> {
 
     WindowShuffledSource const& source_;
     std::unique_ptr<SampleReader<X, Y>> samples_;
-    IndexSequence random_;
+    Pass pass_;
     std::vector<X> x_;
     std::vector<Y> y_;
     std::vector<double> weight_;
     std::vector<std::size_t> order_;  // slots that hold a sample not yet given out
-    std::size_t last_ = 0;            // the slot given out last
-    bool has_given_ = false;
-    std::size_t taken_ = 0;
-    std::size_t given_ = 0;
   };
 
   std::size_t window_;

@@ -41,6 +41,8 @@ class SlotFiller {
   }
 
   SampleReader<X, Y>& reader() { return *reader_; }
+  /// Whether samples are found by their number, in any order.
+  bool random_access() const { return source_->random_access(); }
   /// Whether inputs are never copied or computed.
   bool in_place() const { return in_place_; }
 
