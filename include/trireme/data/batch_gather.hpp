@@ -11,6 +11,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_slot.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/data/slot_filler.hpp"
@@ -82,6 +83,7 @@ class BatchGather {
   struct Pass {
     std::uint64_t repetition = 0;
     std::size_t next_sample = 0;  // of a generator
+    bool empty = false;           // likewise
   };
 
   bool fill_next(BatchSlot<T, L>& slot) {
@@ -89,6 +91,7 @@ class BatchGather {
       BatchOrder::Pass const pass{at_.pass_batches, at_.pass_known};
       if (auto const place = order_.locate(at_.position, pass)) {
         if (!pass_ || place->repetition != pass_->repetition) start_pass(place->repetition);
+        if (plan_ && (pass_->empty || place->batch >= plan_->batches())) return false;
         if (plan_) filler_.fill((*plan_)(place->batch), slot);
         if (plan_ || gather_unsized(place->batch, slot)) {
           ++at_.position;
@@ -110,6 +113,8 @@ class BatchGather {
   void start_pass(std::uint64_t repetition) {
     filler_.reader().start(at_.epoch * order_.passes() + repetition);
     pass_ = Pass{repetition};
+    // Whether a generator that is repeated without end gives anything shows only here, and alike on all processes.
+    pass_->empty = plan_ && !plan_->local() && !filler_.random_access() && !filler_.reader().at(0);
   }
 
   /// Where the inputs of the batch after this one lie. Nothing else of it is read before its turn.
@@ -122,17 +127,17 @@ class BatchGather {
 
   // A generator: the whole global batch is read, since only then it is known how large the last one is.
   bool gather_unsized(std::size_t batch, BatchSlot<T, L>& slot) {
-    filler_.make_room(slot);
     std::size_t rows = 0;
     std::size_t& next = pass_->next_sample;
-    while (next < (batch + 1) * batch_) {
+    std::size_t const first = clamped_product(batch, batch_), end = clamped_product(batch + 1, batch_);
+    while (next < end) {
       auto const sample = filler_.reader().at(next);
       if (!sample) {
         at_.pass_known = true;
         at_.pass_batches = next / batch_ + (next % batch_ != 0);
         break;
       }
-      if (next >= batch * batch_) filler_.store(*sample, slot, rows++, next);
+      if (next >= first) filler_.store(*sample, slot, rows++, next);
       ++next;
     }
     if (rows == 0) return false;

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/count.hpp"
 
 namespace trireme::data {
-
-/// `repeat()` without a number.
-inline constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
 
 /// How often an epoch may go through its source when it does so without end: passes are numbered by
 /// epoch * this + repetition.
@@ -43,6 +40,15 @@ class BatchOrder {
   /// pass is not known, positions have to be visited in order, and may turn out to lie past the end of the pass.
   std::optional<Place> locate(std::size_t position, Pass pass) const {
     return locate(operations_.size(), position, pass);
+  }
+
+  /// Whether an epoch has no end, of passes that have one or not.
+  bool endless(bool pass) const {
+    for (Operation const& operation : operations_) {
+      if (operation.kind == Kind::take) pass = false;
+      if (operation.kind == Kind::repeat) pass = operation.count != 0 && (pass || operation.count == forever);
+    }
+    return pass;
   }
 
   /// Passes over the source in one epoch.
@@ -75,7 +81,7 @@ class BatchOrder {
       case Kind::repeat:
         if (inner && *inner == 0) return 0;
         if (!inner || operation.count == forever) return std::nullopt;
-        return *inner * operation.count;
+        return repeated(*inner, operation.count, "batches");
     }
     return std::nullopt;
   }

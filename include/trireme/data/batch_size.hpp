@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "trireme/data/batch.hpp"
-#include "trireme/error.hpp"
+#include "trireme/data/count.hpp"
 
 namespace trireme {
 
@@ -21,8 +21,9 @@ struct PerReplicaBatch {
 /// Either of the two.
 class BatchSize {
  public:
-  BatchSize(GlobalBatch batch) : size_(positive(batch.size)) {}
-  BatchSize(PerReplicaBatch batch) : size_(positive(batch.size)), per_replica_(true) {}
+  /// \throws ValueError if it is 0, or more than a count can be.
+  BatchSize(GlobalBatch batch) : size_(checked(batch.size)) {}
+  BatchSize(PerReplicaBatch batch) : size_(checked(batch.size)), per_replica_(true) {}
 
   /// Samples of a full batch, over all processes.
   std::size_t global(Share const& share) const { return per_replica_ ? size_ * share.replica_count() : size_; }
@@ -31,10 +32,7 @@ class BatchSize {
   bool per_replica() const { return per_replica_; }
 
  private:
-  static std::size_t positive(std::size_t size) {
-    if (size == 0) throw ValueError("a batch of 0 samples: the batch size has to be at least 1");
-    return size;
-  }
+  static std::size_t checked(std::size_t size) { return data::Count(size).of("batch", "samples", 1); }
 
   std::size_t size_;
   bool per_replica_ = false;

@@ -17,6 +17,7 @@
 #include "trireme/data/batch_stream.hpp"
 #include "trireme/data/cache.hpp"
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_description.hpp"
 #include "trireme/data/sample_source.hpp"
@@ -39,34 +40,34 @@ class BatchedDataset {
       : source_(std::move(source)), description_(std::move(description)), size_(size) {}
 
   /// The first `count` batches.
-  BatchedDataset take(std::size_t count) const {
+  BatchedDataset take(Count count) const {
     BatchedDataset result = *this;
-    result.order_.take(count);
+    result.order_.take(count.of("take", "batches"));
     return result;
   }
   /// All but the first `count` batches.
-  BatchedDataset skip(std::size_t count) const {
+  BatchedDataset skip(Count count) const {
     BatchedDataset result = *this;
-    result.order_.skip(count);
+    result.order_.skip(count.of("skip", "batches"));
     return result;
   }
-  /// `count` passes in one epoch, without end if no number is given; each ends with its own partial batch.
-  BatchedDataset repeat(std::size_t count = forever) const {
+  /// `count` passes in one epoch, without end if no number is given (or -1); each ends with its own partial batch.
+  BatchedDataset repeat(Count count = forever) const {
     BatchedDataset result = *this;
-    result.order_.repeat(count);
+    result.order_.repeat(count.unlimited() ? forever : count.of("repeat", "passes"));
     return result;
   }
   /// Keeps the samples in memory in the order of the first pass.
   BatchedDataset cache() const {
     BatchedDataset result = *this;
-    result.source_ = std::make_shared<CachedSource<X, Y>>(source_);
+    result.source_ = cached(source_, is_endless(*source_, description_));
     return result;
   }
-  /// Gathers `count` batches ahead on a thread; not where samples lie in memory and the step's own threads take them
-  /// from there.
-  BatchedDataset prefetch(std::size_t count) const {
+  /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); not where
+  /// samples lie in memory and the step's own threads take them from there.
+  BatchedDataset prefetch(Count count) const {
     BatchedDataset result = *this;
-    result.description_.prefetch = std::max(count, description_.prefetch);
+    result.description_.prefetch_at_least(count);
     return result;
   }
   /// The dataset under a name of the user's choice, for messages.
@@ -159,10 +160,10 @@ class BatchedDataset {
 
  private:
   std::optional<BatchPlan> plan(Share share) const {
+    if (description_.local) return BatchPlan(*description_.local, size_.global(share), share);
     auto const size = source_->size();
     bool const endless = source_->endless();
     if (!size && !endless) return std::nullopt;
-    if (description_.local) return BatchPlan(*description_.local, size_.global(share), share, endless);
     return BatchPlan(size.value_or(0), size_.global(share), share, endless);
   }
 

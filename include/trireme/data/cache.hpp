@@ -24,9 +24,7 @@ template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:
   explicit CachedSource(SourcePointer<X, Y> source)
-      : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {
-    if (memory_->source->endless()) throw ValueError("cache() of a dataset without end: give it a take() before");
-  }
+      : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {}
 
   std::optional<std::size_t> size() const override {
     if (auto const known = memory_->source->size()) return known;
@@ -124,5 +122,12 @@ class CachedSource : public SampleSource<X, Y> {
 
   std::shared_ptr<Memory> memory_;
 };
+
+/// \throws ValueError if the samples, those of all processes, have no end.
+template <class X, class Y>
+SourcePointer<X, Y> cached(SourcePointer<X, Y> source, bool endless) {
+  if (endless) throw ValueError("cache() of a dataset without end: give it a take() before");
+  return std::make_shared<CachedSource<X, Y>>(std::move(source));
+}
 
 }  // namespace trireme::data

@@ -13,6 +13,7 @@
 #include "trireme/data/batch_size.hpp"
 #include "trireme/data/batched_dataset.hpp"
 #include "trireme/data/cache.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/map.hpp"
 #include "trireme/data/repeat.hpp"
 #include "trireme/data/sample_source.hpp"
@@ -34,32 +35,43 @@ class Dataset {
   /// A new order in each epoch, the same for any number of processes and threads. One permutation of all samples where
   /// these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples that each process
   /// owns are shuffled within it.
-  Dataset shuffle(std::size_t buffer, std::uint64_t seed) const {
+  Dataset shuffle(Count buffer, std::uint64_t seed) const {
     auto const& local = description_.local;
-    return with(shuffled(source_, buffer, seed, local ? static_cast<std::uint32_t>(local->index) : 0));
+    return with(shuffled(source_, buffer.of("shuffle", "samples in the buffer", 1), seed,
+                         local ? static_cast<std::uint32_t>(local->index) : 0));
   }
 
-  /// `count` passes in one epoch, without end if no number is given; what is shuffled before is shuffled anew in each.
-  Dataset repeat(std::size_t count = forever) const {
-    Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, count));
-    if (count != forever) result.resize([count](std::size_t size, auto) { return size * count; });
+  /// `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is shuffled anew
+  /// in each.
+  Dataset repeat(Count count = forever) const {
+    std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
+    Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));
+    if (passes != forever)
+      result.resize([passes](std::size_t size, auto) { return repeated(size, passes, "samples"); }, passes != 0);
+    else if (auto& local = result.description_.local)
+      local->endless = local->total() != 0;
     return result;
   }
 
   /// The first `count` samples, over all processes.
-  Dataset take(std::size_t count) const {
-    Dataset result = with(select(0, local_part(count)));
-    result.resize([count, this](std::size_t size, std::size_t process) {
-      return source_->endless() ? local_part(count, process) : std::min(size, local_part(count, process));
-    });
+  Dataset take(Count count) const {
+    std::size_t const first = count.of("take", "samples");
+    Dataset result = with(select(0, local_part(first)));
+    result.resize(
+        [&](std::size_t size, std::size_t process) {
+          return data::is_endless(*source_, description_) ? local_part(first, process)
+                                                          : std::min(size, local_part(first, process));
+        },
+        false);
     return result;
   }
 
   /// All but the first `count` samples, counted over all processes.
-  Dataset skip(std::size_t count) const {
-    Dataset result = with(select(local_part(count), SelectedSource<X, Y>::all));
-    result.resize([count, this](std::size_t size, std::size_t process) {
-      return source_->endless() ? size : size - std::min(size, local_part(count, process));
+  Dataset skip(Count count) const {
+    std::size_t const first = count.of("skip", "samples");
+    Dataset result = with(select(local_part(first), SelectedSource<X, Y>::all));
+    result.resize([&](std::size_t size, std::size_t process) {
+      return data::is_endless(*source_, description_) ? size : size - std::min(size, local_part(first, process));
     });
     return result;
   }
@@ -94,12 +106,13 @@ class Dataset {
   }
 
   /// Keeps the samples in memory once they have been computed; write it after an expensive `map` and before `shuffle`.
-  Dataset cache() const { return with(std::make_shared<CachedSource<X, Y>>(source_)); }
+  Dataset cache() const { return with(cached(source_, data::is_endless(*source_, description_))); }
 
-  /// Gathers `count` batches ahead on a thread; the same before and after `batch`.
-  Dataset prefetch(std::size_t count) const {
+  /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); the same
+  /// before and after `batch`.
+  Dataset prefetch(Count count) const {
     Dataset result = *this;
-    result.description_.prefetch = std::max(count, description_.prefetch);
+    result.description_.prefetch_at_least(count);
     return result;
   }
 
@@ -133,7 +146,7 @@ class Dataset {
   std::size_t local_part(std::size_t count, std::size_t process) const {
     LocalSizes const& local = *description_.local;
     std::size_t const total = local.total();
-    if (total == 0 || (count >= total && !source_->endless())) return local.sizes[process];
+    if (total == 0 || (count >= total && !local.endless)) return local.sizes[process];
     std::size_t before = 0;
     for (std::size_t i = 0; i < process; ++i) before += local.sizes[i];
     return scaled(before + local.sizes[process], count, total) - scaled(before, count, total);
@@ -143,10 +156,12 @@ class Dataset {
   }
 
   template <class F>
-  void resize(F new_size) {
+  void resize(F new_size, bool stays_endless = true) {
     if (!description_.local) return;
-    auto& sizes = description_.local->sizes;
-    for (std::size_t process = 0; process < sizes.size(); ++process) sizes[process] = new_size(sizes[process], process);
+    LocalSizes& local = *description_.local;
+    for (std::size_t process = 0; process < local.sizes.size(); ++process)
+      local.sizes[process] = new_size(local.sizes[process], process);
+    local.endless = local.endless && stays_endless;
   }
 
   SourcePointer<X, Y> source_;

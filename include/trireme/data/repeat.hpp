@@ -10,6 +10,7 @@
 
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/sample_source.hpp"
 
 namespace trireme::data {
@@ -25,7 +26,7 @@ class RepeatedSource : public SampleSource<X, Y> {
     auto const once = source_->size();
     if (count_ == 0 || (once && *once == 0)) return 0;
     if (!once || count_ == forever) return std::nullopt;
-    return *once * count_;
+    return repeated(*once, count_, "samples");
   }
   bool endless() const override {
     return count_ != 0 && (source_->endless() || (count_ == forever && source_->size() != std::size_t{0}));

@@ -1,6 +1,7 @@
 /// What is known of a dataset's samples besides the samples.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
 
@@ -27,6 +29,11 @@ struct SampleDescription {
   std::size_t x_size() const { return volume(x_extents); }
   std::size_t y_size() const { return volume(y_extents); }
 
+  void prefetch_at_least(Count count) {
+    constexpr std::size_t chosen = 2, most = 1 << 16;
+    prefetch = std::max(prefetch, count.unlimited() ? chosen : count.of("prefetch", "batches", 0, most));
+  }
+
   static std::size_t volume(std::vector<std::size_t> const& extents) {
     std::size_t product = 1;
     for (std::size_t extent : extents) product *= extent;
@@ -34,11 +41,18 @@ struct SampleDescription {
   }
 };
 
+/// Whether the samples go on without end. The same on all processes: where each has its own samples, one that has none
+/// knows it of the others.
+template <class X, class Y>
+bool is_endless(SampleSource<X, Y> const& source, SampleDescription const& description) {
+  return description.local ? description.local->endless : source.endless();
+}
+
 /// Samples over all processes, if that is a known and finite number.
 template <class X, class Y>
 std::optional<std::size_t> dataset_size(SampleSource<X, Y> const& source, SampleDescription const& description) {
-  auto const here = source.size();
-  return here && description.local ? std::optional(description.local->total()) : here;
+  if (is_endless(source, description)) return std::nullopt;
+  return description.local ? std::optional(description.local->total()) : source.size();
 }
 
 /// Equal on all processes that hold what they should: the same data, or each its own part of the same whole.

@@ -17,6 +17,7 @@ namespace trireme::data {
 struct LocalSizes {
   std::vector<std::size_t> sizes;
   std::size_t index = 0;
+  bool endless = false;  ///< these samples again and again, on all processes
 
   std::size_t total() const {
     std::size_t sum = 0;
@@ -63,8 +64,7 @@ class BatchPlan {
   /// floor(n_r * min((k + 1) * B, N) / N) - floor(n_r * min(k * B, N) / N) to batch k. A batch may so have a few
   /// samples more or less than B; one that would have none is left out. \throws ValueError if the share is of another
   /// process than the samples, or if a process that draws none has some.
-  BatchPlan(LocalSizes local, std::size_t batch, Share share, bool endless = false)
-      : BatchPlan(local.total(), batch, share, endless) {
+  BatchPlan(LocalSizes local, std::size_t batch, Share share) : BatchPlan(local.total(), batch, share, local.endless) {
     if (share.count != local.sizes.size() || share.index != local.index)
       throw ValueError(formatted("the data belong to process {} of {}, but this is process {} of {}", local.index,
                                  local.sizes.size(), share.index, share.count));
@@ -78,13 +78,10 @@ class BatchPlan {
                                    local.sizes[i]));
     total_ = local.total();
     sizes_ = std::move(local.sizes);
-    if (total_ == 0) {
-      if (endless) throw ValueError("no process has any samples to repeat");
-      return;
-    }
+    if (total_ == 0) return;
     std::size_t const largest = *std::max_element(sizes_.begin(), sizes_.end());
     if (scaled(largest, std::min(batch_, total_), total_) != 0) return;
-    if (endless)
+    if (endless_)
       throw ValueError(formatted("a global batch of {} is too small for the own samples of {} processes without end",
                                  batch_, sizes_.size()));
     for (std::size_t k = 0; k < batches_; ++k)
@@ -93,6 +90,9 @@ class BatchPlan {
   }
 
   bool endless() const { return endless_; }
+
+  /// Whether each process has samples of its own.
+  bool local() const { return !sizes_.empty(); }
 
   std::size_t batches() const { return batches_; }
 

@@ -13,7 +13,6 @@
 #include "trireme/data/checksum.hpp"
 #include "trireme/data/permutation.hpp"
 #include "trireme/data/sample_source.hpp"
-#include "trireme/error.hpp"
 
 namespace trireme::data {
 
@@ -82,9 +81,7 @@ template <class X, class Y>
 class WindowShuffledSource : public Shuffled<X, Y> {
  public:
   WindowShuffledSource(SourcePointer<X, Y> source, std::size_t window, std::uint64_t seed, std::uint32_t part)
-      : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {
-    if (window == 0) throw ValueError("shuffle with a buffer of 0 samples: the buffer has to hold at least 1");
-  }
+      : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {}
   bool random_access() const override { return false; }
   std::uint64_t fingerprint() const override { return hash_combine(Shuffled<X, Y>::fingerprint(), window_); }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }

@@ -14,6 +14,7 @@
 #include "trireme/data/batch_slot.hpp"
 #include "trireme/data/batch_targets.hpp"
 #include "trireme/data/class_weight.hpp"
+#include "trireme/data/count.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
@@ -36,6 +37,7 @@ class SlotFiller {
         options_(std::move(options)),
         targets_(source_->y_size(), options_.classes, options_.labels),
         capacity_(capacity),
+        sized_(sized),
         in_place_(options_.scattered && std::is_same_v<X, T> && sized && source_->in_memory()) {
     options_.verify(source_->weighted());
   }
@@ -55,7 +57,7 @@ class SlotFiller {
       if constexpr (std::is_same_v<X, T>) {
         slot.batch.x = block->x;
       } else {
-        reserve(slot.x, capacity_ * nx);
+        reserve(slot.x, capacity_, nx);
         std::transform(block->x, block->x + rows.rows * nx, slot.x.data(), [](X v) { return static_cast<T>(v); });
         slot.batch.x = slot.x.data();
       }
@@ -65,13 +67,13 @@ class SlotFiller {
         slot.batch.y = block->y;
         targets_.check(block->y, rows.rows, rows.first_sample);
       } else {
-        reserve(slot.y, capacity_ * ny);
+        reserve(slot.y, capacity_, ny);
         targets_.convert(block->y, slot.y.data(), rows.rows, rows.first_sample);
         slot.batch.y = slot.y.data();
       }
       slot.batch.weight = block->weight;
     } else {
-      make_room(slot);
+      make_room(slot, capacity_);
       if (!in_place_ || !point_at_rows(rows, slot)) gather_in_turn(rows, slot);
       point_at_slot(slot);
     }
@@ -92,18 +94,19 @@ class SlotFiller {
     return std::is_same_v<X, T>;
   }
 
-  // Sample by sample: room for a batch, each of its samples, and this process's rows of them.
-  void make_room(BatchSlot<T, L>& slot) {
+  // Sample by sample: room for so many rows, each of the samples, and this process's rows of them.
+  void make_room(BatchSlot<T, L>& slot, std::size_t rows) {
     if (in_place_)
-      reserve(slot.x_rows, capacity_);
+      reserve(slot.x_rows, rows);
     else
-      reserve(slot.x, capacity_ * source_->x_size());
-    if (options_.targets) reserve(slot.y, capacity_ * source_->y_size());
-    if (source_->weighted()) reserve(slot.weight, capacity_);
+      reserve(slot.x, rows, source_->x_size());
+    if (options_.targets) reserve(slot.y, rows, source_->y_size());
+    if (source_->weighted()) reserve(slot.weight, rows);
   }
 
   void store(Sample<X, Y> const& sample, BatchSlot<T, L>& slot, std::size_t row, std::size_t position) {
     std::size_t const nx = source_->x_size(), ny = source_->y_size();
+    if (!sized_) make_room(slot, row + 1);  // as many as a generator really gives, whatever the batch may hold
     if constexpr (std::is_same_v<X, T>)
       if (in_place_) slot.x_rows[row] = sample.x;
     if (!in_place_)
@@ -182,15 +185,19 @@ class SlotFiller {
     std::size_t const ny = source_->y_size();
     if (std::is_same_v<L, std::int32_t> && ny != 1)
       throw ValueError("class_weight needs one label a sample; give sample weights instead");
-    reserve(slot.weight, capacity_);
+    reserve(slot.weight, sized_ ? capacity_ : slot.batch.rows);
     for (std::size_t row = 0; row < slot.batch.rows; ++row)
       slot.weight[row] = weight_of_class(options_.class_weight, slot.batch.y + row * ny, ny);
     slot.batch.weight = slot.weight.data();
   }
 
   template <class V>
-  static void reserve(std::vector<V>& memory, std::size_t size) {
-    if (memory.size() < size) memory.resize(size);
+  static void reserve(std::vector<V>& memory, std::size_t rows, std::size_t row_size = 1) {
+    std::size_t const size = clamped_product(rows, row_size);
+    if (memory.size() >= size) return;
+    if (size > memory.max_size())
+      throw ValueError(formatted("a batch of {} samples of {} numbers is more than memory can hold", rows, row_size));
+    memory.resize(size);
   }
 
   SourcePointer<X, Y> source_;
@@ -198,7 +205,7 @@ class SlotFiller {
   StreamOptions options_;
   BatchTargets<Y, L> targets_;
   std::size_t capacity_;
-  bool in_place_;
+  bool sized_, in_place_;
   std::vector<std::size_t> positions_;
   std::vector<Sample<X, Y>> found_;
 };

@@ -130,6 +130,23 @@ BOOST_AUTO_TEST_CASE(repeat_map_and_cache_keep_the_proportions) {
   BOOST_TEST(drawn(cut[1]).size() == 15);
 }
 
+BOOST_AUTO_TEST_CASE(a_rank_without_samples_knows_that_the_others_have_no_end) {
+  for (auto const& sizes : {std::vector<std::size_t>{0, 5}, {3, 0, 5}}) {
+    auto const endless = [](auto data) { return data.repeat().batch(GlobalBatch{4}).take(6); };
+    auto const pieces = all_pieces(sizes, endless);
+    BOOST_TEST(pieces[0].size() == 6);
+    BOOST_TEST(drawn(pieces.back()).size() >= 15);
+    all_pieces(sizes, [](auto data) { return data.repeat().skip(3).take(24).batch(GlobalBatch{4}); });
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      auto const data = dataset(sizes, rank).repeat();
+      BOOST_TEST(!data.size().has_value());
+      BOOST_TEST(data.take(24).size().value() == 24);
+      BOOST_TEST(!data.batch(GlobalBatch{4}).batches_per_epoch({rank, sizes.size()}).has_value());
+      BOOST_CHECK_THROW(data.cache(), ValueError);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(samples_of_another_process_and_sizes_that_do_not_agree_are_errors) {
   auto const data = dataset({3, 5}, 1).batch(GlobalBatch{4});
   BOOST_TEST(data.is_local());

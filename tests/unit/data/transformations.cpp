@@ -224,3 +224,63 @@ BOOST_AUTO_TEST_CASE(a_stream_can_begin_at_any_batch) {
   from(generated(10).shuffle(4, 5).batch(GlobalBatch{3}).take(3).repeat(2));
   from(generated(10).batch(GlobalBatch{3}).repeat(2).prefetch(3));
 }
+
+BOOST_AUTO_TEST_CASE(numbers_that_are_no_counts_are_errors_that_name_operation_and_number) {
+  auto const says = [](auto const& f) { return message_of<ValueError>([&] { f(ten()); }); };
+  std::string const samples = ": the number of samples has to be whole, and from ";
+  BOOST_TEST(says([](auto d) { d.take(-3); }) == "take(-3)" + samples + "0 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.skip(~std::size_t{0}); }) ==
+             "skip(18446744073709551615)" + samples + "0 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.take(2.5); }) == "take(2.5)" + samples + "0 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.batch(GlobalBatch{0}); }) == "batch(0)" + samples + "1 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.batch(PerReplicaBatch{std::size_t{1} << 63}); }) ==
+             "batch(9223372036854775808)" + samples + "1 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.shuffle(0, 7); }) ==
+             "shuffle(0): the number of samples in the buffer has to be whole, and from 1 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.repeat(std::size_t{1} << 62); }) ==
+             "repeat(4611686018427387904): the number of passes has to be whole, and from 0 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.prefetch(-2); }) ==
+             "prefetch(-2): the number of batches has to be whole, and from 0 to 65536");
+  BOOST_TEST(says([](auto d) { d.batch(GlobalBatch{4}).prefetch(1 << 20); }) ==
+             "prefetch(1048576): the number of batches has to be whole, and from 0 to 65536");
+  BOOST_TEST(says([](auto d) { d.batch(GlobalBatch{4}).take(-1); }) ==
+             "take(-1): the number of batches has to be whole, and from 0 to 281474976710656");
+  BOOST_TEST(says([](auto d) { d.batch(GlobalBatch{4}).repeat(-7); }) ==
+             "repeat(-7): the number of passes has to be whole, and from 0 to 281474976710656");
+}
+
+BOOST_AUTO_TEST_CASE(counts_may_be_of_any_arithmetic_type) {
+  GlobalBatch const four{4};
+  check(ten().take(3.0).batch(four), counted(0, 3));
+  check(ten().skip(7L).batch(four), counted(7, 10));
+  check(ten().batch(four).take(std::uint8_t{255}), counted(0, 10));
+  check(ten().repeat(-1).take(12u).batch(four), joined({counted(0, 10), counted(0, 2)}));
+  check(ten().repeat(data::forever).batch(four).repeat(-1).take(1), counted(0, 4));
+}
+
+BOOST_AUTO_TEST_CASE(prefetch_of_minus_one_leaves_the_number_to_the_library) {
+  check(ten().prefetch(-1).batch(GlobalBatch{4}), counted(0, 10));
+  check(generated(10).batch(GlobalBatch{4}).prefetch(data::autotune), counted(0, 10));
+}
+
+BOOST_AUTO_TEST_CASE(large_counts_wrap_nowhere) {
+  std::size_t const large = data::Count::largest;
+  for (auto const& source : {ten(), generated(10)}) {
+    check(source.take(large).skip(1).batch(GlobalBatch{large}), counted(1, 10));
+    check(source.skip(large).batch(GlobalBatch{4}), {});
+    check(source.batch(GlobalBatch{large}).skip(large), {});
+    check(source.repeat().skip(large).batch(GlobalBatch{4}).skip(large).take(0), {});
+    check(source.repeat().batch(GlobalBatch{large}).skip(large), {});
+  }
+  for (auto const& data : {ten().repeat(large).repeat(large).batch(GlobalBatch{4}),
+                           ten().batch(GlobalBatch{4}).repeat(large).repeat(large)})
+    BOOST_TEST(message_of<ValueError>([&] { data.batches_per_epoch({}); }).starts_with("repeat(281474976710656) of "));
+  // Of a generator a slot has room for what comes, not for what a batch may hold.
+  check(generated(10).batch(GlobalBatch{large}), counted(0, 10));
+}
+
+BOOST_AUTO_TEST_CASE(a_generator_without_samples_that_is_repeated_without_end_has_no_batch) {
+  check(generated(0).repeat().batch(GlobalBatch{4}), {});
+  check(generated(0).repeat().take(12).batch(GlobalBatch{4}), {});
+  check(generated(0).shuffle(3, 1).batch(GlobalBatch{4}).repeat(), {});
+}
