@@ -27,14 +27,14 @@ namespace trireme {
 struct FitOptions {
   std::size_t epochs = 1;
   std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
-  std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch, if fewer than the data have
+  std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch; more than the data have are an error
   std::size_t validation_freq = 1;               ///< validate after every so many epochs
   std::vector<double> class_weight{};            ///< weight of each class; excludes sample weights
   bool verbose = true;                           ///< a progress bar on the chief
 };
 
 struct EvaluateOptions {
-  std::optional<std::size_t> steps{};
+  std::optional<std::size_t> steps{};  ///< batches, if not all; more than the data have are an error
   bool verbose = false;
 };
 
@@ -54,6 +54,8 @@ bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
 /// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes.
 ///
 /// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
+/// Data without a sample, and data that end before the steps that were asked for, are an error: before training where
+/// the number of batches is known, otherwise (from_generator) when it shows. A process may have no samples of its own.
 /// \throws Error of one sentence; the same on every process where the cause is.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
@@ -76,8 +78,9 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., history, bar);
-  Feed batches(part, train, {.trains = true, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
-  Feed tests(part, validation.data);
+  Feed batches(part, train,
+               {.role = FeedRole::training, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
+  Feed tests(part, validation.data, {.role = FeedRole::validation});
   Position at{.epoch = options.initial_epoch};
   R run(model, at, options.epochs, log_names<Model, validates, Callbacks...>());
   if constexpr (saves_run<R, Callbacks...>)
@@ -105,6 +108,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
       at.stop_if(part.decide(notify<hooks::SavePoint>(told, run)));
     }
     at.stop_if(part.drain());
+    batches.finish();
     part.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
@@ -128,6 +132,7 @@ History fit(Strategy const& strategy, CompiledModel& model, Train const& train, 
 }
 
 /// Loss and metrics over all of `data`, exact over all processes. Collective.
+/// \throws ValueError on all processes if there is no sample, or fewer batches than steps.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
@@ -143,19 +148,20 @@ Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, Evalua
   Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., bar);
-  Feed batches(part, data, {.steps = options.steps});
+  Feed batches(part, data, {.role = FeedRole::test, .steps = options.steps});
   test_pass(run, part, batches, "", told);
   return run.logs();
 }
 
 /// The model's outputs for all of `data`, in its order, on every process: (samples, output extents...). Collective.
+/// Of no samples these are 0 rows.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
   auto& part = model.part();
   Run<PlacedModel<typename CompiledModel::Part, typename CompiledModel::Model>> run(model, {});
   auto told = std::tie(callbacks...);
-  Feed batches(part, data, {.targets = false});
+  Feed batches(part, data, {.role = FeedRole::prediction});
   Predictions predictions(part);
 
   batches.start(0);
@@ -185,6 +191,7 @@ bool detail::test_pass(R& run, Part& part, Batches& batches, char const* prefix,
     part.test_step(batches.batch());
     stop = part.decide(notify<hooks::TestBatchEnd>(told, run)) || stop;
   }
+  batches.finish();
   run.log(Phase::test, prefix);
   return part.decide(notify<hooks::TestEnd>(told, run)) || stop;
 }

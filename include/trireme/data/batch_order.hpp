@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/count.hpp"
+#include "trireme/data/lineage.hpp"
 
 namespace trireme::data {
 
@@ -54,15 +55,17 @@ class BatchOrder {
   /// Passes over the source in one epoch.
   std::uint64_t passes() const { return passes(operations_.size()); }
 
-  std::uint64_t fingerprint() const {
-    std::uint64_t hash = operations_.size();
-    for (Operation const& operation : operations_)
-      hash = hash_combine(hash_combine(hash, static_cast<std::uint64_t>(operation.kind)), operation.count);
-    return hash;
+  void trace(Lineage& lineage) const {
+    static constexpr std::array<std::array<char const*, 2>, 3> names{
+        {{"take", "number of batches"}, {"skip", "number of batches"}, {"repeat", "number of passes"}}};
+    for (Operation const& operation : operations_) {
+      auto const& [name, quantity] = names[static_cast<std::size_t>(operation.kind)];
+      lineage.add(name, quantity, operation.count);
+    }
   }
 
  private:
-  enum class Kind : std::uint64_t { take, skip, repeat };
+  enum class Kind : std::size_t { take, skip, repeat };
   struct Operation {
     Kind kind;
     std::size_t count;

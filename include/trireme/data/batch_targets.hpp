@@ -24,8 +24,12 @@ class BatchTargets {
   /// \param row_size  numbers of a sample's target.
   /// \param classes  labels are checked against it; 0: only that they count from 0.
   /// \param columns  of targets of several outputs, which are checked likewise.
-  BatchTargets(std::size_t row_size, std::size_t classes, std::vector<IndexColumns> columns)
-      : row_size_(row_size), classes_(classes), columns_(std::move(columns)) {}
+  /// \param name  of the data, in messages; may be empty.
+  BatchTargets(std::size_t row_size, std::size_t classes, std::vector<IndexColumns> columns, std::string const& name)
+      : row_size_(row_size),
+        classes_(classes),
+        columns_(std::move(columns)),
+        of_epoch_(name.empty() ? "of the epoch" : "of an epoch of " + name) {}
 
   std::size_t row_size() const { return row_size_; }
 
@@ -54,11 +58,12 @@ class BatchTargets {
 
   std::int32_t label(Y value, std::size_t classes, std::size_t position, std::size_t i) const {
     return class_index(value, classes,
-                       [&] { return formatted("of sample {} of the epoch", position + i / row_size_); });
+                       [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); });
   }
 
   std::size_t row_size_, classes_;
   std::vector<IndexColumns> columns_;
+  std::string of_epoch_;
 };
 
 }  // namespace trireme::data

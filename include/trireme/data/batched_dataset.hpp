@@ -25,7 +25,8 @@
 
 namespace trireme::data {
 
-/// Made by `Dataset::batch`. A cheap value; `take`, `skip` and `repeat` count batches here, as in tf.data.
+/// Made by `Dataset::batch`. A cheap value over the same data, which have to outlive it where they were given by
+/// reference; `take`, `skip` and `repeat` count batches here, as in tf.data.
 ///
 /// Process r of W gets the rows [B * r / W, B * (r + 1) / W) of each batch of B samples, so its share may be uneven or
 /// empty; of samples that each process owns it gives a part in proportion to how many it has. Every process knows the
@@ -38,6 +39,9 @@ class BatchedDataset {
 
   BatchedDataset(SourcePointer<X, Y> source, SampleDescription description, BatchSize size)
       : source_(std::move(source)), description_(std::move(description)), size_(size) {}
+  // A move copies, so that it leaves no dataset without data behind.
+  BatchedDataset(BatchedDataset const&) = default;
+  BatchedDataset& operator=(BatchedDataset const&) = default;
 
   /// The first `count` batches.
   BatchedDataset take(Count count) const {
@@ -85,6 +89,8 @@ class BatchedDataset {
   BatchStream<X, Y, T, L> stream(Share share, std::uint64_t epoch = 0, std::size_t first_batch = 0,
                                  StreamOptions options = {}) const {
     BatchPlan::checked(share);
+    options.x_name = description_.x_called(options.x_name);
+    options.y_name = description_.y_called(options.y_name);
     std::size_t const ahead = options.in_order ? description_.prefetch : 0;
     return {BatchGather<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)),
             ahead, epoch, first_batch};
@@ -126,20 +132,32 @@ class BatchedDataset {
   /// Whether every process has samples of its own, instead of all the same.
   bool is_local() const { return description_.local.has_value(); }
 
+  /// Whether an epoch has batches without end.
+  bool endless() const { return order_.endless(is_endless(*source_, description_)); }
+
   /// Equal on all processes that hold what they should. Reads all data that lie in memory; not collective.
-  Checksum checksum() const {
-    Checksum result = dataset_checksum(*source_, description_);
-    result.hash = hash_combine(hash_combine(result.hash, size_.size()), size_.per_replica());
-    result.hash = hash_combine(result.hash, order_.fingerprint());
+  Lineage lineage() const {
+    Lineage result = dataset_lineage(*source_, description_);
+    result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
+    order_.trace(result);
     return result;
+  }
+  Checksum checksum() const { return {size().value_or(0), lineage().hash()}; }
+
+  /// The data in messages: what they are for, and the name that they may have.
+  std::string called(std::string const& role) const {
+    return description_.x_name.empty() ? role : formatted("{} ({})", role, description_.x_name);
   }
 
   /// Checks that the samples fit a model, and all labels and indices that lie in memory (of others, each as its batch
   /// comes).
   ///
+  /// \param role  what the data are for, in messages on data without a name.
   /// \throws ShapeError naming both extents; ValueError naming index and value of the first label that does not fit.
-  void verify(SampleRequirements const& needed) const {
-    SampleDescription const& d = description_;
+  void verify(SampleRequirements const& needed, std::string const& role = "the dataset") const {
+    SampleDescription d = description_;
+    d.x_name = d.x_called(role);
+    d.y_name = d.y_called(role);
     std::vector<std::vector<std::size_t>> targets;
     for (TargetPart const& part : needed.targets) targets.push_back(part.extents);
     SampleRequirements rest = needed;

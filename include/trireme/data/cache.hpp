@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/error.hpp"
 
@@ -37,7 +36,10 @@ class CachedSource : public SampleSource<X, Y> {
   bool weighted() const override { return memory_->source->weighted(); }
   HostTensor<X> const* inputs() const override { return memory_->source->inputs(); }
   HostTensor<Y> const* targets() const override { return memory_->source->targets(); }
-  std::uint64_t fingerprint() const override { return hash_combine(memory_->source->fingerprint(), 1); }
+  void trace(Lineage& lineage) const override {
+    memory_->source->trace(lineage);
+    lineage.add("cache", "", 1);
+  }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
 
  private:

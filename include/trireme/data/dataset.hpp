@@ -24,13 +24,19 @@ namespace trireme::data {
 
 /// Samples of scalar X with targets of scalar Y, made by `from_tensor_slices`, `from_local_slices` or `from_generator`.
 ///
-/// A cheap value: each operation returns a new dataset over the same data, and copies none. As in tf.data, operations
-/// apply in the order in which they are written.
+/// A cheap value: each operation returns a new dataset over the same data, and copies none. Arrays that the dataset was
+/// made of by reference have to outlive it and all that is made from it. As in tf.data, operations apply in the order
+/// in which they are written.
+///
+/// Numbers may be of any arithmetic type. \throws ValueError naming operation, number and range where one is no count.
 template <class X, class Y>
 class Dataset {
  public:
   Dataset(SourcePointer<X, Y> source, SampleDescription description)
       : source_(std::move(source)), description_(std::move(description)) {}
+  // A move copies, so that it leaves no dataset without data behind.
+  Dataset(Dataset const&) = default;
+  Dataset& operator=(Dataset const&) = default;
 
   /// A new order in each epoch, the same for any number of processes and threads. One permutation of all samples where
   /// these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples that each process

@@ -1,27 +1,47 @@
 /// The batches of a dataset as one process's part of a model takes them.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/data/batch.hpp"
 #include "trireme/data/checksum.hpp"
+#include "trireme/data/lineage.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/validation.hpp"
 #include "trireme/error.hpp"
 #include "trireme/strategies/phase.hpp"
+#include "trireme/text.hpp"
 
 namespace trireme {
 
+/// What the batches are for.
+enum class FeedRole : std::size_t { training, validation, test, prediction };
+
 struct FeedOptions {
-  bool trains = false;                 ///< the part says which batches it trains on
+  FeedRole role = FeedRole::test;
   std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end
   std::vector<double> class_weight{};
-  bool targets = true;  ///< whether targets have to fit the model
+
+  bool trains() const { return role == FeedRole::training; }     ///< the part says which batches it trains on
+  bool targets() const { return role != FeedRole::prediction; }  ///< targets have to fit the model
+  /// The data in messages.
+  std::string data() const {
+    static constexpr std::array names{"the training data", "the validation data", "the test data",
+                                      "the data to predict"};
+    return names[static_cast<std::size_t>(role)];
+  }
+  /// The option that sets `steps`; empty if there is none.
+  std::string steps_option() const {
+    static constexpr std::array names{"steps_per_epoch", "", "steps", ""};
+    return names[static_cast<std::size_t>(role)];
+  }
 };
 
 namespace detail {
@@ -30,14 +50,14 @@ namespace detail {
 template <class T, class L, class Data>
 auto open_stream(Data const& data, data::SampleRequirements requirements, FeedOptions const& options, Share share,
                  bool claims, bool scattered) {
-  if (!options.targets) {
+  if (!options.targets()) {
     requirements.target_extents = data.y_extents();
     requirements.classes = 0;
     requirements.targets = data.targets_as_they_are();
   }
   if (!options.class_weight.empty() && requirements.targets.size() > 1)
     throw ValueError("class_weight is for models of one output; give sample weights instead");
-  data.verify(requirements);
+  data.verify(requirements, options.data());
   if (claims && data.is_local())
     throw ValueError(
         "each process claims whole batches of its own, which takes data that all have: use from_tensor_slices, or a "
@@ -47,16 +67,19 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, FeedOp
                                      .classes = requirements.classes,
                                      .indices = requirements.indices,
                                      .labels = requirements.label_columns(),
-                                     .targets = options.targets,
+                                     .targets = options.targets(),
                                      .in_order = !claims,
                                      .scattered = scattered,
-                                     .looks_ahead = options.trains && !claims});
+                                     .looks_ahead = options.trains() && !claims,
+                                     .x_name = options.data(),
+                                     .y_name = options.data()});
 }
 
 }  // namespace detail
 
-/// The data have to outlive it. Opening it is collective: data that do not fit the model, or differ between processes
-/// that should have the same, throw the same error on every process.
+/// The data have to outlive it. Opening it is collective: data that do not fit the model, that differ between processes
+/// which should have the same, or that are known to have fewer batches than are asked for, throw the same error on
+/// every process.
 template <class Part, class Data>
 class Feed {
   using T = typename Part::T;
@@ -67,14 +90,15 @@ class Feed {
   Feed(Part& part, Data const& data, FeedOptions const& options = {})
       : part_(&part),
         data_(&data),
-        class_weight_(options.class_weight),
-        trains_(options.trains),
+        options_(options),
         stream_(part.group().together([&] { return open(part, data, options); })),
         limit_(options.steps) {
-    std::optional<std::size_t> const all = data.batches_per_epoch(share(part, options));
-    count_ = all ? (limit_ ? std::min(*all, *limit_) : *all) : limit_.value_or(0);
+    auto const& group = part.group();
+    if (group.size() > 1)
+      data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
+    std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
+    count_ = limit_.value_or(all.value_or(0));
     endless_ = !all && limit_;
-    part.require_same_data(data);
   }
 
   /// Batches of an epoch, or 0 if that is not known.
@@ -83,8 +107,8 @@ class Feed {
   /// Data without a known end go on where the epoch before stopped; others start anew, in the order of this epoch.
   /// `next`: how many batches of the epoch have been drawn before, by a run that is resumed.
   void start(std::size_t epoch, std::size_t next = 0) {
-    bool const claims = trains_ && part_->claims();  // then the processes stopped at different batches
-    if (!endless_ || (exhausted_ && !claims))
+    bool const claims = this->claims();  // then the processes stopped at different batches
+    if (!endless_)
       rewind(epoch, 0);
     else if (restored_ && !claims)
       rewind(pass_, position_, next);
@@ -92,18 +116,30 @@ class Feed {
       rewind(0, epoch * *limit_);
     else
       first_ = position_;
-    exhausted_ = restored_ = false;
+    restored_ = false;
+    ended_ = no_end;
     next_epoch_ = epoch + 1;
     next_ = next;
   }
 
   /// The next batch of the epoch: the same on every process, unless they claim them.
   bool next() {
-    auto const index = trains_ ? part_->claim(next_) : std::optional(next_);
+    auto const index = options_.trains() ? part_->claim(next_) : std::optional(next_);
     if (!index) return false;
     if ((!limit_ || *index < *limit_) && fetch(*index)) return true;
-    if (trains_) part_->withdraw();
+    if (options_.trains()) part_->withdraw();
     return false;
+  }
+
+  /// After the last batch of an epoch. Collective where processes claim batches.
+  /// \throws ValueError on all processes if the data, of which that was not known before, have no sample, or ended
+  /// before the steps that were asked for
+  void finish() const {
+    std::size_t const ended = claims() ? part_->group().min(ended_).value() : ended_;
+    if (ended == 0) raise_uniform(no_batch());
+    if (limit_ && ended < first_ + *limit_)
+      raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
+                                         called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
   }
 
   Batch<T, L> const& batch() const { return batch_; }
@@ -118,25 +154,52 @@ class Feed {
                  *fingerprint_);
     archive("pass", pass_);
     archive("position", position_);
-    archive("exhausted", exhausted_);
     restored_ = archive.loads();
   }
 
  private:
+  bool claims() const { return options_.trains() && part_->claims(); }
+
+  std::string called() const { return data_->called(options_.data()); }
+
+  ValueError no_batch() const {
+    auto const samples = data_->size();
+    return samples && *samples > 0
+               ? ValueError(formatted("{} have no batch: take, skip or repeat leave none of their {} samples", called(),
+                                      *samples))
+               : ValueError(formatted("{} hold no sample", called()));
+  }
+
+  /// Batches that the data have, if that is a known and finite number.
+  /// \throws ValueError if there are none, or not as many as are asked for.
+  std::optional<std::size_t> batches_of_epoch() const {
+    auto const all = data_->batches_per_epoch(share(*part_, options_));
+    std::string const option = options_.steps_option();
+    if (all == std::size_t{0} && options_.role != FeedRole::prediction) throw no_batch();
+    if (all && limit_ && *limit_ > *all)
+      throw ValueError(
+          formatted("{} is {}, but {} have {} batches: repeat() gives more", option, *limit_, called(), *all));
+    if (!limit_ && data_->endless())
+      throw ValueError(
+          formatted("{} have no end: give them a take(){}", called(), option.empty() ? "" : ", or set " + option));
+    return all;
+  }
+
   std::uint64_t fingerprint() const {
-    std::uint64_t const weights = data::hash_bytes(class_weight_.data(), class_weight_.size() * sizeof(double));
+    auto const& class_weight = options_.class_weight;
+    std::uint64_t const weights = data::hash_bytes(class_weight.data(), class_weight.size() * sizeof(double));
     return data::hash_combine(data::hash_combine(data_->checksum().hash, limit_.value_or(0)), weights);
   }
 
   static Stream open(Part const& part, Data const& data, FeedOptions const& options) {
     return detail::open_stream<T, L>(data, part.model().sample_requirements(), options, share(part, options),
-                                     options.trains && part.claims(), options.targets && scattered(part));
+                                     options.trains() && part.claims(), options.targets() && scattered(part));
   }
 
   /// Who claims batches gets all of their rows.
   static Share share(Part const& part, FeedOptions const& options) {
-    if (options.trains && part.claims()) return {};
-    return part.share(options.trains ? Phase::train : Phase::test);
+    if (options.trains() && part.claims()) return {};
+    return part.share(options.trains() ? Phase::train : Phase::test);
   }
 
   /// \param before  batches of the epoch that lie before the position
@@ -150,8 +213,10 @@ class Feed {
   /// Reads a batch of the epoch; false if there is none.
   bool fetch(std::size_t index) {
     if (first_ + index != position_) stream_.seek(first_ + index);
-    exhausted_ = !stream_.next(batch_);
-    if (exhausted_) return false;
+    if (!stream_.next(batch_)) {
+      ended_ = first_ + index;
+      return false;
+    }
     position_ = first_ + index + 1;
     next_ = index + 1;
     return true;
@@ -163,18 +228,20 @@ class Feed {
     return false;
   }
 
+  static constexpr std::size_t no_end = std::numeric_limits<std::size_t>::max();
+
   Part* part_;
   Data const* data_;
-  std::vector<double> class_weight_;
-  bool trains_;
+  FeedOptions options_;
   Stream stream_;
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
-  bool endless_ = false, exhausted_ = false, restored_ = false;
+  bool endless_ = false, restored_ = false;
   std::size_t count_ = 0, next_epoch_ = 0;
   std::size_t pass_ = 0;                  ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
+  std::size_t ended_ = no_end;            ///< the first batch of the stream that turned out not to be there
   Batch<T, L> batch_;
 };
 
@@ -182,7 +249,7 @@ class Feed {
 template <class Part>
 class Feed<Part, NoData> {
  public:
-  Feed(Part&, NoData const&) {}
+  Feed(Part&, NoData const&, FeedOptions const& = {}) {}
 };
 
 template <class Part, class Data>

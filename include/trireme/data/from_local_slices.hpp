@@ -29,7 +29,7 @@ concept HasCommunicator = requires(S const& strategy) {
 
 /// Samples along the first axis of x and their targets along that of y, which this process alone holds. They are never
 /// moved: each process shuffles its own and gives each global batch a part in proportion to how many it has. A process
-/// may have none.
+/// may have none. The arrays have to outlive the dataset, unless they are temporaries.
 ///
 /// \param where  a strategy or a Communicator (the call is collective then), or `LocalSizes` that are known already. A
 ///               strategy without a communicator is one process.

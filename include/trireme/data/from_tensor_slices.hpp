@@ -20,19 +20,21 @@ namespace trireme::data {
 /// For a model of several inputs x is a tuple of arrays, `std::tie(x1, x2)`, and so is y for one of several outputs;
 /// they are copied together once, row by row.
 ///
-/// \param x, y           xtensor containers or expressions, Kokkos Views, HostTensors, or ranges such as std::vector;
-///                       referenced where layout and memory space allow (see `host_tensor`): an lvalue container has to
-///                       outlive the dataset and all that is made from it, and to stay as it is during `fit`, which
-///                       reads rows one step ahead.
+/// Lifetime: a container given by name is not copied where layout and memory space allow (see `host_tensor`). It has to
+/// outlive the dataset and all that is made from it, and to stay as it is during `fit`, which reads rows one step
+/// ahead. A temporary, or `std::move(x)`, is owned by the dataset.
+///
+/// \param x, y           xtensor containers or expressions, Kokkos Views, HostTensors, or ranges such as std::vector.
 /// \param sample_weight  one number a sample.
 /// \throws ShapeError if the numbers of samples differ.
 template <SampleArrays XArray, SampleArrays YArray, TensorLike WArray>
 auto from_tensor_slices(XArray&& x, YArray&& y, WArray&& sample_weight);
 
+/// Every sample weighs 1. The arrays have to outlive the dataset, unless they are temporaries.
 template <SampleArrays XArray, SampleArrays YArray>
 auto from_tensor_slices(XArray&& x, YArray&& y);
 
-/// Samples without targets, for `predict`.
+/// Samples without targets, for `predict`. The array has to outlive the dataset, unless it is a temporary.
 template <SampleArrays XArray>
 auto from_tensor_slices(XArray&& x);
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/sample_source.hpp"
 
 namespace trireme::data {
@@ -41,7 +40,10 @@ class GeneratorSource : public SampleSource<X, Y> {
   bool random_access() const override { return false; }
   bool varies() const override { return true; }
   bool weighted() const override { return false; }
-  std::uint64_t fingerprint() const override { return hash_combine(this->x_size(), this->y_size()); }
+  void trace(Lineage& lineage) const override {
+    lineage.add("from_generator", "numbers of a sample", this->x_size());
+    lineage.add("from_generator", "numbers of a target", this->y_size());
+  }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:

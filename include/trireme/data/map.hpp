@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/sample_source.hpp"
 
 namespace trireme::data {
@@ -44,8 +43,10 @@ class MappedSource : public SampleSource<OutX, OutY> {
     else
       return nullptr;
   }
-  std::uint64_t fingerprint() const override {
-    return hash_combine(hash_combine(source_->fingerprint(), this->x_size()), this->y_size());
+  void trace(Lineage& lineage) const override {
+    source_->trace(lineage);
+    lineage.add("map", "numbers of a sample", this->x_size());
+    lineage.add("map", "numbers of a target", this->y_size());
   }
   std::unique_ptr<SampleReader<OutX, OutY>> reader() const override { return std::make_unique<Reader>(*this); }
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "trireme/data/batch_order.hpp"
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/count.hpp"
 #include "trireme/data/sample_source.hpp"
 
@@ -38,7 +37,10 @@ class RepeatedSource : public SampleSource<X, Y> {
   bool in_memory() const override { return source_->in_memory(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
-  std::uint64_t fingerprint() const override { return hash_combine(source_->fingerprint(), count_); }
+  void trace(Lineage& lineage) const override {
+    source_->trace(lineage);
+    lineage.add("repeat", "number of passes", count_);
+  }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:

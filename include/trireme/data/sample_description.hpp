@@ -10,6 +10,7 @@
 
 #include "trireme/data/checksum.hpp"
 #include "trireme/data/count.hpp"
+#include "trireme/data/lineage.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
 
@@ -18,13 +19,16 @@ namespace trireme::data {
 struct SampleDescription {
   std::vector<std::size_t> x_extents;  ///< of one sample
   std::vector<std::size_t> y_extents;  ///< of one target; (0,) if there are none
-  std::string x_name = "the dataset";  ///< in messages
-  std::string y_name = "the dataset";
+  std::string x_name{};                ///< in messages; empty: what the data are for, such as "the training data"
+  std::string y_name{};
   std::optional<LocalSizes> local{};  ///< if each process has its own samples
   std::size_t prefetch = 0;
   /// Extents of each part of a sample and of its targets, if they were given as tuples; a row holds one after the
   /// other.
   std::vector<std::vector<std::size_t>> x_parts{}, y_parts{};
+
+  std::string const& x_called(std::string const& role) const { return x_name.empty() ? role : x_name; }
+  std::string const& y_called(std::string const& role) const { return y_name.empty() ? role : y_name; }
 
   std::size_t x_size() const { return volume(x_extents); }
   std::size_t y_size() const { return volume(y_extents); }
@@ -55,12 +59,20 @@ std::optional<std::size_t> dataset_size(SampleSource<X, Y> const& source, Sample
   return description.local ? std::optional(description.local->total()) : source.size();
 }
 
-/// Equal on all processes that hold what they should: the same data, or each its own part of the same whole.
+/// Equal on all processes that hold what they should: the same data, or each its own part of the same whole. Reads all
+/// data that lie in memory.
 template <class X, class Y>
-Checksum dataset_checksum(SampleSource<X, Y> const& source, SampleDescription const& description) {
-  std::uint64_t hash = hash_combine(hash_extents(description.x_extents), hash_extents(description.y_extents));
-  hash = hash_combine(hash, description.local ? hash_extents(description.local->sizes) : source.fingerprint());
-  return {dataset_size(source, description).value_or(0), hash};
+Lineage dataset_lineage(SampleSource<X, Y> const& source, SampleDescription const& description) {
+  Lineage lineage;
+  if (auto const& local = description.local) {
+    lineage.add("from_local_slices", "number of samples of all ranks", local->total());
+    lineage.add("from_local_slices", "", hash_extents(local->sizes));
+    if (local->endless) lineage.add("repeat", "number of passes", forever);
+  } else {
+    source.trace(lineage);
+  }
+  lineage.add("samples", "", hash_combine(hash_extents(description.x_extents), hash_extents(description.y_extents)));
+  return lineage;
 }
 
 }  // namespace trireme::data

@@ -76,7 +76,8 @@ auto join_rows(HostTensor<T> const&... array) {
     for (std::size_t const extent : part) widths.back() *= extent;
     width += widths.back();
   }
-  NewHostTensor<Row> joined({samples[0], width}, std::move(names));
+  bool const named = (!array.origin.empty() || ...);
+  NewHostTensor<Row> joined({samples[0], width}, named ? std::move(names) : std::string());
   Row* to = joined.memory.get();
   std::size_t part = 0;
   auto const copy = [&](auto const& from) {

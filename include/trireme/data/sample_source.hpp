@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "trireme/data/lineage.hpp"
 #include "trireme/tensor/host_tensor.hpp"
 
 namespace trireme::data {
@@ -67,8 +68,8 @@ class SampleSource {
   virtual HostTensor<X> const* inputs() const { return nullptr; }
   /// The targets of all samples, in whatever order, if they lie in memory.
   virtual HostTensor<Y> const* targets() const { return nullptr; }
-  /// A number that is the same for two sources that hold the same data and treat them alike.
-  virtual std::uint64_t fingerprint() const = 0;
+  /// Adds all that makes the samples of two sources the same: the data and what is done with them.
+  virtual void trace(Lineage& lineage) const = 0;
   virtual std::unique_ptr<SampleReader<X, Y>> reader() const = 0;
 
  private:

@@ -10,7 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/sample_source.hpp"
 
 namespace trireme::data {
@@ -38,8 +37,10 @@ class SelectedSource : public SampleSource<X, Y> {
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
   bool in_memory() const override { return source_->in_memory(); }
-  std::uint64_t fingerprint() const override {
-    return hash_combine(hash_combine(source_->fingerprint(), first_), count_);
+  void trace(Lineage& lineage) const override {
+    source_->trace(lineage);
+    if (first_ != 0) lineage.add("skip", "number of samples", first_);
+    if (count_ != all) lineage.add("take", "number of samples", count_);
   }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/permutation.hpp"
 #include "trireme/data/sample_source.hpp"
 
@@ -29,7 +28,10 @@ class Shuffled : public SampleSource<X, Y> {
   bool weighted() const override { return source_->weighted(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
-  std::uint64_t fingerprint() const override { return hash_combine(source_->fingerprint(), seed_); }
+  void trace(Lineage& lineage) const override {
+    source_->trace(lineage);
+    lineage.add("shuffle", "seed", seed_);
+  }
 
   SampleSource<X, Y> const& source() const { return *source_; }
   IndexSequence sequence(std::uint64_t pass) const { return {seed_, part_, pass}; }
@@ -83,7 +85,10 @@ class WindowShuffledSource : public Shuffled<X, Y> {
   WindowShuffledSource(SourcePointer<X, Y> source, std::size_t window, std::uint64_t seed, std::uint32_t part)
       : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {}
   bool random_access() const override { return false; }
-  std::uint64_t fingerprint() const override { return hash_combine(Shuffled<X, Y>::fingerprint(), window_); }
+  void trace(Lineage& lineage) const override {
+    Shuffled<X, Y>::trace(lineage);
+    lineage.add("shuffle", "buffer", window_);
+  }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:

@@ -35,7 +35,7 @@ class SlotFiller {
       : source_(std::move(source)),
         reader_(source_->reader()),
         options_(std::move(options)),
-        targets_(source_->y_size(), options_.classes, options_.labels),
+        targets_(source_->y_size(), options_.classes, options_.labels, options_.y_name),
         capacity_(capacity),
         sized_(sized),
         in_place_(options_.scattered && std::is_same_v<X, T> && sized && source_->in_memory()) {
@@ -128,7 +128,10 @@ class SlotFiller {
   void check_inputs(Batch<T, L> const& batch) const {
     if (options_.indices.empty() || source_->inputs()) return;
     std::size_t const nx = std::max<std::size_t>(source_->x_size(), 1);
-    auto const place = [&](std::size_t row) { return formatted("of row {} of a batch", batch.first_row + row); };
+    auto const place = [&](std::size_t row) {
+      return formatted("of row {} of a batch{}", batch.first_row + row,
+                       options_.x_name.empty() ? "" : " of " + options_.x_name);
+    };
     if (!batch.x_rows) return verify_indices(batch.x, batch.rows, nx, options_.indices, place);
     for (std::size_t row = 0; row < batch.rows; ++row)
       verify_indices(batch.x_rows[row], 1, nx, options_.indices, [&](std::size_t) { return place(row); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "trireme/data/requirements.hpp"
@@ -18,8 +19,9 @@ struct StreamOptions {
   std::vector<IndexColumns> labels{};   ///< of targets of several outputs, checked likewise
   bool targets = true;                  ///< false: targets are not read, and a batch has none
   bool in_order = true;  ///< false: the next batch is not known before it is asked for, so that none is gathered ahead
-  bool scattered = false;    ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
-  bool looks_ahead = false;  ///< such a batch says where those of the next one are: Batch::next
+  bool scattered = false;          ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
+  bool looks_ahead = false;        ///< such a batch says where those of the next one are: Batch::next
+  std::string x_name{}, y_name{};  ///< of data that have none, in messages
 
   /// \throws ValueError if class weights do not go with the samples.
   void verify(bool weighted) const {

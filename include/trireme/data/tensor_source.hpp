@@ -40,10 +40,12 @@ class TensorSource : public SampleSource<X, Y> {
   HostTensor<X> const* inputs() const override { return &x_; }
   HostTensor<Y> const* targets() const override { return &y_; }
 
-  std::uint64_t fingerprint() const override {
+  void trace(Lineage& lineage) const override {
     std::uint64_t hash = hash_combine(hash_extents(x_.extents), hash_bytes(x_.data, x_.size() * sizeof(X)));
     hash = hash_combine(hash, hash_combine(hash_extents(y_.extents), hash_bytes(y_.data, y_.size() * sizeof(Y))));
-    return weighted() ? hash_combine(hash, hash_bytes(weight_.data, weight_.size() * sizeof(double))) : hash;
+    if (weighted()) hash = hash_combine(hash, hash_bytes(weight_.data, weight_.size() * sizeof(double)));
+    lineage.add("from_tensor_slices", "number of samples", x_.samples());
+    lineage.add("from_tensor_slices", "", hash);
   }
 
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }

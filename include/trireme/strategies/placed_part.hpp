@@ -59,18 +59,6 @@ class PlacedPart {
   /// The epoch ended before the batch that was claimed last.
   static constexpr void withdraw() {}
 
-  /// Throws if the processes were given different data where all should have the same. Collective.
-  template <class Data>
-  void require_same_data(Data const& data) const {
-    if (group_->size() == 1) return;
-    require_same(data.checksum().hash, [](std::size_t rank) {
-      return formatted(
-          "the data of rank {} differ from those of rank 0; for data that each rank owns, use "
-          "from_local_slices",
-          rank);
-    });
-  }
-
  protected:
   PlacedPart(Model model, std::shared_ptr<Group const> group) : model_(std::move(model)), group_(std::move(group)) {}
 

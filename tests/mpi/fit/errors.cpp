@@ -4,11 +4,17 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/data/from_generator.hpp"
 #include "trireme/data/from_local_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
@@ -92,16 +98,148 @@ BOOST_FIXTURE_TEST_CASE(data_that_differ_where_they_should_be_the_same_are_an_er
   if (world().size() == 1) return;
   if (on_last_rank()) samples.x(12, 5) += 0.5f;
   auto const text = message_of<Error>([&] { train(samples.data()); });
-  BOOST_TEST(text == fmt::format("the data of rank {} differ from those of rank 0; for data that each rank owns, use "
-                                 "from_local_slices",
-                                 last_rank()));
+  BOOST_TEST(text == origin() +
+                         "the training data differ from those of rank 0; for data that each rank owns, use "
+                         "from_local_slices");
 }
 
 BOOST_FIXTURE_TEST_CASE(data_of_other_length_on_one_rank_are_an_error_on_all_ranks, Fixture) {
   if (world().size() == 1) return;
   if (on_last_rank()) samples = test::mlp_samples<float>(12);
-  BOOST_TEST(contains(message_of<Error>([&] { train(samples.data()); }),
-                      fmt::format("the data of rank {} differ", last_rank())));
+  BOOST_TEST(message_of<Error>([&] { train(samples.data()); }) ==
+             origin() +
+                 "from_tensor_slices of the training data has the number of samples 12 where rank 0 has the "
+                 "number of samples 13; for data that each rank owns, use from_local_slices");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_done_with_the_data_otherwise_on_one_rank_is_named_on_all_ranks, Fixture) {
+  if (world().size() == 1) return;
+  std::uint64_t const last = on_last_rank() ? 1 : 0;
+  auto const says = [&](auto const& data) {
+    return message_of<ValueError>([&] { fit(strategy, model, data, {.verbose = false}); });
+  };
+  auto const data = samples.data();
+  BOOST_TEST(says(data.batch(GlobalBatch{4 + last})) ==
+             origin() + "batch of the training data has the size 5 where rank 0 has the size 4");
+  BOOST_TEST(says(data.shuffle(13, 7 + last).batch(GlobalBatch{4})) ==
+             origin() + "shuffle of the training data has the seed 8 where rank 0 has the seed 7");
+  BOOST_TEST(says(data.batch(GlobalBatch{4}).repeat(last == 0 ? -1 : 3).take(2)) ==
+             origin() +
+                 "repeat of the training data has the number of passes 3 where rank 0 has the number of passes "
+                 "without end");
+  BOOST_TEST(says((last == 0 ? data.shuffle(13, 7).take(9) : data.take(9).shuffle(13, 7)).batch(GlobalBatch{4})) ==
+             origin() + "the transformations of the training data differ: take where rank 0 has shuffle");
+  BOOST_TEST(says((last == 0 ? data : data.take(9)).batch(GlobalBatch{4})) ==
+             origin() + "the transformations of the training data differ: take where rank 0 has samples");
+  auto const digits = data.named("digits").batch(PerReplicaBatch{4 + last});
+  BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, digits); }) ==
+             origin() +
+                 "batch of the test data (digits) has the size per replica 5 where rank 0 has the size per "
+                 "replica 4");
+  BOOST_TEST(model.part().iteration() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(data_without_a_sample_are_an_error_on_all_ranks_that_names_them, Fixture) {
+  auto const all = samples.data();
+  GlobalBatch const four{4};
+  auto const trains = [&](auto const& data) {
+    return message_of<ValueError>([&] { fit(strategy, model, data, {.epochs = 2, .verbose = false}); });
+  };
+  std::string const empty = "the training data hold no sample";
+  for (auto const& data : {all.take(0), all.skip(13), all.repeat(0), all.take(0).repeat().take(9)})
+    BOOST_TEST(trains(data.batch(four)) == empty);
+  BOOST_TEST(trains(all.batch(four).skip(4)) ==
+             "the training data have no batch: take, skip or repeat leave none of their 13 samples");
+  BOOST_TEST(trains(data::from_local_slices(strategy, std::vector<float>(), std::vector<std::int32_t>())
+                        .map({test::mlp_inputs}, [](auto, auto) {})
+                        .batch(four)) == empty);
+  auto const none = data::from_generator(
+      {test::mlp_inputs}, {}, [] { return [](std::span<float>, std::span<std::int32_t>) { return false; }; });
+  for (auto const& data : {none, none.repeat().take(9), none.shuffle(5, 1), none.cache()})
+    BOOST_TEST(trains(data.batch(four).prefetch(1)) == empty);
+  BOOST_TEST(model.part().iteration() == 0u);
+
+  BOOST_TEST(message_of<ValueError>([&] {
+               fit(strategy, model, all.batch(four), validation(all.take(0).named("held out").batch(four)),
+                   {.verbose = false});
+             }) == "the validation data (held out) hold no sample");
+  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(message_of<ValueError>([&] {
+               fit(strategy, model, all.batch(four), validation(none.batch(four)), {.verbose = false});
+             }) == "the validation data hold no sample");
+  BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, all.take(0).batch(four)); }) ==
+             "the test data hold no sample");
+  BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, none.batch(four)); }) ==
+             "the test data hold no sample");
+  for (auto const& y : {predict(strategy, model, all.take(0).batch(four)), predict(strategy, model, none.batch(four))})
+    BOOST_TEST((y.shape() == xt::xarray<float>::shape_type{0, test::classes}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_rank_without_samples_of_its_own_trains_tests_and_predicts_with_the_others, Fixture) {
+  if (on_last_rank() && world().size() > 1) samples = test::mlp_samples<float>(0);
+  auto const own = data::from_local_slices(strategy, samples.x, samples.y).batch(GlobalBatch{4});
+  fit(strategy, model, own, validation(own), {.verbose = false});
+  evaluate(strategy, model, own);
+  BOOST_TEST(predict(strategy, model, own).shape(0) == 13 * std::max<std::size_t>(world().size() - 1, 1));
+  fit(strategy, model, own.repeat(), {.steps_per_epoch = 30, .verbose = false});
+}
+
+BOOST_FIXTURE_TEST_CASE(more_steps_than_the_data_have_batches_are_an_error_on_all_ranks, Fixture) {
+  auto const batches = samples.data().batch(GlobalBatch{4});
+  auto const trains = [&](auto const& data, std::size_t steps) {
+    return message_of<ValueError>(
+        [&] { fit(strategy, model, data, {.epochs = 3, .steps_per_epoch = steps, .verbose = false}); });
+  };
+  BOOST_TEST(trains(batches, 5) == "steps_per_epoch is 5, but the training data have 4 batches: repeat() gives more");
+  BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, batches, {.steps = 5}); }) ==
+             "steps is 5, but the test data have 4 batches: repeat() gives more");
+  BOOST_TEST(message_of<ValueError>([&] { fit(strategy, model, batches.repeat(), {.verbose = false}); }) ==
+             "the training data have no end: give them a take(), or set steps_per_epoch");
+  BOOST_TEST(message_of<ValueError>([&] {
+               evaluate(strategy, model, samples.data().repeat().batch(GlobalBatch{4}));
+             }) == "the test data have no end: give them a take(), or set steps");
+  BOOST_TEST(message_of<ValueError>([&] { predict(strategy, model, batches.repeat()); }) ==
+             "the data to predict have no end: give them a take()");
+  BOOST_TEST(model.part().iteration() == 0u);
+
+  auto const generated = data::from_generator({test::mlp_inputs}, {}, [] {
+                           return [i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
+                             if (i == 13) return false;
+                             std::fill(x.begin(), x.end(), 0.1f);
+                             y[0] = i++ % 4;
+                             return true;
+                           };
+                         }).batch(GlobalBatch{4});
+  BOOST_TEST(trains(generated, 3) ==
+             "the training data ended after 4 batches, but steps_per_epoch = 3 needs 6: repeat() makes them go on");
+  BOOST_TEST(trains(generated.prefetch(2), 4) ==
+             "the training data ended after 4 batches, but steps_per_epoch = 4 needs 8: repeat() makes them go on");
+  BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, generated, {.steps = 5}); }) ==
+             "the test data ended after 4 batches, but steps = 5 needs 5: repeat() makes them go on");
+  evaluate(strategy, model, generated, {.steps = 4});
+  BOOST_TEST(trains(generated.repeat(), 3) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(validation_data_without_a_name_are_called_so_in_messages, Fixture) {
+  auto wrong = test::mlp_samples<float>(5, 3);
+  wrong.y[4] = 99;
+  auto const says = [&](auto const& tests) {
+    return message_of<ValueError>([&] {
+      fit(strategy, model, samples.data().batch(GlobalBatch{4}), validation(tests.batch(GlobalBatch{5})),
+          {.verbose = false});
+    });
+  };
+  BOOST_TEST(says(wrong.data()) == "label 99 at index 4 of the validation data is outside of [0, 4)");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dataset_that_was_moved_is_as_it_was, Fixture) {
+  auto data = samples.data();
+  auto const moved = std::move(data);
+  auto batches = data.batch(GlobalBatch{4});
+  auto const of_moved = std::move(batches);
+  auto const a = evaluate(strategy, model, batches), b = evaluate(strategy, model, of_moved);
+  test::check_same_logs(a, b, 0);
+  BOOST_TEST(data.size().value() == moved.size().value());
 }
 
 BOOST_FIXTURE_TEST_CASE(validation_data_are_checked_before_any_training, Fixture) {

@@ -34,19 +34,19 @@ void train(Environment& environment, Digits const& digits, FitOptions options = 
 }
 
 Misuse const table[] = {
-    {"label_out_of_range", "label 4 at index 5 of the dataset is outside of [0, 4)",
+    {"label_out_of_range", "label 4 at index 5 of the training data is outside of [0, 4)",
      [](Environment& environment) {
        Digits digits;
        digits.y[5] = 4;
        train(environment, digits);
      }},
-    {"samples_of_other_extents", "samples of the dataset have the extents (5,), but the model takes (3,)",
+    {"samples_of_other_extents", "samples of the training data have the extents (5,), but the model takes (3,)",
      [](Environment& environment) {
        Digits digits;
        digits.x = xt::zeros<float>({12, 5});
        train(environment, digits);
      }},
-    {"batch_of_nothing", "the batch size has to be at least 1",
+    {"batch_of_nothing", "batch(0): the number of samples has to be whole, and from 1 to 281474976710656",
      [](Environment& environment) { train(environment, {}, {}, 0); }},
     {"missing_weights_file", "no_such_file.weights.h5",
      [](Environment& environment) {

@@ -111,8 +111,11 @@ BOOST_FIXTURE_TEST_CASE(in_generators_that_end_or_do_not, Fixture) {
   check_law(generated(23).batch(GlobalBatch{5}), {.epochs = 3}, 2, {Killer{.batch_ends = 7}});
   check_law(generated(~std::size_t{0}).batch(GlobalBatch{5}).prefetch(2), {.epochs = 3, .steps_per_epoch = 4}, 3,
             {Killer{.batch_ends = 3}, Killer{.batch_ends = 6}});
-  // One that ends within an epoch, which the next begins anew.
-  check_law(generated(33).batch(GlobalBatch{5}), {.epochs = 5, .steps_per_epoch = 4}, 2,
+  // Shuffled within a window while a thread reads ahead, and cut off within a pass.
+  check_law(generated(23).shuffle(7, 3).take(19).batch(GlobalBatch{5}).prefetch(2), {.epochs = 3}, 2,
+            {Killer{.batch_ends = 5}, Killer{.batch_ends = 3}});
+  // One that ends within an epoch, which goes on with its next pass.
+  check_law(generated(33).batch(GlobalBatch{5}).repeat(), {.epochs = 5, .steps_per_epoch = 4}, 2,
             {Killer{.batch_ends = 6}, Killer{.batch_ends = 4}, Killer{.batch_ends = 4}});
 }
 

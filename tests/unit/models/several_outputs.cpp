@@ -243,13 +243,13 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
   };
   BOOST_TEST(
       says(std::tie(data.second.x, data.first.x), data.y()) ==
-      "samples of a tensor, a tensor have the extents (2, 3, 1) and (3,), but the model takes (3,) and (2, 3, 1)");
+      "samples of the test data have the extents (2, 3, 1) and (3,), but the model takes (3,) and (2, 3, 1)");
   BOOST_TEST(says(data.first.x, data.y()) ==
-             "samples of the dataset have the extents (3,), but the model takes (3,) and (2, 3, 1)");
+             "samples of the test data have the extents (3,), but the model takes (3,) and (2, 3, 1)");
   BOOST_TEST(says(data.x(), data.number) ==
-             "targets of the dataset have the extents (), but the model takes (1,) and (2,)");
+             "targets of the test data have the extents (), but the model takes (1,) and (2,)");
   BOOST_TEST(says(data.x(), std::tie(data.number, data.number)) ==
-             "targets of a tensor, a tensor have the extents () and (), but the model takes (1,) and (2,)");
+             "targets of the test data have the extents () and (), but the model takes (1,) and (2,)");
   BOOST_TEST(message_of<ShapeError>([&] {
                data::from_tensor_slices(std::tuple{data.first.x, std::vector<float>(12)}, data.y());
              }) == "the arrays of a tuple (a tensor, a tensor) hold different numbers of samples: 13, 12");
@@ -257,13 +257,13 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
   auto one = compile<double>(strategy, Sequential{Input<9>{}, Dense<1>{}}, SGD{}, MeanSquaredError{});
   BOOST_TEST(message_of<ShapeError>([&] {
                evaluate(strategy, one, data::from_tensor_slices(data.x(), data.number).batch(GlobalBatch{4}));
-             }) == "samples of a tensor, a tensor have the extents (3,) and (2, 3, 1), but the model takes (9,)");
+             }) == "samples of the test data have the extents (3,) and (2, 3, 1), but the model takes (9,)");
 
   Data wrong;
   wrong.kind(7, 1) = 3;
   std::string const label =
       message_of<ValueError>([&] { evaluate(strategy, model, wrong.slices().batch(GlobalBatch{4})); });
-  BOOST_TEST(label == "label 3 at index 7 of a tensor, a tensor is outside of [0, 3)");
+  BOOST_TEST(label == "label 3 at index 7 of the test data is outside of [0, 3)");
   BOOST_TEST(message_of<ValueError>([&] { model.train_on_batch(wrong.x(), wrong.y()); }) ==
              "label 3 at index 7 of the batch is outside of [0, 3)");
   auto const mapped = wrong.slices().map<double, double>({9}, {1 + steps}, [](auto x, auto y, auto to_x, auto to_y) {
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
     std::copy(y.begin(), y.end(), to_y.begin());
   });
   BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, mapped.batch(GlobalBatch{4})); }) ==
-             "label 3 of sample 7 of the epoch is outside of [0, 3)");
+             "label 3 of sample 7 of an epoch of the test data is outside of [0, 3)");
 
   BOOST_TEST(message_of<ValueError>([&] {
                fit(strategy, model, data.slices().batch(GlobalBatch{4}), {.class_weight = {1, 2}, .verbose = false});
