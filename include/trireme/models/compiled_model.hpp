@@ -21,6 +21,7 @@
 #include "trireme/models/weight_transfer.hpp"
 #include "trireme/strategies/phase.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/tensor/tensor_view.hpp"
 #include "trireme/tensor/xtensor.hpp"
 #include "trireme/text.hpp"
 
@@ -60,8 +61,8 @@ class PlacedModel {
     return to_xarray(part_.host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
-  /// The parameter itself, readable and writable; only where the host can reach the space's memory. Writing to it has
-  /// to happen alike on every process.
+  /// The parameter itself, readable and writable, as a TensorView: assignment to it writes values. Only where the host
+  /// can reach the space's memory. Writing to it has to happen alike on every process. It has to end before the model.
   auto weights_view(std::string_view path) {
     static_assert(is_host_space<typename Part::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");

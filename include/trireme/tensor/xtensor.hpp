@@ -104,14 +104,6 @@ xt::xarray<T> to_xarray(HostTensor<T> const& tensor) {
   return to_xarray(tensor.data, tensor.extents);
 }
 
-/// Row-major data seen through xtensor, without a copy: reads and writes go to `data`, which has to outlive the result.
-template <class T>
-auto xtensor_view(T* data, std::vector<std::size_t> const& extents) {
-  std::size_t size = 1;
-  for (std::size_t extent : extents) size *= extent;
-  return xt::adapt(data, size, xt::no_ownership(), extents);
-}
-
 namespace detail {
 
 template <class A>
