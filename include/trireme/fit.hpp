@@ -20,6 +20,7 @@
 #include "trireme/concepts/strategy.hpp"
 #include "trireme/data/feed.hpp"
 #include "trireme/models/compiled_model.hpp"
+#include "trireme/models/inference_model.hpp"
 #include "trireme/models/predictions.hpp"
 
 namespace trireme {
@@ -61,6 +62,7 @@ template <class Strategy, class CompiledModel, class Train, class ValidationData
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
+  static_assert(detail::require_trainable<typename CompiledModel::Model>());
   return detail::training_loop(model, train, validation, options, callbacks...);
 }
 
@@ -74,6 +76,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
   static_assert((require_callback<Callbacks, R>() && ...));
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
 
+  auto const use = model.begin_use("fit");
   Part& part = model.part();
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
@@ -137,6 +140,7 @@ template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
+  static_assert(detail::require_trainable<typename CompiledModel::Model>());
   return detail::test_loop(model, data, options, callbacks...);
 }
 
@@ -144,6 +148,7 @@ Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateO
 template <class Part, class Model, class Data, class... Callbacks>
 Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, EvaluateOptions const& options,
                        Callbacks&... callbacks) {
+  auto const use = model.begin_use("evaluate");
   Part& part = model.part();
   Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
@@ -158,6 +163,7 @@ Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, Evalua
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   static_assert(require_own_strategy<Strategy, CompiledModel>());
+  auto const use = model.begin_use("predict");
   auto& part = model.part();
   Run<PlacedModel<typename CompiledModel::Part, typename CompiledModel::Model>> run(model, {});
   auto told = std::tie(callbacks...);

@@ -6,8 +6,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/concepts/layer.hpp"
 #include "trireme/concepts/trainable_model.hpp"
 #include "trireme/models/compiled_model.hpp"
+#include "trireme/models/inference_model.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/models/outputs.hpp"
@@ -65,11 +67,24 @@ auto compile(Strategy const& strategy, Architecture architecture, Optimizer opti
 /// A model that is not made of layers (see OwnModel), which has its optimizer and its loss itself.
 /// Collective where the strategy has several processes.
 template <class Strategy, class OwnModel>
-auto compile(Strategy const& strategy, OwnModel model, Plan plan = Plan::automatic) {
+requires(!detail::is_composite<OwnModel>) auto compile(Strategy const& strategy, OwnModel model,
+                                                       Plan plan = Plan::automatic) {
   static_assert(TrainableModel<OwnModel>,
                 "trireme: compile takes layers with an optimizer and a loss, or a model of your own with the members "
                 "that concepts/trainable_model.hpp lists");
   return CompiledModel<Strategy, OwnModel>(strategy, std::move(model), plan);
+}
+
+/// Layers for inference alone, without optimizer and loss: a model that can load_weights, predict, infer and make a
+/// predictor. It owns no gradients and no optimizer state; `options.plan` does not matter. For a strategy whose
+/// processes hold whole models. Collective where the strategy has several processes.
+template <class T = float, class Strategy, class Architecture>
+requires detail::is_composite<Architecture>
+auto compile(Strategy const& strategy, Architecture architecture, CompileOptions const& options = {}) {
+  static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
+                "trireme: a model computes in float or double, or in Mixed precision");
+  using M = typename detail::ModelIn<T, Architecture, detail::NoOptimizer, detail::NoLoss>::type;
+  return CompiledModel<Strategy, M>(strategy, M(std::move(architecture), {}, {}, options.seed), options.plan);
 }
 
 }  // namespace trireme

@@ -10,17 +10,21 @@
 
 #include "trireme/backend/space_context.hpp"
 #include "trireme/callbacks/logs.hpp"
-#include "trireme/concepts/strategy.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/error.hpp"
+#include "trireme/models/inference_model.hpp"
+#include "trireme/models/model_use.hpp"
+#include "trireme/models/placement.hpp"
+#include "trireme/models/predictor.hpp"
 #include "trireme/models/shared_weights.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
 #include "trireme/strategies/phase.hpp"
 #include "trireme/strategies/plan.hpp"
+#include "trireme/tensor/flat_elements.hpp"
 #include "trireme/tensor/tensor_view.hpp"
 #include "trireme/tensor/xtensor.hpp"
 #include "trireme/text.hpp"
@@ -29,6 +33,10 @@ namespace trireme {
 
 /// All of a CompiledModel, but for which strategy it is of: those that place parts of one type share this code and that
 /// of the training loop. Run::model() of a callback is one.
+///
+/// One thread at a time uses a model, for `infer`, `weights_view` and the functions `fit`, `evaluate` and `predict`
+/// too; unless NDEBUG is defined, two at once are an error. For inference on any number of threads there is
+/// `predictor`. Every member throws ValueError if the model was moved from.
 template <class PartType, class ModelType>
 class PlacedModel {
  public:
@@ -37,15 +45,24 @@ class PlacedModel {
   using T = typename Model::scalar;
   using L = typename Model::label;
 
-  Part& part() { return part_; }
-  Part const& part() const { return part_; }
-  ModelDescription const& description() const { return part_.model().description(); }
+  Part& part() {
+    use_.require_present();
+    return part_;
+  }
+  Part const& part() const {
+    use_.require_present();
+    return part_;
+  }
+  /// While the result lives, this thread alone uses the model for `what`. \throws ValueError, as above.
+  [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
+
+  ModelDescription const& description() const { return part().model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
   /// The table of layers, output extents and parameters that Keras users know, with the memory that this process takes
   /// for batches of up to `rows` rows of its own. Local.
   std::string summary(std::size_t rows = 32) const {
-    return trireme::summary(description(), sizeof(T), part_.memory_use(rows));
+    return trireme::summary(description(), sizeof(T), part().memory_use(rows));
   }
 
   /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...
@@ -57,18 +74,21 @@ class PlacedModel {
 
   /// A copy of the parameter as an xtensor array. Collective where processes hold parts of the model only.
   xt::xarray<T> weights(std::string_view path) const {
+    auto const use = begin_use("weights");
     WeightInfo const& p = find(path);
     return to_xarray(part_.host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
   /// The parameter itself, readable and writable, as a TensorView: assignment to it writes values. Only where the host
-  /// can reach the space's memory. Writing to it has to happen alike on every process. It has to end before the model.
+  /// can reach the space's memory. Writing to it has to happen alike on every process, and while no other thread uses
+  /// the model. It has to end before the model.
   auto weights_view(std::string_view path) {
     static_assert(is_host_space<typename Part::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
     static_assert(
         requires { part_.parameters(); },
         "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
+    auto const use = begin_use("weights_view");
     WeightInfo const& p = find(path);
     return xtensor_view(part_.parameters().data() + p.offset, p.shape.to_vector());
   }
@@ -77,6 +97,7 @@ class PlacedModel {
   /// \throws ShapeError if the extents differ.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
+    auto const use = begin_use("set_weights");
     WeightInfo const& p = find(path);
     auto const tensor = host_tensor(std::forward<Values>(values));
     if (tensor.extents != p.shape.to_vector())
@@ -89,15 +110,20 @@ class PlacedModel {
   }
 
   /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
-  void save_weights(std::string const& path) const { save_state(part_, path); }
+  void save_weights(std::string const& path) const {
+    auto const use = begin_use("save_weights");
+    save_state(part_, path);
+  }
   /// Collective. Optimizer state is read if it is there and fits. \throws FileError the same on every process.
   void load_weights(std::string const& path) {
+    auto const use = begin_use("load_weights");
     load_state(part_, path);
     publish_all();
   }
   /// Takes those weights of the file that match, by place or by name, as the options say; the optimizer's state stays.
   /// Collective. \throws FileError the same on every process; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
+    auto const use = begin_use("load_weights");
     auto transferred = load_matching(part_, path, options);
     publish_all();
     return transferred;
@@ -106,17 +132,23 @@ class PlacedModel {
   /// Collective. \throws ValueError that names the layer; nothing is changed then.
   template <class OtherPart, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherPart, OtherModel> const& other, CopyOptions const& options = {}) {
+    auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
     auto transferred = copy_matching(part_, other.part(), options);
     publish_all();
     return transferred;
   }
   /// Gives the weights of Shared layers, as they are now, to the other models that have them. All members that change
   /// weights do so themselves; `weights_view` cannot. Collective.
-  void publish_shared() { publish_all(); }
+  void publish_shared() {
+    auto const use = begin_use("publish_shared");
+    publish_all();
+  }
 
   /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
   template <data::SampleArrays X, data::SampleArrays Y>
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
+    static_assert(detail::require_trainable<Model>());
+    auto const use = begin_use("train_on_batch");
     auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
     auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
     std::size_t const rows = inputs.samples();
@@ -146,7 +178,8 @@ class PlacedModel {
   }
 
   /// out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major without
-  /// gaps. Not collective, and allocates nothing once it has seen as many rows.
+  /// gaps. Not collective, and allocates nothing once it has seen as many rows. One thread at a time: it computes in
+  /// the model's own workspace; `predictor` is for several.
   template <KokkosView In, KokkosView Out>
   void infer(In const& in, Out const& out) {
     static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,
@@ -154,12 +187,21 @@ class PlacedModel {
     static_assert(Kokkos::SpaceAccessibility<typename Part::Space, typename In::memory_space>::accessible &&
                       Kokkos::SpaceAccessibility<typename Part::Space, typename Out::memory_space>::accessible,
                   "trireme: infer takes Views in memory of the strategy's execution space");
+    auto const use = begin_use("infer");
     std::size_t const rows = in.extent(0);
-    if (!in.span_is_contiguous() || !out.span_is_contiguous())
-      throw ShapeError("infer takes Views that are contiguous");
-    require_sizes(in.size(), rows * part_.model().input_size(), "inputs");
-    require_sizes(out.size(), rows * part_.model().output_size(), "outputs");
+    require_sizes(flat_elements(in, "inputs").size(), rows * part_.model().input_size(), "inputs");
+    require_sizes(flat_elements(out, "outputs").size(), rows * part_.model().output_size(), "outputs");
     part_.infer(rows, in.data(), out.data());
+  }
+
+  /// Inference for any number of threads, with a copy of the weights as they are now. It stays valid, and as it is,
+  /// while this model trains on or ends. Collective under ShardedStrategy.
+  auto predictor() const {
+    static_assert(detail::holds_model<Part>,
+                  "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
+    auto const use = begin_use("predictor");
+    std::vector<T> const weights = part_.host_parameters();
+    return Predictor<Model, typename Part::Space>(part_.model(), weights);
   }
 
   /// What training changed of Shared layers, for the training loop. Collective.
@@ -171,19 +213,22 @@ class PlacedModel {
     }
   }
 
-  PlacedModel(PlacedModel&& other) : part_(std::move(other.part_)), shared_(std::move(other.shared_)) {
+  PlacedModel(PlacedModel&& other)
+      : part_(std::move(other.part_)), shared_(std::move(other.shared_)), use_(std::move(other.use_)) {
     shared_.follow(part_);
   }
   PlacedModel& operator=(PlacedModel&& other) {
     part_ = std::move(other.part_);
     shared_ = std::move(other.shared_);
+    use_ = std::move(other.use_);
     shared_.follow(part_);
     return *this;
   }
 
  protected:
   template <class Strategy>
-  PlacedModel(Strategy const& strategy, Model model, Plan plan) : part_(strategy.place(std::move(model), plan)) {
+  PlacedModel(Strategy const& strategy, Model model, Plan plan)
+      : part_(detail::Placement<Strategy, Model>::place(strategy, std::move(model), plan)) {
     if constexpr (detail::HoldsWeights<Part>)
       shared_ = detail::SharedLinks<Part>(part_);
     else if (!description().shared.empty())
@@ -220,21 +265,12 @@ class PlacedModel {
 
   Part part_;
   detail::SharedLinks<Part> shared_;
+  detail::ModelUse use_;
 };
-
-namespace detail {
-
-template <class Strategy, class Model>
-struct Placement {
-  static_assert(require_placement<Strategy, Model>());  // first, to be the first error
-  using type = PlacedModel<typename Strategy::template Part<Model>, Model>;
-};
-
-}  // namespace detail
 
 /// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
 template <class StrategyType, class ModelType>
-class CompiledModel : public detail::Placement<StrategyType, ModelType>::type {
+class CompiledModel : public PlacedModel<typename detail::Placement<StrategyType, ModelType>::Part, ModelType> {
  public:
   using Strategy = StrategyType;
 

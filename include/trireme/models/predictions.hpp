@@ -4,14 +4,47 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <span>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "trireme/models/description.hpp"
 #include "trireme/tensor/xtensor.hpp"
 
 namespace trireme {
+
+/// (rows, extents...)
+inline std::vector<std::size_t> with_rows(std::size_t rows, std::vector<std::size_t> extents) {
+  extents.insert(extents.begin(), rows);
+  return extents;
+}
+
+/// `all`, rows of a model's outputs one after the other, as (rows, output extents...); of several outputs, an array (a
+/// tuple) of these.
+template <class Model, class T>
+auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all) {
+  std::size_t row_size = 0, first = 0;
+  auto const size_of = [](std::vector<std::size_t> const& extents) {
+    return std::accumulate(extents.begin(), extents.end(), std::size_t{1}, std::multiplies<>{});
+  };
+  auto const next = [&](std::vector<std::size_t> const& extents) {
+    auto values = xt::xarray<T>::from_shape(with_rows(rows, extents));
+    std::size_t const size = size_of(extents);
+    for (std::size_t row = 0; row < rows; ++row)
+      std::copy_n(all + row * row_size + first, size, values.data() + row * size);
+    first += size;
+    return values;
+  };
+  if constexpr (Model::outputs == 1) {
+    row_size = size_of(model.output);
+    return next(model.output);
+  } else {
+    for (auto const& extents : model.outputs) row_size += size_of(extents);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array{next(model.outputs[I])...}; }
+    (std::make_index_sequence<Model::outputs>());
+  }
+}
 
 template <class Part>
 class Predictions {
@@ -32,35 +65,13 @@ class Predictions {
   /// (samples, output extents...) on every process; of a model of several outputs, an array (a tuple) of these.
   /// Collective.
   auto gather() const {
-    std::vector<T> const all = gather_rows();
-    auto const& model = part_->model().description();
-    if constexpr (Part::Model::outputs == 1) {
-      std::size_t first = 0;
-      return next(all, model.output, first);
-    } else {
-      std::size_t first = 0;
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return std::array{next(all, model.outputs[I], first)...};
-      }
-      (std::make_index_sequence<Part::Model::outputs>());
-    }
+    return output_arrays<typename Part::Model>(part_->model().description(), start_, gather_rows().data());
   }
 
  private:
   struct Segment {
     std::size_t first, rows;
   };
-
-  /// The output of these extents that begins at `first` in each row, which then is where the next one does.
-  xt::xarray<T> next(std::vector<T> const& all, std::vector<std::size_t> extents, std::size_t& first) const {
-    extents.insert(extents.begin(), start_);
-    auto values = xt::xarray<T>::from_shape(extents);
-    std::size_t const size = start_ == 0 ? 0 : values.size() / start_;
-    for (std::size_t row = 0; row < start_; ++row)
-      std::copy_n(all.data() + row * row_size_ + first, size, values.data() + row * size);
-    first += size;
-    return values;
-  }
 
   std::vector<T> gather_rows() const {
     std::vector<T> all(start_ * row_size_);

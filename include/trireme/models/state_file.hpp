@@ -12,6 +12,7 @@
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/models/inference_model.hpp"
 
 namespace trireme {
 
@@ -114,7 +115,8 @@ void save_state(Part const& part, std::string const& path) {
   detail::HostState<T> state;
   part.stream_to(state);
   auto const tensors = detail::state_tensors<NamedTensor, Optimizer>(
-      model, state, true, !part.has_schedule(), [](auto group, std::size_t index, auto extents, auto const* data) {
+      model, state, is_trainable<typename Part::Model>, !part.has_schedule(),
+      [](auto group, std::size_t index, auto extents, auto const* data) {
         return named_tensor(std::move(group), index, std::move(extents), data);
       });
   part.on_chief([](auto const&, std::string const& file, std::vector<NamedTensor> const& all,
@@ -138,7 +140,7 @@ void load_state(Part& part, std::string const& path) {
   bool with_optimizer = false;
   part.group().together([&] {
     if (!reads) return;
-    with_optimizer = weights_hold(path, "optimizer/vars/0");
+    with_optimizer = is_trainable<typename Part::Model> && weights_hold(path, "optimizer/vars/0");
     auto const tensors = detail::state_tensors<NamedDestination, Optimizer>(
         model, state, with_optimizer, !part.has_schedule(),
         [](auto group, std::size_t index, auto extents, auto* data) {
@@ -152,10 +154,12 @@ void load_state(Part& part, std::string const& path) {
     part.group().broadcast(std::span<T>(&state.learning_rate, 1));
   }
   part.set_parameters(state.parameters);
-  if (!with_optimizer) return;
-  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
-  part.set_iteration(static_cast<std::uint64_t>(state.iteration));
-  if (!part.has_schedule()) part.set_learning_rate(static_cast<double>(state.learning_rate));
+  if constexpr (is_trainable<typename Part::Model>) {
+    if (!with_optimizer) return;
+    for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
+    part.set_iteration(static_cast<std::uint64_t>(state.iteration));
+    if (!part.has_schedule()) part.set_learning_rate(static_cast<double>(state.learning_rate));
+  }
 }
 
 }  // namespace trireme

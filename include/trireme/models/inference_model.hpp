@@ -1,0 +1,58 @@
+/// Models without optimizer and loss, which compute outputs and cannot be trained.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/metrics/direction.hpp"
+#include "trireme/models/head.hpp"
+#include "trireme/tensor/parts.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+/// Stand where a trained model has its optimizer and its loss.
+struct NoOptimizer {};
+struct NoLoss {};
+
+/// The head of such a model: outputs, no targets and no sums.
+template <class T, class Extents>
+class Head<T, Extents, NoLoss> {
+ public:
+  using Loss = NoLoss;
+  using label = T;
+  static constexpr std::size_t outputs = parts_count<Extents>;
+  static constexpr bool class_labels = false;
+  static constexpr std::size_t totals_width = 0;
+  static constexpr std::array<std::string_view, 0> log_names{};
+  static constexpr std::array<Direction, 0> log_directions{};
+
+  Head(Extents const&, NoLoss) {}
+
+  static constexpr std::size_t classes() { return 0; }
+  static constexpr std::size_t target_size() { return 0; }
+  static constexpr bool masks_positions() { return false; }
+};
+
+}  // namespace detail
+
+/// Whether a model has an optimizer and a loss.
+template <class Model>
+inline constexpr bool is_trainable = !std::is_same_v<typename Model::Optimizer, detail::NoOptimizer>;
+
+namespace detail {
+
+template <class Model>
+consteval bool require_trainable() {
+  static_assert(is_trainable<Model>,
+                "trireme: the model was compiled for inference; to train or evaluate it, give compile an optimizer and "
+                "a loss");
+  return true;
+}
+
+}  // namespace detail
+
+}  // namespace trireme
