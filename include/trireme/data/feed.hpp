@@ -136,7 +136,7 @@ class Feed {
   /// before the steps that were asked for
   void finish() const {
     std::size_t const ended = claims() ? part_->group().min(ended_).value() : ended_;
-    if (ended == 0) raise_uniform(no_batch());
+    if (ended == 0) raise_uniform(no_sample());
     if (limit_ && ended < first_ + *limit_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
                                          called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
@@ -162,20 +162,19 @@ class Feed {
 
   std::string called() const { return data_->called(options_.data()); }
 
-  ValueError no_batch() const {
-    auto const samples = data_->size();
-    return samples && *samples > 0
-               ? ValueError(formatted("{} have no batch: take, skip or repeat leave none of their {} samples", called(),
-                                      *samples))
-               : ValueError(formatted("{} hold no sample", called()));
-  }
+  ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
 
   /// Batches that the data have, if that is a known and finite number.
   /// \throws ValueError if there are none, or not as many as are asked for.
   std::optional<std::size_t> batches_of_epoch() const {
     auto const all = data_->batches_per_epoch(share(*part_, options_));
     std::string const option = options_.steps_option();
-    if (all == std::size_t{0} && options_.role != FeedRole::prediction) throw no_batch();
+    if (all == std::size_t{0} && options_.role != FeedRole::prediction) {
+      std::size_t const samples = data_->size().value_or(0);
+      if (samples == 0) throw no_sample();
+      throw ValueError(
+          formatted("{} have no batch: take, skip or repeat leave none of their {} samples", called(), samples));
+    }
     if (all && limit_ && *limit_ > *all)
       throw ValueError(
           formatted("{} is {}, but {} have {} batches: repeat() gives more", option, *limit_, called(), *all));
