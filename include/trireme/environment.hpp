@@ -9,15 +9,19 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "trireme/backend/openblas_core.hpp"
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/farewell.hpp"
 #include "trireme/collectives/run_status.hpp"
+#include "trireme/collectives/time_limits.hpp"
 #include "trireme/collectives/waiting.hpp"
 #include "trireme/error.hpp"
+#include "trireme/outside_environment.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -27,13 +31,15 @@ struct EnvironmentOptions {
   /// --kokkos-num-threads say, else all cores. Several processes on a node do not share cores by themselves: choose
   /// threads so that threads x processes on the node is at most the number of its cores.
   std::size_t threads = 0;
-  /// How long a process that ends with an error waits for the others before it has them aborted.
+  /// How long a process that ends with an error waits for the others before it has them aborted. Above 0.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
   /// How long a process waits for the others in one call before it ends all of them with a message that says who did
-  /// not come. What a process computes meanwhile may take as long as it likes while nobody waits longer for it.
+  /// not come. What a process computes meanwhile may take as long as it likes while no other waits longer for it.
+  /// Above 0; from 50 years on, such as milliseconds::max(), there is none.
   std::chrono::milliseconds deadline = default_deadline;
-  /// Where each process keeps a record of where it is, for the message and for scripts/explain-failure; removed when
-  /// the run ends in order. Empty: what TRIREME_STATUS_DIR says, else a folder in $TMPDIR with the job's number.
+  /// Holds a directory for each run, with a record of each process's progress, for the message and for
+  /// scripts/explain-failure; the run removes its own when it ends in order. Empty: what TRIREME_STATUS_DIR says, else
+  /// $TMPDIR; where that has no room, the run says so once and goes on without.
   std::string status_directory{};
 };
 
@@ -69,6 +75,8 @@ class KokkosLifetime {
   KokkosLifetime(KokkosLifetime const&) = delete;
   KokkosLifetime& operator=(KokkosLifetime const&) = delete;
 
+  bool started_here() const { return started_here_; }
+
  private:
   bool started_here_ = false;
 };
@@ -80,27 +88,35 @@ class KokkosLifetime {
 /// exception that nobody catches ends every process with exit code 1 and is reported in one line, with its rank; it
 /// never leaves the other processes waiting. Made by all processes together, on the thread that started MPI.
 ///
-/// \throws CommunicationError if MPI was finalized before, or runs at a thread level below MPI_THREAD_FUNNELED;
-/// Error if Kokkos was finalized before.
+/// It outlives strategies, communicators and compiled models. Several may live at once, of which the last one made ends
+/// first. What breaks either rule ends the run in one line, too.
+///
+/// \throws CommunicationError if MPI was finalized before, runs at a thread level below MPI_THREAD_FUNNELED, or was
+/// started on another thread; Error if Kokkos was finalized before; ValueError if a time limit is not above 0.
 class Environment {
  public:
   using holds_communicator = void;
 
   /// Takes from the command line what is for MPI and Kokkos (--kokkos-...).
   Environment(int& argc, char**& argv, EnvironmentOptions const& options = {})
-      : status_(options.deadline),
+      : status_(detail::bounded(options.deadline)),
         mpi_(argc, argv),
         kokkos_(argc, argv, options.threads),
         world_(MPI_COMM_WORLD),
-        farewell_(world_, options.patience),
+        farewell_(world_, detail::bounded(options.patience)),
         exceptions_at_start_(std::uncaught_exceptions()) {
+    world_.together([&] {
+      detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
+      detail::require_time_limit("EnvironmentOptions::patience", options.patience);
+    });
     status_.open(world_, options.status_directory);
     detail::correct_openblas_core();
   }
 
   ~Environment() {
-    if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
     bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
+    if (!failed) require_last();
+    if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
     if (farewell_.meet(failed)) return;
     mpi_.abandon();
     status_.abandon();
@@ -113,6 +129,18 @@ class Environment {
   Communicator const& world() const { return world_; }
 
  private:
+  /// A destructor cannot throw: what lives on ends the run here.
+  void require_last() const {
+    if (!farewell_.is_innermost())
+      detail::Farewell::end("an Environment ended before one that was made later; the last one made ends first", true);
+    std::size_t const models = detail::NeedsKokkos::living();
+    if (kokkos_.started_here() && models != 0)
+      detail::Farewell::end(formatted("{} compiled model{} outlive{} the Environment; end models first", models,
+                                      models == 1 ? "" : "s", models == 1 ? "s" : ""),
+                            true);
+  }
+
+  detail::LivingEnvironment living_;
   detail::RunStatus status_;  // ends last
   detail::MpiLifetime mpi_;
   detail::KokkosLifetime kokkos_;
@@ -125,6 +153,8 @@ namespace detail {
 inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
   if (mpi_is_finalized())
     throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
+  static std::mutex starting;  // of two threads one starts MPI, and the other one is refused
+  std::lock_guard const lock(starting);
   started_here_ = !mpi_is_initialized();
   int level = MPI_THREAD_SINGLE;
   if (started_here_)
@@ -132,6 +162,10 @@ inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
   else
     MPI_Query_thread(&level);
   if (started_here_) return_errors_of_requests();
+  int on_its_thread = 0;
+  MPI_Is_thread_main(&on_its_thread);
+  if (on_its_thread == 0)
+    throw CommunicationError("an Environment was made on another thread than the one that started MPI");
   if (level >= MPI_THREAD_FUNNELED) return;
   if (started_here_) MPI_Finalize();
   throw CommunicationError(

@@ -13,6 +13,7 @@
 #include "trireme/backend/product.hpp"
 #include "trireme/backend/profiling.hpp"
 #include "trireme/backend/row_scope.hpp"
+#include "trireme/backend/running.hpp"
 #include "trireme/backend/simd.hpp"
 #include "trireme/backend/split_gemm.hpp"
 
@@ -135,7 +136,7 @@ class SpaceContext {
   static constexpr bool on_host = is_host_space<Space>;
   static constexpr bool owns_rows = false;
 
-  explicit SpaceContext(Space const& space = Space()) : space_(space), blas_(space) {}
+  explicit SpaceContext(Space const& space = detail::default_space<Space>()) : space_(space), blas_(space) {}
 
   Space const& space() const { return space_; }
   void fence(char const* label) const { space_.fence(tool_label(label)); }

@@ -6,20 +6,10 @@
 namespace trireme {
 
 namespace detail {
-inline bool mpi_is_initialized() {
-  int flag = 0;
-  MPI_Initialized(&flag);
-  return flag != 0;
-}
-inline bool mpi_is_finalized() {
-  int flag = 0;
-  MPI_Finalized(&flag);
-  return flag != 0;
-}
-
 inline MPI_Comm duplicated(MPI_Comm parent) {
   if (!mpi_is_initialized() || mpi_is_finalized())
-    throw CommunicationError("a Communicator was made while MPI is not running; make an Environment first");
+    raise_outside_environment(
+        CommunicationError("a Communicator was made while MPI is not running; make an Environment first"));
   if (parent == MPI_COMM_NULL) throw CommunicationError("a Communicator was made from MPI_COMM_NULL");
   MPI_Comm comm = MPI_COMM_NULL;
   meet_before("MPI_Comm_dup", parent);

@@ -57,7 +57,7 @@ inline std::string last_checkpoint(StatusRecord const& record) {
   return path.empty() ? "; no checkpoint was written" : "; the last good checkpoint is " + path;
 }
 
-inline double seconds_since(std::int64_t moment) { return static_cast<double>(wall_clock() - moment) * 1e-9; }
+inline double seconds_since(std::int64_t moment) { return static_cast<double>(steady_clock_now() - moment) * 1e-9; }
 
 /// Another process was seen to be gone.
 inline std::string diagnose_gone(StatusBoard const& board, StatusRecord const& gone) {
@@ -80,7 +80,7 @@ inline StatusRecord const& first_missed(StatusBoard const& board, StatusRecord c
 /// Keeps in mind that another process is gone, first of all where that takes no time: the launcher may be about to kill
 /// this one too. \return the sentence
 inline std::string report_gone(StatusBoard const& board, StatusRecord const& gone) {
-  status().missed_at.store(wall_clock(), std::memory_order_relaxed);
+  status().missed_at.store(steady_clock_now(), std::memory_order_relaxed);
   status().missed.store(gone.rank + 1, std::memory_order_release);
   return diagnose_gone(board, first_missed(board, gone));
 }
@@ -119,6 +119,7 @@ inline std::string diagnose_wait(StatusBoard const& board, std::string_view call
   if (culprit == nullptr) {
     std::size_t const known = board.others().size() + 1;
     if (own.ranks == 1) return message(waits);
+    if (!board.is_shared()) return message(waits + ", and without status records the cause is unknown");
     if (known == own.ranks) return message(waits + ", and so has every other rank, in a call of the same name");
     return message(formatted("{}, and the cause lies on another node: the other {} ranks of this one wait as well",
                              waits, known - 1));

@@ -73,6 +73,13 @@ class Farewell {
     return lowest;
   }
 
+  /// Whether no Environment that began later still lives.
+  bool is_innermost() const { return innermost() == this; }
+
+  /// Ends this process with exit code 1 and one line. \param uniform  whether the others end so too, or in order: then
+  /// they are waited for, and else aborted
+  [[noreturn]] static void end(std::string const& what, bool uniform) noexcept;
+
   /// Has all processes aborted when this one exits: later than now, so that who catches the error can still report it.
   static void abort_at_exit(std::size_t rank) {
     static std::size_t failed_rank;
@@ -130,7 +137,10 @@ inline void Farewell::end_process() noexcept {
     } catch (...) {
     }
   }
+  end(what, uniform);
+}
 
+inline void Farewell::end(std::string const& what, bool uniform) noexcept {
   Farewell* const farewell = innermost();
   StatusBoard const* const board = StatusBoard::current();
   auto const claim = [board](std::string const& message) { return board == nullptr || board->claim(message); };

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "trireme/error.hpp"
+#include "trireme/outside_environment.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -23,6 +24,24 @@ inline void check(int status, char const* call, MPI_Comm comm);
 inline void check(int status, char const* call, std::size_t rank);
 
 namespace detail {
+inline bool mpi_is_initialized() {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  return flag != 0;
+}
+inline bool mpi_is_finalized() {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  return flag != 0;
+}
+
+/// Before a call of MPI on a communicator that may have outlived MPI. \throws CommunicationError
+inline void require_mpi(char const* call) {
+  if (mpi_is_finalized())
+    raise_outside_environment(CommunicationError(
+        formatted("{} was to be called after MPI had ended; communicate while the Environment lives", call)));
+}
+
 /// Whether the library asks MPI for a request now.
 inline bool& tests_request() {
   static bool tests = false;

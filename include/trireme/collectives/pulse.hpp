@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <thread>
 
 #include <pthread.h>
 
@@ -40,16 +41,31 @@ struct Pulse {
 #endif
   }
 
-  /// Returns when `other` is gone or has ended, or after a while.
+  /// Returns when `other` is gone or has ended, or after a while. A clock that is set meanwhile does not change that.
   static Sign wait(StatusRecord& other, std::chrono::milliseconds time) {
-    std::int64_t const until = wall_clock() + std::chrono::nanoseconds(time).count();
-    std::timespec const limit{static_cast<std::time_t>(until / 1'000'000'000),
-                              static_cast<long>(until % 1'000'000'000)};
-    int const status = pthread_mutex_timedlock(&other.life, &limit);
+    int const status = lock_within(other.life, time);
     if (status == EOWNERDEAD) return Sign::gone;
     if (status != 0) return Sign::beats;
     pthread_mutex_unlock(&other.life);
     return Sign::ended;
+  }
+
+ private:
+  /// As pthread_mutex_timedlock, whose clock is the one that can be set.
+  static int lock_within(pthread_mutex_t& mutex, std::chrono::milliseconds time) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
+    std::int64_t const until = steady_clock_now() + std::chrono::nanoseconds(time).count();
+    std::timespec const limit{static_cast<std::time_t>(until / 1'000'000'000),
+                              static_cast<long>(until % 1'000'000'000)};
+    return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &limit);
+#else
+    auto const until = std::chrono::steady_clock::now() + time;
+    for (;;) {
+      int const status = pthread_mutex_trylock(&mutex);
+      if (status != EBUSY || std::chrono::steady_clock::now() >= until) return status;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+#endif
   }
 };
 

@@ -59,7 +59,7 @@ class Request {
 
  private:
   friend class Communicator;
-  Request(char const* call, std::size_t rank) : call_(call), rank_(rank) {}
+  Request(char const* call, std::size_t rank) : call_(call), rank_(rank) { detail::require_mpi(call); }
 
   /// Where MPI writes the request of the next piece: an operation is more than one only beyond INT_MAX elements.
   MPI_Request* next() {

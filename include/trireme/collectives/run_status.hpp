@@ -5,17 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/collectives/last_words.hpp"
 #include "trireme/collectives/status_board.hpp"
 #include "trireme/collectives/waiting.hpp"
 #include "trireme/collectives/watchdog.hpp"
+#include "trireme/error.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme::detail {
@@ -41,25 +43,28 @@ class RunStatus {
   /// The run has failed, and its records are kept.
   void abandon() { abandoned_ = true; }
 
-  /// Collective. \param directory  empty: one in the folder for temporary files, where that can be written to.
-  /// \throws FileError if the directory that was asked for cannot be used
+  /// Collective. \param directory  holds the run's own; empty: the folder for temporary files, without which the run
+  /// goes on. \throws FileError if the directory that was asked for cannot be used
   void open(Communicator const& world, std::string directory) {
     if (!world.all(StatusBoard::current() == nullptr).value()) return;
     if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
       directory = chosen;
-    std::uint64_t const run = world.broadcast(static_cast<std::uint64_t>(wall_clock()));
-    std::uint64_t const chief_process = world.broadcast(static_cast<std::uint64_t>(::getpid()));
+    std::uint64_t const run = world.broadcast(fresh_number());
     bool const is_default = directory.empty();
-    if (is_default) directory = formatted("{}/trireme-{}-{}", temporary_folder(), job(), chief_process);
-    auto const create = [&] { board_.create(directory, !is_default, run, world.rank(), world.size()); };
-    if (is_default) {
-      try {
-        create();
-      } catch (FileError const&) {  // then this process tells nothing, and nothing is told of it
-      }
-      world.barrier();
-    } else {
-      world.together(create);
+    if (is_default) directory = temporary_folder();
+    std::string name = formatted("trireme-{}-{:016x}", job(), run);
+    world.broadcast(name);  // one for all, also where the batch system numbers a node's tasks
+    try {
+      world.together([&] {
+        if (!is_default) ::mkdir(directory.c_str(), 0700);  // or it is there; else opening it says why not
+        board_.create(directory, name, run, world.rank(), world.size());
+      });
+    } catch (FileError const& error) {
+      if (!is_default) throw;
+      board_.create_unshared(run, world.rank(), world.size());
+      if (world.is_chief())
+        report(formatted("trireme: {}; the run goes on without these records, and names no rank if it fails",
+                         error.what()));
     }
     if (StatusBoard::current() != &board_) return;
     board_.find_others();
@@ -68,6 +73,14 @@ class RunStatus {
   }
 
  private:
+  /// A number that no other run has, and that nobody can guess.
+  static std::uint64_t fresh_number() {
+    std::uint64_t number = 0;
+    if (::getentropy(&number, sizeof number) != 0)
+      number = static_cast<std::uint64_t>(steady_clock_now()) ^ (static_cast<std::uint64_t>(::getpid()) << 40);
+    return number;
+  }
+
   static std::string temporary_folder() {
     char const* const folder = std::getenv("TMPDIR");
     return folder != nullptr && *folder != '\0' ? folder : "/tmp";

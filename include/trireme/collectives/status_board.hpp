@@ -2,21 +2,20 @@
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/collectives/pulse.hpp"
+#include "trireme/collectives/status_directory.hpp"
 #include "trireme/collectives/status_record.hpp"
 #include "trireme/error.hpp"
 #include "trireme/text.hpp"
@@ -39,45 +38,44 @@ class StatusBoard {
     return board;
   }
 
-  /// Makes this process's file. \param run  tells its records from those that an earlier run has left.
-  /// \param keeps_directory  the directory is somebody else's, and stays when the run ends. \throws FileError
-  void create(std::string const& directory, bool keeps_directory, std::uint64_t run, std::size_t rank,
+  /// Makes this process's file. \param run  the same number on all ranks, which no other run has.
+  /// \throws FileError
+  void create(std::string const& parent, std::string const& name, std::uint64_t run, std::size_t rank,
               std::size_t ranks) {
-    directory_ = directory;
-    keeps_directory_ = keeps_directory;
-    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) fail(directory, "cannot be created");
-    ::unlink(failure_path().c_str());  // an earlier run's
-    path_ = formatted("{}/rank-{}.status", directory, rank);
-    int const file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) fail(path_, "cannot be created");
-    bool const sized = ::ftruncate(file, sizeof(Record)) == 0;
-    void* const memory = sized ? ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : nullptr;
-    ::close(file);
-    if (memory == nullptr || memory == MAP_FAILED) fail(path_, "cannot be mapped");
-    own_ = new (memory) Record;
-    own_->run = run;
-    own_->process = ::getpid();
-    own_->process_namespace = process_namespace();
-    own_->rank = static_cast<std::uint32_t>(rank);
-    own_->ranks = static_cast<std::uint32_t>(ranks);
-    ::gethostname(own_->host.data(), own_->host.size() - 1);
-    own_->since.store(wall_clock(), std::memory_order_relaxed);
-    own_->alive.store(wall_clock(), std::memory_order_relaxed);
-    std::memcpy(own_->magic.data(), Record::kind.data(), own_->magic.size());
-    Pulse::begin(*own_);
-    current_status = own_;
-    current() = this;
+    directory_.open(parent, name);
+    try {
+      std::string const file = formatted("rank-{}.status", rank);
+      Descriptor const made = directory_.create(file, sizeof(Record));
+      void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
+      if (memory == MAP_FAILED) {
+        directory_.remove(file);
+        throw FileError(directory_.path(), "cannot be mapped, for the status records of the run");
+      }
+      file_ = file;
+      begin(memory, run, rank, ranks);
+    } catch (...) {
+      directory_.remove_if_empty();
+      throw;
+    }
   }
+
+  /// A record that no other process sees: this one's watchdog has it all the same.
+  void create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks) {
+    if (own_ != nullptr) Pulse::end(*own_);
+    close(true);
+    directory_ = {};
+    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) begin(memory, run, rank, ranks);
+  }
+
+  /// Whether others of the node can see the record.
+  bool is_shared() const { return static_cast<bool>(directory_); }
 
   /// Finds the others on this node, once all have made their files.
   void find_others() {
-    DIR* const listing = ::opendir(directory_.c_str());
-    if (listing == nullptr) return;
-    while (dirent const* const entry = ::readdir(listing)) {
-      std::string_view const name = entry->d_name;
-      if (name.starts_with("rank-") && name.ends_with(".status")) add(directory_ + '/' + entry->d_name);
-    }
-    ::closedir(listing);
+    if (!is_shared()) return;
+    for (std::string const& file : directory_.files())
+      if (file.starts_with("rank-") && file.ends_with(".status")) add(file);
     // Each watches the one behind it, in a ring: the system tells one process that another is gone.
     auto const distance = [this](Record const& other) { return (other.rank + other.ranks - own_->rank) % other.ranks; };
     for (Record* const other : others_)
@@ -90,16 +88,15 @@ class StatusBoard {
   /// The one that this process watches, or null.
   Record* neighbour() const { return neighbour_; }
   Record const& own() const { return *own_; }
-  std::string const& directory() const { return directory_; }
 
   /// Whether this process is the one to speak. The message is kept beside the records, and true is returned, if no
   /// other process has spoken before.
   bool claim(std::string const& message) const {
-    int const file = ::open(failure_path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0) return errno != EEXIST;  // without the file rather twice than never
+    if (!is_shared()) return true;
+    Descriptor const file = directory_.create("failure.txt");
+    if (!file) return errno != EEXIST;  // without the file rather twice than never
     std::string const line = message + '\n';
-    [[maybe_unused]] ssize_t const written = ::write(file, line.data(), line.size());
-    ::close(file);
+    [[maybe_unused]] ssize_t const written = ::write(file.get(), line.data(), line.size());
     return true;
   }
 
@@ -114,23 +111,35 @@ class StatusBoard {
     others_.clear();
     ::munmap(own_, sizeof(Record));
     own_ = nullptr;
-    if (!in_order) return;
-    ::unlink(path_.c_str());
-    if (!keeps_directory_) ::rmdir(directory_.c_str());  // the last one succeeds
+    if (!in_order || !is_shared()) return;
+    directory_.remove(file_);
+    directory_.remove_if_empty();
   }
 
  private:
-  std::string failure_path() const { return directory_ + "/failure.txt"; }
+  void begin(void* memory, std::uint64_t run, std::size_t rank, std::size_t ranks) {
+    own_ = new (memory) Record;
+    own_->run = run;
+    own_->process = ::getpid();
+    own_->process_namespace = process_namespace();
+    own_->rank = static_cast<std::uint32_t>(rank);
+    own_->ranks = static_cast<std::uint32_t>(ranks);
+    std::int64_t const now = steady_clock_now();
+    own_->since_1970 = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count() - now;
+    ::gethostname(own_->host.data(), own_->host.size() - 1);
+    own_->since.store(now, std::memory_order_relaxed);
+    own_->alive.store(now, std::memory_order_relaxed);
+    std::memcpy(own_->magic.data(), Record::kind.data(), own_->magic.size());
+    Pulse::begin(*own_);
+    current_status = own_;
+    current() = this;
+  }
 
-  void add(std::string const& path) {
-    if (path == path_) return;
-    int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0) return;
-    struct stat status {};
-    bool const whole = ::fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == sizeof(Record);
-    void* const memory =
-        whole ? ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    ::close(file);
+  void add(std::string const& file) {
+    if (file == file_) return;
+    Descriptor const found = directory_.find(file, sizeof(Record));
+    if (!found) return;
+    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, found.get(), 0);
     if (memory == MAP_FAILED) return;
     auto* const record = static_cast<Record*>(memory);
     // On a file system that nodes share there are records of other nodes too, of which memory here is no picture.
@@ -148,12 +157,8 @@ class StatusBoard {
     return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
   }
 
-  [[noreturn]] static void fail(std::string const& path, char const* what) {
-    throw FileError(path, formatted("{}, for the status records of the run: {}", what, std::strerror(errno)));
-  }
-
-  std::string directory_, path_;
-  bool keeps_directory_ = false;
+  StatusDirectory directory_;
+  std::string file_;
   Record* own_ = nullptr;
   std::vector<Record*> others_;
   Record* neighbour_ = nullptr;

@@ -21,7 +21,7 @@ namespace trireme::detail {
 /// The layout of the file; scripts/explain-failure reads it too. One thread writes the numbers, any may read them.
 struct StatusRecord {
   static constexpr std::size_t call_words = 5, path_bytes = 1024;
-  static constexpr std::string_view kind = "trireme status 1";
+  static constexpr std::string_view kind = "trireme status 2";
   enum class State : std::uint32_t {
     running = 0,
     ended = 1,  ///< in order, or with an error that all agreed on
@@ -34,7 +34,8 @@ struct StatusRecord {
   std::int64_t process = 0;
   std::uint64_t process_namespace = 0;  ///< where `process` means something
   std::uint32_t rank = 0, ranks = 1;
-  std::array<char, 208> host{};
+  std::int64_t since_1970 = 0;  ///< at the origin of `steady_clock_now`, as the system's clock had it at the start
+  std::array<char, 200> host{};
 
   // Where it is: written by the thread that started MPI. Counts are from 1; 0: none yet.
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< changes whenever something happens
@@ -43,7 +44,7 @@ struct StatusRecord {
   std::atomic<State> state{State::running};
   std::array<std::atomic<std::uint64_t>, call_words> call{};  ///< text, in words that are read whole
 
-  // When: written by the watchdog, in nanoseconds since 1970.
+  // When: written by the watchdog, as `steady_clock_now` has it.
   alignas(64) std::atomic<std::int64_t> since{0};  ///< about when `activity` changed last
   std::atomic<std::int64_t> alive{0};              ///< when the watchdog looked last
   std::atomic<std::uint32_t> missed{0};            ///< the rank that was seen to be gone, from 1
@@ -113,8 +114,9 @@ inline void note_checkpoint(std::string const& path) {
   status().set_checkpoint(failed ? path : whole.string());
 }
 
-inline std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+/// In nanoseconds; the same for all processes of a machine, and never set back or forward.
+inline std::int64_t steady_clock_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 

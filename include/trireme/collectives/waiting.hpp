@@ -99,8 +99,11 @@ class Waiting {
   using Clock = std::chrono::steady_clock;
 
  public:
-  /// \param call  a literal of up to 39 characters
-  explicit Waiting(char const* call) : call_(call) { detail::status().begin_call(call); }
+  /// \param call  a literal of up to 39 characters \throws CommunicationError if MPI has ended
+  explicit Waiting(char const* call) : call_(call) {
+    detail::require_mpi(call);
+    detail::status().begin_call(call);
+  }
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
   ~Waiting() { detail::status().end_call(); }

@@ -83,7 +83,7 @@ class Watchdog {
       auto const now = Clock::now();
       auto const passed = std::min<Clock::duration>(now - last, 2 * period_);
       last = now;
-      std::int64_t const moment = wall_clock();
+      std::int64_t const moment = steady_clock_now();
       std::uint64_t const activity = own.activity.load(std::memory_order_relaxed);
       if (activity != seen) own.since.store(moment, std::memory_order_relaxed);
       bool const in_call = own.waiting.load(std::memory_order_relaxed) != 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/data/requirements.hpp"
@@ -214,10 +215,14 @@ class PlacedModel {
   }
 
   PlacedModel(PlacedModel&& other)
-      : part_(std::move(other.part_)), shared_(std::move(other.shared_)), use_(std::move(other.use_)) {
+      : needs_kokkos_(std::move(other.needs_kokkos_)),
+        part_(std::move(other.part_)),
+        shared_(std::move(other.shared_)),
+        use_(std::move(other.use_)) {
     shared_.follow(part_);
   }
   PlacedModel& operator=(PlacedModel&& other) {
+    needs_kokkos_ = std::move(other.needs_kokkos_);
     part_ = std::move(other.part_);
     shared_ = std::move(other.shared_);
     use_ = std::move(other.use_);
@@ -263,6 +268,7 @@ class PlacedModel {
       if (!shared_.empty()) shared_.publish(part_, false);
   }
 
+  detail::NeedsKokkos needs_kokkos_{"a compiled model"};  // before its part, which needs Kokkos at once
   Part part_;
   detail::SharedLinks<Part> shared_;
   detail::ModelUse use_;

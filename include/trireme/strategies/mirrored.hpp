@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/error.hpp"
 #include "trireme/strategies/data_parallel.hpp"
@@ -23,7 +24,8 @@ class MirroredStrategy {
   template <class Model>
   using Part = DataParallel<Model, Space, SingleProcess>;
 
-  explicit MirroredStrategy(std::size_t replicas, Space const& space = Space()) : replicas_(replicas), space_(space) {
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
+      : replicas_(replicas), space_(space) {
     if (replicas == 0) throw ValueError("MirroredStrategy: 0 replicas; at least 1 is needed");
   }
 

@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
@@ -25,7 +26,8 @@ class MultiWorkerMirroredStrategy {
   /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
   /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
   /// where buckets do not matter, unless messages are asked for.
-  explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = Space(),
+  explicit MultiWorkerMirroredStrategy(Communicator const& communicator,
+                                       Space const& space = detail::default_space<Space>(),
                                        std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
       : group_(std::make_shared<Communicator>(communicator.duplicate())),
         space_(space),

@@ -6,6 +6,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
@@ -19,7 +20,7 @@ class OneDeviceStrategy {
   template <class Model>
   using Part = DataParallel<Model, Space, SingleProcess>;
 
-  explicit OneDeviceStrategy(Space const& space = Space()) : space_(space) {}
+  explicit OneDeviceStrategy(Space const& space = detail::default_space<Space>()) : space_(space) {}
 
   SingleProcess const& group() const { return *group_; }
 

@@ -8,6 +8,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/server_part.hpp"
@@ -40,7 +41,7 @@ class ParameterServerStrategy {
 
   /// Collective. \throws ValueError if no rank is left to work.
   explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
-                                   Space const& space = Space())
+                                   Space const& space = detail::default_space<Space>())
       : roles_(ServerRoles::of(communicator.size(), options.servers, options.evaluator)),
         staleness_(options.staleness.value_or(16 * roles_.workers)),
         group_(std::make_shared<Communicator>(communicator.duplicate())),

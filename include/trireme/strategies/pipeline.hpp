@@ -9,6 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/error.hpp"
 #include "trireme/strategies/pipeline_part.hpp"
@@ -55,7 +56,7 @@ class PipelineStrategy {
 
   /// Collective.
   explicit PipelineStrategy(Communicator const& communicator, PipelineOptions const& options = {},
-                            Space const& space = Space())
+                            Space const& space = detail::default_space<Space>())
       : group_(std::make_shared<Communicator>(communicator.duplicate())), options_(options), space_(space) {
     if (options.micro_batches == 0) fail("PipelineStrategy needs at least one micro-batch");
     if (sizeof...(Cuts) > 0 && options.stages != 0 && options.stages != sizeof...(Cuts) + 1)

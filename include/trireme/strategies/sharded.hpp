@@ -10,6 +10,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/profiling.hpp"
+#include "trireme/backend/running.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/data/checksum.hpp"
@@ -199,7 +200,7 @@ class ShardedStrategy {
   using Part = ShardedPart<Model, Space, Stage>;
 
   /// Collective.
-  explicit ShardedStrategy(Communicator const& communicator, Space const& space = Space())
+  explicit ShardedStrategy(Communicator const& communicator, Space const& space = detail::default_space<Space>())
       : group_(std::make_shared<Communicator>(communicator.duplicate())), space_(space) {}
 
   Communicator const& group() const { return *group_; }

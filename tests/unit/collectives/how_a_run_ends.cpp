@@ -8,27 +8,48 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 using namespace trireme;
 
+/// Takes the place of the system's: the disk is full where this variable is set.
+extern "C" int posix_fallocate(int file, off_t, off_t size) {
+  if (std::getenv("TRIREME_TEST_FULL") != nullptr) return ENOSPC;
+  return ::ftruncate(file, size) == 0 ? 0 : errno;
+}
+
 namespace {
 
 std::string program;
 
+/// The time limits of a role: those that a user may have got wrong, or has switched off.
+EnvironmentOptions options_of(std::string_view role) {
+  using namespace std::chrono_literals;
+  EnvironmentOptions options{.threads = 1, .patience = role == "late" || role == "half" ? 500ms : 10'000ms};
+  if (role == "deadline_max") options.deadline = options.patience = std::chrono::milliseconds::max();
+  if (role == "deadline_300_years") options.deadline = options.patience = std::chrono::hours(24 * 365 * 300);
+  if (role == "deadline_0") options.deadline = 0ms;
+  if (role == "deadline_negative") options.deadline = -5ms;
+  if (role == "patience_0") options.patience = 0ms;
+  return options;
+}
+
 /// What one of the processes does; never returns to the tests.
 int play(std::string_view role, int argc, char** argv) {
-  using namespace std::chrono_literals;
-  EnvironmentOptions const options{.threads = 1, .patience = role == "late" || role == "half" ? 500ms : 10'000ms};
+  EnvironmentOptions const options = options_of(role);
 
   if (role == "joined") {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, nullptr);
@@ -60,6 +81,32 @@ int play(std::string_view role, int argc, char** argv) {
       return down ? 0 : 5;
     }
     return 6;
+  }
+  if (role == "communicator_without_mpi") Communicator const world(MPI_COMM_WORLD);
+  if (role == "communicator_after_the_end") {
+    std::optional<Communicator> world;
+    {
+      Environment const environment(argc, argv, options);
+      world.emplace(environment.world().duplicate());
+    }
+    world->barrier();
+  }
+  if (role == "nested") {
+    Environment const environment(argc, argv, options);
+    { Environment const inner(argc, argv, options); }
+    environment.world().barrier();
+    return Kokkos::is_initialized() ? 0 : 5;
+  }
+  if (role == "crossed") {
+    auto first = std::make_unique<Environment>(argc, argv, options);
+    auto const second = std::make_unique<Environment>(argc, argv, options);
+    first.reset();
+    return 0;
+  }
+  if (role == "second_thread") {
+    Environment const environment(argc, argv, options);
+    std::thread([&] { Environment const other(argc, argv, options); }).join();
+    return 0;
   }
   if (role == "arguments") {
     Environment const environment(argc, argv, {.threads = 2});
@@ -93,6 +140,15 @@ int play(std::string_view role, int argc, char** argv) {
     fail_on_1();
   }
   world.barrier();
+  if (role == "meets_another_run") {
+    namespace fs = std::filesystem;
+    fs::path const folder = std::getenv("TRIREME_STATUS_DIR");
+    if (world.rank() == 0) std::ofstream(folder / "begun") << "yes";
+    for (int wait = 0; wait < 3000 && !fs::exists(folder / "ended"); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // for so long a failed run may take to end
+    world.barrier();
+  }
   if (role != "ok") world.barrier();
   return 0;
 }
@@ -107,6 +163,22 @@ int play_and_catch(std::string_view role, int argc, char** argv) {
     return 1;
   }
 }
+
+/// A folder of a test, removed with all that is in it.
+class Folder {
+ public:
+  Folder() { BOOST_REQUIRE(mkdtemp(path_.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(Folder const&) = delete;
+  Folder& operator=(Folder const&) = delete;
+  std::string const& path() const { return path_; }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::string path_ = "/tmp/trireme_how_a_run_ends_XXXXXX";
+};
 
 struct Outcome {
   int code;
@@ -172,10 +244,9 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_with_1_and_one_message_with_i
 
 // Into files, since on a busy machine MPICH's launcher may still drop what it has read.
 BOOST_AUTO_TEST_CASE(what_the_failing_rank_had_buffered_is_written_before_all_end) {
-  char folder[] = "/tmp/trireme_how_a_run_ends_XXXXXX";
-  BOOST_REQUIRE(mkdtemp(folder) != nullptr);
-  Outcome const end = run(launcher() + " -n 3 sh -c 'exec \"$@\" >$0/$$' " + folder, "alone");
-  Outcome const written = shell(std::string("cat ") + folder + "/* && rm -r " + folder);
+  Folder const folder;
+  Outcome const end = run(launcher() + " -n 3 sh -c 'exec \"$@\" >$0/$$' " + folder.path(), "alone");
+  Outcome const written = shell("cat " + folder.path() + "/*");
   BOOST_TEST(end.code == 1);
   BOOST_TEST(written.count("buffered 1\n") == 1);
 }
@@ -243,4 +314,132 @@ BOOST_AUTO_TEST_CASE(options_for_kokkos_are_taken_from_the_command_line_and_noth
   BOOST_TEST(own.count(std::string(serial ? "1" : "2") + " threads, left: role arguments --mine \n") == 1);
   Outcome const theirs = run("", "arguments --kokkos-num-threads=1 --mine");
   BOOST_TEST(theirs.count("1 threads, left: role arguments --mine \n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(limits_beyond_all_clocks_are_none) {
+  for (auto const* role : {"deadline_max", "deadline_300_years"}) {
+    Outcome const end = run_on_3(role);
+    BOOST_TEST(end.code == 0);
+    BOOST_TEST(end.count("trireme:") == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(limits_that_are_not_above_0_are_refused_in_one_line) {
+  struct Row {
+    char const *role, *says;
+  };
+  for (Row const row : {Row{"deadline_0", "EnvironmentOptions::deadline is 0 ms, and has to be above 0"},
+                        Row{"deadline_negative", "EnvironmentOptions::deadline is -5 ms, and has to be above 0"},
+                        Row{"patience_0", "EnvironmentOptions::patience is 0 ms, and has to be above 0"}}) {
+    Outcome const end = run_on_3(row.role);
+    BOOST_TEST(end.code == 1);
+    BOOST_TEST(end.count(row.says) == 1);
+    BOOST_TEST(end.count("trireme:") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(runs_that_share_a_status_directory_do_not_touch_each_other) {
+  Folder const folder;
+  std::string const& path = folder.path();
+  Outcome const ends = shell(
+      "export OMP_NUM_THREADS=1 KOKKOS_DISABLE_WARNINGS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1 TRIREME_STATUS_DIR=" +
+      path + "; run='timeout 60 " + launcher() + " -n 3 " + program +
+      " role'; $run meets_another_run 2>&1 & first=$!; " + "for i in $(seq 300); do [ -e " + path +
+      "/begun ] && break; sleep 0.1; done; $run alone 2>&1; second=$?; touch " + path +
+      "/ended; wait $first; echo ended with $? and $second; rm " + path + "/begun " + path + "/ended");
+  BOOST_TEST(ends.count("ended with 0 and 1\n") == 1);
+  BOOST_TEST(ends.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(ends.count("trireme:") == 1);
+  BOOST_TEST(folder.entries() == 1);  // of the one that failed
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_is_a_link_or_open_to_others_takes_no_records) {
+  namespace fs = std::filesystem;
+  Folder const folder, elsewhere;
+  fs::create_directory(folder.path() + "/run");
+  fs::permissions(folder.path() + "/run", fs::perms::owner_all);
+  detail::StatusDirectory directory;
+  BOOST_CHECK_NO_THROW(directory.open(folder.path(), "run"));  // as another process of the run has made it
+  BOOST_CHECK_NO_THROW(directory.create("rank-0.status", 8));
+  BOOST_CHECK_THROW(directory.create("rank-0.status", 8), FileError);
+  fs::create_symlink("/etc/passwd", folder.path() + "/run/rank-1.status");
+  BOOST_CHECK_THROW(directory.create("rank-1.status", 8), FileError);
+  BOOST_TEST(!directory.find("rank-1.status", 8));
+
+  fs::permissions(folder.path() + "/run", fs::perms::others_read, fs::perm_options::add);
+  BOOST_CHECK_THROW(directory.open(folder.path(), "run"), FileError);
+  fs::create_directory_symlink(elsewhere.path(), folder.path() + "/link");
+  BOOST_CHECK_THROW(directory.open(folder.path(), "link"), FileError);
+  if (::geteuid() == 0) {
+    fs::create_directory(folder.path() + "/theirs");
+    fs::permissions(folder.path() + "/theirs", fs::perms::owner_all);
+    BOOST_REQUIRE(::chown((folder.path() + "/theirs").c_str(), 1, 1) == 0);
+    BOOST_CHECK_THROW(directory.open(folder.path(), "theirs"), FileError);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_full_temporary_folder_costs_the_records_and_one_line) {
+  Folder const folder;
+  Outcome const end = run("env TRIREME_TEST_FULL=1 TMPDIR=" + folder.path() + " " + launcher() + " -n 3", "ok");
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.count("No space left on device; the run goes on without these records") == 1);
+  BOOST_TEST(end.count("trireme: ") == 1);
+  BOOST_TEST(folder.entries() == 0);
+  Outcome const fails = run("env TRIREME_TEST_FULL=1 TMPDIR=" + folder.path() + " " + launcher() + " -n 3", "alone");
+  BOOST_TEST(fails.code == 1);
+  BOOST_TEST(fails.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_folder_that_was_chosen_is_an_error) {
+  Folder const folder;
+  Outcome const end =
+      run("env TRIREME_TEST_FULL=1 TRIREME_STATUS_DIR=" + folder.path() + " " + launcher() + " -n 3", "ok");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("No space left on device\n") == 1);
+  BOOST_TEST(end.count("trireme: ") == 1);
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(explain_failure_bears_any_bytes_and_links_that_lead_nowhere) {
+  Folder const folder;
+  std::string const& path = folder.path();
+  BOOST_TEST(run("env TRIREME_STATUS_DIR=" + path + " " + launcher() + " -n 3", "alone").code == 1);
+  BOOST_TEST(folder.entries() == 1);
+  shell("cd " + path +
+        "/trireme-*/ && printf 'in caf\\351 \\303\\251\\n' >>failure.txt && ln -s nowhere rank-9.status && "
+        "printf short >rank-8.status && ln -s nowhere ../trireme-link && mkdir ../trireme-later");
+  std::string const explain = std::string(TRIREME_TESTS_DIRECTORY) + "/../scripts/explain-failure";
+  for (std::string const& letters : {std::string("ascii"), std::string("utf-8")}) {
+    Outcome const explained = shell("PYTHONIOENCODING=" + letters + " TMPDIR=" + path + " " + explain + " 2>&1");
+    BOOST_TEST(explained.code == 0);
+    BOOST_TEST(explained.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+    BOOST_TEST(explained.count("3 of 3 ranks left a record") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(communication_outside_of_an_environment_is_refused_in_one_line) {
+  Outcome const before = run("", "communicator_without_mpi");
+  BOOST_TEST(before.code == 1);
+  BOOST_TEST(before.text == "trireme: a Communicator was made while MPI is not running; make an Environment first\n");
+  Outcome const after = run("", "communicator_after_the_end");
+  BOOST_TEST(after.code == 1);
+  BOOST_TEST(after.text ==
+             "trireme: MPI_Ibarrier was to be called after MPI had ended; communicate while the Environment lives\n");
+}
+
+BOOST_AUTO_TEST_CASE(environments_nest) { BOOST_TEST(run_on_3("nested").code == 0); }
+
+BOOST_AUTO_TEST_CASE(an_environment_that_ends_before_an_inner_one_is_refused_in_one_line) {
+  Outcome const end = run_on_3("crossed");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: an Environment ended before one that was made later") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_environment_on_a_second_thread_is_refused_in_one_line) {
+  Outcome const end = run("", "second_thread");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("made on another thread than the one that started MPI\n") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
 }

@@ -98,7 +98,8 @@ struct FaultPlan {
 
 /// When it happened is written down, since the process may not live to tell.
 void note_time() {
-  std::ofstream(std::getenv("TRIREME_STATUS_DIR") + std::string("/../fault-time")) << detail::wall_clock() << '\n';
+  std::ofstream(std::getenv("TRIREME_STATUS_DIR") + std::string("/../fault-time"))
+      << detail::steady_clock_now() << '\n';
 }
 
 [[noreturn]] void loop_for_ever() {
@@ -354,7 +355,7 @@ std::vector<std::string> messages(std::string const& text) {
 /// Processes of the run that still live, from its records.
 std::size_t survivors(std::filesystem::path const& records) {
   std::size_t count = 0;
-  for (auto const& entry : std::filesystem::directory_iterator(records)) {
+  for (auto const& entry : std::filesystem::recursive_directory_iterator(records)) {
     detail::StatusRecord record;
     std::ifstream file(entry.path(), std::ios::binary);
     if (entry.path().extension() != ".status" || !file.read(reinterpret_cast<char*>(&record), sizeof record)) continue;
@@ -382,7 +383,7 @@ Verdict judge(FaultPlan const& plan) {
                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
                   "TRIREME_STATUS_DIR={}; mkdir -p {}; timeout -k 2 60 {} -n {} {} {} 2>&1",
                   records.string(), records.string(), launcher(), plan.ranks, program, arguments_of(plan)));
-  auto const now = detail::wall_clock();
+  auto const now = detail::steady_clock_now();
   std::int64_t fault_time = 0;
   if (!(std::ifstream(fs::path(folder) / "fault-time") >> fault_time)) verdict.complaint = "the fault never happened";
   verdict.seconds = static_cast<double>(now - fault_time) * 1e-9;
@@ -392,7 +393,9 @@ Verdict judge(FaultPlan const& plan) {
       shell(fmt::format("{}/../scripts/explain-failure {} 2>&1", TRIREME_TESTS_DIRECTORY, records.string()));
   auto const explanation = messages(explained.text);
   verdict.printed = !said.empty();
-  verdict.explained_from_records_alone = !fs::exists(records / "failure.txt");
+  verdict.explained_from_records_alone = true;
+  for (auto const& entry : fs::recursive_directory_iterator(records))
+    if (entry.path().filename() == "failure.txt") verdict.explained_from_records_alone = false;
   verdict.message = said.empty() ? (explanation.empty() ? "" : explanation.front()) : said.front();
   verdict.names_rank = verdict.message.find(fmt::format("rank {}", plan.rank)) != std::string::npos;
 
