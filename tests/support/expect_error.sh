@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# expect_error.sh COMPILER FLAGS_FILE SOURCE TEXT
+# expect_error.sh COMPILER FLAGS_FILE SOURCE TEXT [FLAG…]
 # The source compiles as it is; with TRIREME_MUST_FAIL it does not, and the first error's line contains TEXT.
 set -u
 compiler=$1 flags=$2 source=$3 text=$4
@@ -7,6 +7,7 @@ arguments=()
 while IFS= read -r line; do
   case $line in "" | -D | -I) ;; *) arguments+=("$line") ;; esac
 done <"$flags"
+arguments+=("${@:5}")
 compile=("$compiler" -fsyntax-only -w -x c++ "${arguments[@]}")
 case $compiler in *nvcc*) compile=("$compiler" -c -o /dev/null "${arguments[@]}") ;; esac
 

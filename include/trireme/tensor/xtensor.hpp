@@ -2,6 +2,13 @@
 /// includes xtensor.
 #pragma once
 
+#if defined(__clang__) && __clang_major__ == 19 && defined(__cpp_template_template_args) && \
+    __has_include(<xtensor/xarray.hpp>)
+#error \
+    "trireme: Clang 19 reads xtensor before 0.26 only with -fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args"
+#include "the error above"  // ends the compilation, instead of twenty errors of xtensor's
+#endif
+
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
