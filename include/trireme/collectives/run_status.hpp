@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/collectives/exit_watch.hpp"
 #include "trireme/collectives/last_words.hpp"
 #include "trireme/collectives/status_board.hpp"
 #include "trireme/collectives/waiting.hpp"
@@ -69,7 +70,7 @@ class RunStatus {
     if (StatusBoard::current() != &board_) return;
     board_.find_others();
     watchdog_.emplace(board_, deadline_);
-    watch_exit();
+    ExitWatch::begin();
   }
 
  private:
@@ -96,23 +97,6 @@ class RunStatus {
         return text;
       }
     return formatted("user-{}", ::getuid());
-  }
-
-  /// A call of exit leaves the Environment behind, and the others waiting. It may be MPI's own.
-  static void watch_exit() {
-    static bool watched = false;
-    static pid_t process = 0;
-    process = ::getpid();
-    if (watched) return;
-    watched = true;
-    std::atexit([] {
-      StatusBoard const* const board = StatusBoard::current();
-      if (board == nullptr || process != ::getpid() || mpi_is_finalized()) return;
-      StatusRecord const& own = board->own();
-      if (own.state.load(std::memory_order_relaxed) != StatusRecord::State::running) return;
-      end_without_mpi(formatted("trireme: {} has called exit within its Environment{}, {}{}", who(own), position(own),
-                                place(own), last_checkpoint(own)));
-    });
   }
 
   std::chrono::milliseconds deadline_, outer_deadline_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/mman.h>
@@ -91,12 +92,13 @@ class StatusBoard {
 
   /// Whether this process is the one to speak. The message is kept beside the records, and true is returned, if no
   /// other process has spoken before.
-  bool claim(std::string const& message) const {
+  /// Allocates nothing.
+  bool claim(std::string_view message) const {
     if (!is_shared()) return true;
     Descriptor const file = directory_.create("failure.txt");
     if (!file) return errno != EEXIST;  // without the file rather twice than never
-    std::string const line = message + '\n';
-    [[maybe_unused]] ssize_t const written = ::write(file.get(), line.data(), line.size());
+    [[maybe_unused]] ssize_t written = ::write(file.get(), message.data(), message.size());
+    written = ::write(file.get(), "\n", 1);
     return true;
   }
 

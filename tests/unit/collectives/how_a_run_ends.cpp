@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -140,6 +141,22 @@ int play(std::string_view role, int argc, char** argv) {
     fail_on_1();
   }
   world.barrier();
+  if (world.rank() == world.size() - 1) {
+    if (role == "child_ends") {  // of which its parent knows nothing
+      pid_t const child = ::fork();
+      if (child == 0) ::_exit(0);
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      if (status != 0) return 5;
+    }
+    if (role == "_exit") ::_exit(0);
+    if (role == "_Exit") std::_Exit(0);
+    if (role == "quick_exit") std::quick_exit(0);
+    if (role == "_exit_in_handler") {
+      std::signal(SIGUSR1, [](int) { ::_exit(0); });
+      std::raise(SIGUSR1);
+    }
+  }
   if (role == "meets_another_run") {
     namespace fs = std::filesystem;
     fs::path const folder = std::getenv("TRIREME_STATUS_DIR");
@@ -442,4 +459,15 @@ BOOST_AUTO_TEST_CASE(an_environment_on_a_second_thread_is_refused_in_one_line) {
   BOOST_TEST(end.code == 1);
   BOOST_TEST(end.count("made on another thread than the one that started MPI\n") == 1);
   BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_end_past_all_destructors_is_no_success_and_said_in_one_line) {
+  for (std::string const role : {"_exit", "_Exit", "quick_exit", "_exit_in_handler"})
+    for (std::string const& ranks : {std::string("1"), std::string("2"), std::string("3")}) {
+      Outcome const end = run(launcher() + " -n " + ranks, role);
+      BOOST_TEST(end.code != 0);
+      BOOST_TEST(end.count("trireme: rank " + std::to_string(std::stoi(ranks) - 1) + " (process ") == 1);
+      BOOST_TEST(end.count("trireme:") == 1);
+    }
+  BOOST_TEST(run_on_3("child_ends").code == 0);
 }
