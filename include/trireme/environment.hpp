@@ -135,9 +135,10 @@ class Environment {
       detail::Farewell::end("an Environment ended before one that was made later; the last one made ends first", true);
     std::size_t const models = detail::NeedsKokkos::living();
     if (kokkos_.started_here() && models != 0)
-      detail::Farewell::end(formatted("{} compiled model{} outlive{} the Environment; end models first", models,
-                                      models == 1 ? "" : "s", models == 1 ? "s" : ""),
-                            true);
+      detail::Farewell::end(
+          formatted("{} compiled model{} or predictor{} outlive{} the Environment, which has to end last", models,
+                    models == 1 ? "" : "s", models == 1 ? "" : "s", models == 1 ? "s" : ""),
+          true);
   }
 
   detail::LivingEnvironment living_;

@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/data/requirements.hpp"
@@ -43,7 +44,7 @@ class Predictor {
   using T = typename Model::scalar;
 
   /// \param weights  all of the model's arena.
-  Predictor(Model const& model, std::span<T const> weights, Space const& space = Space())
+  Predictor(Model const& model, std::span<T const> weights, Space const& space = detail::default_space<Space>())
       : state_(std::make_shared<State const>(model, weights, space)) {}
 
   std::size_t input_size() const { return state_->model.input_size(); }    ///< numbers of a sample
@@ -105,6 +106,7 @@ class Predictor {
     }
     void predict(std::size_t rows, T const* x, T* y) const { inference.predict(model, rows, x, y, weights.data()); }
 
+    detail::NeedsKokkos needs_kokkos{"a predictor"};
     Model model;
     Arena<T, Space> weights;
     data::SampleRequirements needed;

@@ -50,7 +50,7 @@ Misuse const table[] = {
        first.reset();
      }},
     {"model_outlives_environment",
-     "1 compiled model outlives the Environment",
+     "1 compiled model or predictor outlives the Environment",
      nullptr,
      1,
      {},
@@ -59,6 +59,17 @@ Misuse const table[] = {
        Environment const environment(argc, argv, {.threads = 1});
        Strategy const strategy(environment.world());
        model.emplace(line(strategy));
+     }},
+    {"predictor_outlives_environment",
+     "1 compiled model or predictor outlives the Environment",
+     nullptr,
+     1,
+     {},
+     [](int& argc, char**& argv) {
+       std::optional<decltype(line(std::declval<Strategy const&>()).predictor())> predictor;
+       Environment const environment(argc, argv, {.threads = 1});
+       Strategy const strategy(environment.world());
+       predictor.emplace(line(strategy).predictor());
      }},
     {"one_device_without_environment",
      "a strategy was made while Kokkos is not running",
