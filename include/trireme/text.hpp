@@ -49,4 +49,17 @@ inline std::string joined(std::vector<std::string> const& parts, std::string_vie
   return text;
 }
 
+/// Text of a file for a message: its first `most` bytes, of which those that are no printable ASCII are written
+/// "\\x0a".
+inline std::string printable(std::string_view text, std::size_t most = 40) {
+  std::string result;
+  for (char const c : text.substr(0, most)) {
+    if (c >= ' ' && c <= '~')
+      result += c;
+    else
+      result += formatted("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return result;
+}
+
 }  // namespace trireme

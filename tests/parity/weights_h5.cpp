@@ -15,8 +15,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "trireme/io/byte_source.hpp"
 #include "trireme/io/keras_names.hpp"
-#include "trireme/io/npz_array.hpp"
+#include "trireme/io/npy_format.hpp"
 #include "trireme/io/weights_h5.hpp"
 
 #include "../unit/io/folder.hpp"
@@ -52,16 +53,13 @@ struct Variable {
 Variable variable(std::filesystem::path const& folder, std::vector<std::string> path, std::size_t index,
                   std::string const& array) {
   std::string const file = (folder / (array + ".npy")).string();
-  std::string const text = tr::test::text_of(file);
-  std::vector<char> const bytes(text.begin(), text.end());
-  tr::detail::NpyArray const values = tr::detail::parse_npy(file, array, bytes);
-  Variable made{std::move(path), index, values.extents, values.type[1] == 'i', {}, {}, {}};
-  std::size_t size = 1;
-  for (std::size_t const extent : values.extents) size *= extent;
-  made.expected.resize(size);
-  made.floats.resize(size);
-  made.integers.resize(size);
-  tr::detail::convert_npy(values, made.expected.data(), size);
+  tr::io::ByteSource source(file);
+  tr::io::NpyLayout const layout = tr::io::npy_layout(source);
+  Variable made{std::move(path), index, layout.extents, layout.format.kind == 'i', {}, {}, {}};
+  made.expected.resize(layout.size);
+  made.floats.resize(layout.size);
+  made.integers.resize(layout.size);
+  tr::io::read_npy_values(source, layout, made.expected.data());
   return made;
 }
 

@@ -87,6 +87,13 @@ class Archive : public StoredValues {
     }
   }
 
+  /// Numbers of which a checkpoint has to hold as many as there are here. \throws FileError if it does not.
+  template <class V>
+  void sized(std::string_view name, std::vector<V>& values) {
+    require_elements(name, values.size());
+    (*this)(name, values);
+  }
+
   /// Numbers that the chief alone has and is given, such as all weights of a model; empty elsewhere.
   template <class V>
   void on_chief(std::string_view name, std::vector<V>& values) {
@@ -101,7 +108,7 @@ class Archive : public StoredValues {
     (*this)(name, other);
     if (other == value) return;
     if constexpr (std::is_same_v<V, std::string>)
-      fail(formatted("holds a run that {}: {} there, and {} here", difference, other, value));
+      fail(formatted("holds a run that {}: {} there, and {} here", difference, printable(other, 200), value));
     else
       fail(formatted("holds a run that {}", difference));
   }
@@ -133,7 +140,7 @@ class Archive : public StoredValues {
   void sequence(std::string_view name, std::vector<V>& values) {
     in_folder(name, [&] {
       std::size_t size = values.size();
-      (*this)("size", size);
+      length("size", size);
       values.resize(size);
       for (std::size_t i = 0; i < size; ++i) (*this)(formatted("{}", i), values[i]);
     });
@@ -148,6 +155,8 @@ class Archive : public StoredValues {
       if (!present) return snapshot.reset();
       std::vector<T> weights;
       if (!loads()) weights = part_->gather(snapshot.template get<Handle>());
+      if constexpr (requires { part_->model().description().arena_elements(); })
+        in_folder("weights", [&] { require_elements(of_chief, part_->model().description().arena_elements()); });
       on_chief("weights", weights);
       if (loads()) snapshot.set(part_->scatter(weights));
     });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trireme/error.hpp"
+#include "trireme/io/numbers.hpp"
 #include "trireme/io/stored_tensor.hpp"
 #include "trireme/text.hpp"
 
@@ -56,11 +57,18 @@ class StoredValues {
   void number(std::string_view name, V& value) {
     using Stored = detail::StoredNumber<V>;
     auto stored = static_cast<Stored>(value);
+    require_elements(name, 1);
     StoredTensor& tensor = slot<Stored>(name, {}, &stored, 1);
     if (!loads_) return;
-    require_size(name, tensor, 1);
     std::memcpy(&stored, tensor.bytes.data(), sizeof(stored));
-    value = static_cast<V>(stored);
+    value = converted<V>(name, stored);
+  }
+
+  /// The length of a sequence, each of whose elements is stored under at least one name, unless it has no values.
+  void length(std::string_view name, std::size_t& value) {
+    std::size_t const most = std::max(value, tensors_.size());
+    number(name, value);
+    if (value > most) fail(formatted("states {} elements '{}', of which there are {} at most", value, folder_, most));
   }
 
   /// Of a vector of numbers, or of a string.
@@ -73,7 +81,18 @@ class StoredValues {
     std::memcpy(stored.data(), tensor.bytes.data(), tensor.bytes.size());
     values.resize(stored.size());
     std::transform(stored.begin(), stored.end(), values.begin(),
-                   [](Stored v) { return static_cast<typename V::value_type>(v); });
+                   [&](Stored v) { return converted<typename V::value_type>(name, v); });
+  }
+
+  /// \throws FileError unless the tensor of this name has `size` elements, which every process knows of each tensor,
+  ///         also where the chief alone has its values. Looks at nothing where values are saved.
+  void require_elements(std::string_view name, std::size_t size) const {
+    if (!loads_) return;
+    auto const found = tensors_.find(folder_ + std::string(name));
+    if (found == tensors_.end()) return;  // reading it says so
+    std::size_t elements = 1;
+    for (std::size_t const extent : found->second.extents) elements *= extent;
+    if (elements != size) fail(formatted("has {} values '{}{}' in place of {}", elements, folder_, name, size));
   }
 
   [[noreturn]] void fail(std::string const& what) const {
@@ -81,6 +100,20 @@ class StoredValues {
   }
 
  private:
+  /// The number as V, which has to hold it. Numbers of 64 bits are stored as they lie in memory.
+  template <class V, class Stored>
+  V converted(std::string_view name, Stored stored) const {
+    if constexpr (std::is_enum_v<V>) {
+      return static_cast<V>(converted<std::underlying_type_t<V>>(name, stored));
+    } else if constexpr (std::is_floating_point_v<V> || sizeof(V) == sizeof(Stored)) {
+      return static_cast<V>(stored);
+    } else {
+      auto const value = io::exact_cast<V>(stored);
+      if (!value) fail(formatted("has the value {} '{}{}', which its type cannot hold", stored, folder_, name));
+      return *value;
+    }
+  }
+
   /// The tensor of this name, which gets these values if they are saved.
   /// \throws FileError if they are loaded and there is none of this name and type.
   template <class Stored>
@@ -89,17 +122,14 @@ class StoredValues {
     return slot(name, element_type<Stored>(), std::move(extents), bytes);
   }
 
-  void require_size(std::string_view name, StoredTensor const& tensor, std::size_t size) const {
-    if (tensor.size() != size)
-      fail(formatted("has {} values '{}{}' in place of {}", tensor.size(), folder_, name, size));
-  }
-
   StoredTensor& slot(std::string_view name, ElementType type, std::vector<std::size_t> extents,
                      std::string_view bytes) {
     std::string const path = folder_ + std::string(name);
     ++named_;
     if (!loads_) {
       if (tensors_.contains(path)) fail(formatted("would have two values of the name '{}'", path));
+      if (path.find_first_of(" \t\r\n") != std::string::npos)
+        fail(formatted("would have a value of the name '{}', and names have no blanks", printable(path)));
       return tensors_[path] = {type, std::move(extents), std::string(bytes)};
     }
     auto const found = tensors_.find(path);

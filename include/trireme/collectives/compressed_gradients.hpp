@@ -113,7 +113,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   void state(Archive& archive) {
     auto const gathered = communicator_->allgatherv(residual_);
     std::vector<T> all = gathered.values();
-    archive("left_out", all);
+    archive.sized("left_out", all);
     if (archive.loads())
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(gathered.offset(communicator_->rank())), residual_.size(),
                   residual_.begin());

@@ -19,6 +19,7 @@
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
 #include "trireme/io/sealed_file.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/io/stored_tensor.hpp"
 #include "trireme/io/weights_h5.hpp"
 #include "trireme/text.hpp"
@@ -122,16 +123,22 @@ class CheckpointFile {
   }
 
   void read_one(std::string const& file, std::span<NamedDestination const> weights, StoredTensors& tensors) const {
-    std::int64_t size = 0;
-    read_tensors(file, std::array{detail::placed_tensor<void>("run/contents_size", ElementType::int64, {}, &size)});
-    std::string contents(static_cast<std::size_t>(size), '\0');
-    read_tensors(file, std::array{detail::placed_tensor<void>("run/contents", ElementType::uint8, {contents.size()},
-                                                              contents.data())});
-    tensors = detail::tensors_of_contents(contents);
-    std::vector<NamedDestination> all(weights.begin(), weights.end());
-    for (auto& [name, tensor] : tensors)
-      all.push_back(detail::placed_tensor<void>("run/" + name, tensor.type, tensor.extents, tensor.bytes.data()));
-    read_tensors(file, all);
+    io::within_memory(file, [&] {
+      std::error_code error;
+      auto const available = static_cast<std::size_t>(std::filesystem::file_size(file, error));
+      if (error) throw FileError(file, formatted("cannot be read: {}", error.message()));
+      std::int64_t stated = 0;
+      read_tensors(file, std::array{detail::placed_tensor<void>("run/contents_size", ElementType::int64, {}, &stated)});
+      std::string contents(io::require_size(file, "run/contents_size", stated, available), '\0');
+      read_tensors(file, std::array{detail::placed_tensor<void>("run/contents", ElementType::uint8, {contents.size()},
+                                                                contents.data())});
+      auto const all_have_room = [](std::string const&) { return true; };
+      tensors = detail::tensors_of_contents(file, contents, available, all_have_room);
+      std::vector<NamedDestination> all(weights.begin(), weights.end());
+      for (auto& [name, tensor] : tensors)
+        all.push_back(detail::placed_tensor<void>("run/" + name, tensor.type, tensor.extents, tensor.bytes.data()));
+      read_tensors(file, all);
+    });
   }
 
   void read_tensors(std::string const& file, std::span<NamedDestination const> tensors) const {

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
-#include "trireme/io/file_content.hpp"
+#include "trireme/io/byte_source.hpp"
 #include "trireme/io/numbers.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
 #include "trireme/text.hpp"
 
@@ -64,6 +64,55 @@ std::optional<T> parse_number(std::string_view text) {
   return value ? exact_cast<T>(*value) : std::nullopt;
 }
 
+/// The lines of a file, without their ends, of which one at a time is in memory.
+class LineReader {
+ public:
+  explicit LineReader(ByteSource& source) : source_(&source) {}
+
+  /// The next line, which stays until the one after it is asked for; nothing behind the last.
+  std::optional<std::string_view> next() {
+    std::size_t searched = 0;
+    ++number_;
+    while (true) {
+      std::string_view const rest(buffer_.data() + begin_, end_ - begin_);
+      std::size_t const size = rest.find('\n', searched);
+      if (size != std::string_view::npos) {
+        begin_ += size + 1;
+        return rest.substr(0, size);
+      }
+      searched = rest.size();
+      if (searched > longest)
+        source_->fail(formatted("line {}: has more than {} bytes, which no row of a table has", number_, longest));
+      if (!refill()) {
+        begin_ = end_;
+        return rest.empty() ? std::nullopt
+                            : std::optional(std::string_view(buffer_.data() + end_ - searched, searched));
+      }
+    }
+  }
+
+  /// Of the line that was given last, from 1 on.
+  std::size_t number() const { return number_; }
+
+ private:
+  static constexpr std::size_t longest = std::size_t{1} << 24;
+
+  /// Reads what follows what has not been given yet; false if there is nothing.
+  bool refill() {
+    buffer_.erase(0, begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    buffer_.resize(std::max<std::size_t>(2 * end_, std::size_t{1} << 16));
+    std::size_t const read = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+    end_ += read;
+    return read != 0;
+  }
+
+  ByteSource* source_;
+  std::string buffer_;  ///< of which [begin_, end_) has not been given yet
+  std::size_t begin_ = 0, end_ = 0, number_ = 0;
+};
+
 /// Calls f(field) for each field of a line.
 template <class F>
 void split(std::string_view line, char delimiter, F&& f) {
@@ -83,42 +132,46 @@ void split(std::string_view line, char delimiter, F&& f) {
   }
 }
 
+template <class T>
+HostTensor<T> csv_table(ByteSource& source, CsvOptions const& options) {
+  LineReader lines(source);
+  auto values = std::make_shared<std::vector<T>>();
+  std::size_t rows = 0, columns = 0;
+  while (auto const line = lines.next()) {
+    if (lines.number() <= options.skip_rows || trimmed(*line).empty()) continue;
+    std::size_t fields = 0;
+    split(*line, options.delimiter, [&](std::string_view field) {
+      ++fields;
+      auto const value = parse_number<T>(field);
+      if (!value)
+        source.fail(formatted("line {}, column {}: '{}' is not {}", lines.number(), fields, printable(field),
+                              std::is_integral_v<T> ? "an integer of the type asked for" : "a number"));
+      values->push_back(*value);
+    });
+    if (rows == 0) columns = fields;
+    if (fields != columns)
+      source.fail(formatted("line {}: has {} columns where {} were expected", lines.number(), fields, columns));
+    ++rows;
+  }
+  if (rows == 0) source.fail("holds no row of numbers");
+  HostTensor<T> table;
+  table.data = values->data();
+  table.owner = std::move(values);
+  table.extents = {rows, columns};
+  table.origin = source.path();
+  return table;
+}
+
 }  // namespace detail
 
 template <class T>
 HostTensor<T> read_csv(std::string const& path, CsvOptions options) {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>,
                 "trireme: read_csv reads numbers, such as float, double or std::int32_t");
-  std::vector<char> const content = file_content(path);
-  std::string_view rest(content.data(), content.size());
-  auto values = std::make_shared<std::vector<T>>();
-  std::size_t rows = 0, columns = 0;
-  for (std::size_t number = 1; !rest.empty(); ++number) {
-    std::size_t const end = std::min(rest.find('\n'), rest.size());
-    std::string_view const line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (number <= options.skip_rows || detail::trimmed(line).empty()) continue;
-    std::size_t fields = 0;
-    detail::split(line, options.delimiter, [&](std::string_view field) {
-      ++fields;
-      auto const value = detail::parse_number<T>(field);
-      if (!value)
-        throw FileError(path, formatted("line {}, column {}: '{}' is not {}", number, fields, field.substr(0, 40),
-                                        std::is_integral_v<T> ? "an integer of the type asked for" : "a number"));
-      values->push_back(*value);
-    });
-    if (rows == 0) columns = fields;
-    if (fields != columns)
-      throw FileError(path, formatted("line {}: has {} columns where {} were expected", number, fields, columns));
-    ++rows;
-  }
-  if (rows == 0) throw FileError(path, "holds no row of numbers");
-  HostTensor<T> table;
-  table.data = values->data();
-  table.owner = std::move(values);
-  table.extents = {rows, columns};
-  table.origin = path;
-  return table;
+  return within_memory(path, [&] {
+    ByteSource source(path);
+    return detail::csv_table<T>(source, options);
+  });
 }
 
 }  // namespace trireme::io

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #ifdef TRIREME_HAVE_ZLIB
 #include <zlib.h>
@@ -16,71 +16,91 @@
 namespace trireme::io {
 
 /// Whether data begin as gzip files do.
-inline bool is_gzip(std::vector<char> const& bytes) {
-  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
+inline bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-/// The content of a gzip file, of all its members if there are several.
-/// \throws FileError naming the byte where the data end too early or are damaged, or if there is no zlib.
-inline std::vector<char> gunzip(std::string const& path, std::vector<char> const& compressed);
+/// The most bytes that compressed data may become: 256 times their own number, or 64 MiB. Arrays and tables of data
+/// stay far below; what does not, such as gigabytes of zeros, has to be decompressed before it is read.
+constexpr std::size_t gzip_limit(std::size_t compressed) {
+  constexpr std::size_t ratio = 256, always = std::size_t{1} << 26;
+  return compressed > static_cast<std::size_t>(-1) / ratio ? static_cast<std::size_t>(-1)
+                                                           : std::max(always, ratio * compressed);
+}
 
 #ifdef TRIREME_HAVE_ZLIB
-namespace detail {
-/// Ends zlib's state whatever happens.
-struct Inflation {
-  z_stream stream{};
-  explicit Inflation(std::string const& path) {
-    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw FileError(path, "zlib could not be started");
+/// The content of a gzip file, of all its members if there are several, piece by piece.
+class GzipReader {
+ public:
+  /// `compressed` has to outlive the reader. \throws FileError if zlib cannot be started, or if there is none.
+  GzipReader(std::string path, std::string_view compressed)
+      : path_(std::move(path)), compressed_(compressed), left_(gzip_limit(compressed.size())) {
+    if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) throw FileError(path_, "zlib could not be started");
   }
-  Inflation(Inflation const&) = delete;
-  Inflation& operator=(Inflation const&) = delete;
-  ~Inflation() { inflateEnd(&stream); }
-};
-}  // namespace detail
+  GzipReader(GzipReader const&) = delete;
+  GzipReader& operator=(GzipReader const&) = delete;
+  ~GzipReader() { inflateEnd(&stream_); }
 
-inline std::vector<char> gunzip(std::string const& path, std::vector<char> const& compressed) {
-  constexpr std::size_t piece = std::size_t{1} << 24;  // zlib counts in 32 bits
-  detail::Inflation inflation(path);
-  z_stream& stream = inflation.stream;
-  std::vector<char> content;
-  std::size_t read = 0, written = 0;
-  while (true) {
-    if (stream.avail_in == 0 && read < compressed.size()) {
-      std::size_t const size = std::min(piece, compressed.size() - read);
+  /// The most bytes that may follow.
+  std::size_t left() const { return ended_ ? 0 : left_; }
+
+  /// The next `count` bytes; fewer at the end of the content alone, which is verified then.
+  /// \throws FileError naming the byte where the data end too early or are damaged, or if they become too many
+  std::size_t read(char* to, std::size_t count) {
+    std::size_t written = 0;
+    while (written < count && !ended_) written += inflate_piece(to + written, count - written);
+    if (written > left_)
+      throw FileError(path_, formatted("becomes more than {} bytes of {} compressed ones: decompress it first if that "
+                                       "is right",
+                                       gzip_limit(compressed_.size()), compressed_.size()));
+    left_ -= written;
+    return written;
+  }
+
+ private:
+  std::size_t inflate_piece(char* to, std::size_t count) {
+    constexpr std::size_t piece = std::size_t{1} << 24;  // zlib counts in 32 bits
+    if (stream_.avail_in == 0 && given_ < compressed_.size()) {
+      std::size_t const size = std::min(piece, compressed_.size() - given_);
       // zlib does not write to its input.
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + read));
-      stream.avail_in = static_cast<uInt>(size);
-      read += size;
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed_.data() + given_));
+      stream_.avail_in = static_cast<uInt>(size);
+      given_ += size;
     }
-    if (written == content.size()) content.resize(std::max<std::size_t>(2 * written, 4 * compressed.size() + 64));
-    std::size_t const room = std::min(piece, content.size() - written);
-    stream.next_out = reinterpret_cast<Bytef*>(content.data() + written);
-    stream.avail_out = static_cast<uInt>(room);
-    int const status = inflate(&stream, Z_NO_FLUSH);
-    written += room - stream.avail_out;
-    std::size_t const at = read - stream.avail_in;
-    std::size_t const rest = compressed.size() - at;
+    std::size_t const room = std::min(piece, count);
+    stream_.next_out = reinterpret_cast<Bytef*>(to);
+    stream_.avail_out = static_cast<uInt>(room);
+    int const status = inflate(&stream_, Z_NO_FLUSH);
+    std::size_t const at = given_ - stream_.avail_in;
     if (status == Z_STREAM_END) {
       // Another member may follow; what is no gzip header is padding.
-      char const* const next = compressed.data() + compressed.size() - rest;
-      if (rest < 2 || next[0] != '\x1f' || next[1] != '\x8b') break;
-      inflateReset(&stream);
-    } else if (status == Z_BUF_ERROR || (status == Z_OK && rest == 0 && stream.avail_out != 0)) {
-      throw FileError(path,
+      ended_ = !is_gzip(compressed_.substr(at));
+      if (!ended_) inflateReset(&stream_);
+    } else if (status == Z_BUF_ERROR || (status == Z_OK && at == compressed_.size() && stream_.avail_out != 0)) {
+      throw FileError(path_,
                       formatted("the compressed data end at byte {}, before their end mark: the file is truncated",
-                                compressed.size()));
+                                compressed_.size()));
     } else if (status != Z_OK) {
-      throw FileError(path, formatted("the compressed data are damaged near byte {}{}{}", at, stream.msg ? ": " : "",
-                                      stream.msg ? stream.msg : ""));
+      throw FileError(path_, formatted("the compressed data are damaged near byte {}{}{}", at, stream_.msg ? ": " : "",
+                                       stream_.msg ? stream_.msg : ""));
     }
+    return room - stream_.avail_out;
   }
-  content.resize(written);
-  return content;
-}
+
+  std::string path_;
+  std::string_view compressed_;
+  std::size_t given_ = 0;  ///< compressed bytes that zlib was given
+  std::size_t left_;
+  bool ended_ = false;
+  z_stream stream_{};
+};
 #else
-inline std::vector<char> gunzip(std::string const& path, std::vector<char> const&) {
-  throw FileError(path, "is compressed with gzip, but trireme was built without zlib: decompress the file first");
-}
+class GzipReader {
+ public:
+  GzipReader(std::string const& path, std::string_view) {
+    throw FileError(path, "is compressed with gzip, but trireme was built without zlib: decompress the file first");
+  }
+  std::size_t left() const { return 0; }
+  std::size_t read(char*, std::size_t) { return 0; }
+};
 #endif
 
 }  // namespace trireme::io

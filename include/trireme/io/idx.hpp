@@ -1,17 +1,16 @@
 /// IDX, the format of the MNIST files.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "trireme/error.hpp"
-#include "trireme/io/file_content.hpp"
-#include "trireme/io/numbers.hpp"
+#include "trireme/io/byte_source.hpp"
+#include "trireme/io/number_format.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
 #include "trireme/text.hpp"
 
@@ -26,94 +25,69 @@ HostTensor<T> read_idx(std::string const& path);
 
 namespace detail {
 
-// IDX is big endian.
-template <class V>
-V from_big_endian(char const* bytes) {
-  char reversed[sizeof(V)];
-  for (std::size_t i = 0; i < sizeof(V); ++i)
-    reversed[i] = bytes[std::endian::native == std::endian::little ? sizeof(V) - 1 - i : i];
-  V value;
-  std::memcpy(&value, reversed, sizeof(V));
-  return value;
+/// The numbers of an IDX file, which are big-endian; none where the code is unknown.
+inline std::optional<NumberFormat> idx_format(unsigned code) {
+  switch (code) {
+    case 0x08:
+      return NumberFormat{'u', 1};
+    case 0x09:
+      return NumberFormat{'i', 1};
+    case 0x0B:
+      return NumberFormat{'i', 2, true};
+    case 0x0C:
+      return NumberFormat{'i', 4, true};
+    case 0x0D:
+      return NumberFormat{'f', 4, true};
+    case 0x0E:
+      return NumberFormat{'f', 8, true};
+    default:
+      return std::nullopt;
+  }
 }
 
-template <class From, class T>
-void read_idx_values(std::string const& path, std::vector<char> const& content, std::size_t start, std::size_t size,
-                     T* values) {
-  for (std::size_t i = 0; i < size; ++i) {
-    std::size_t const at = start + i * sizeof(From);
-    auto const value = exact_cast<T>(from_big_endian<From>(content.data() + at));
-    if (!value)
-      throw FileError(path, formatted("byte {}: the value {} does not fit the type asked for", at,
-                                      +from_big_endian<From>(content.data() + at)));
-    values[i] = *value;
-  }
+struct IdxLayout {
+  NumberFormat format;
+  std::vector<std::size_t> extents;
+  std::size_t size = 0;  ///< numbers
+};
+
+inline IdxLayout idx_layout(ByteSource& source) {
+  std::string const begin = source.text(4);
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(begin[i]); };
+  if (begin.size() < 4)
+    source.fail(formatted("is truncated: an IDX file begins with 4 bytes, but there are {}", begin.size()));
+  if (byte(0) != 0 || byte(1) != 0)
+    source.fail(formatted("byte 0: is no IDX file, which begins with two zero bytes (found {:#04x} {:#04x})", byte(0),
+                          byte(1)));
+  auto const format = idx_format(byte(2));
+  if (!format) source.fail(formatted("byte 2: {:#04x} is no type of an IDX file", byte(2)));
+  std::size_t const axes = byte(3);
+  if (axes == 0) source.fail("byte 3: an IDX file without any axis holds no samples");
+  std::string const sizes = source.text(4 * axes);
+  if (sizes.size() < 4 * axes)
+    source.fail(formatted("is truncated: {} extents need a header of {} bytes, but there are {}", axes, 4 + 4 * axes,
+                          4 + sizes.size()));
+  IdxLayout layout{*format, {}, 0};
+  for (std::size_t axis = 0; axis < axes; ++axis)
+    layout.extents.push_back(static_cast<std::size_t>(stored_bits(sizes.data() + 4 * axis, {'u', 4, true})));
+  layout.size = require_extents(source.path(), source.subject(), layout.extents, layout.format.bytes, source.left());
+  return layout;
 }
 
 }  // namespace detail
 
 template <class T>
 HostTensor<T> read_idx(std::string const& path) {
-  std::vector<char> const content = file_content(path);
-  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(content[i]); };
-  if (content.size() < 4)
-    throw FileError(path, formatted("is truncated: an IDX file begins with 4 bytes, but there are {}", content.size()));
-  if (byte(0) != 0 || byte(1) != 0)
-    throw FileError(path, formatted("byte 0: is no IDX file, which begins with two zero bytes (found {:#04x} {:#04x})",
-                                    byte(0), byte(1)));
-  unsigned const kind = byte(2);
-  std::size_t const element = kind == 0x08 || kind == 0x09   ? 1
-                              : kind == 0x0B                 ? 2
-                              : kind == 0x0C || kind == 0x0D ? 4
-                              : kind == 0x0E                 ? 8
-                                                             : 0;
-  if (element == 0) throw FileError(path, formatted("byte 2: {:#04x} is no type of an IDX file", kind));
-  std::size_t const axes = byte(3);
-  if (axes == 0) throw FileError(path, "byte 3: an IDX file without any axis holds no samples");
-  std::size_t const start = 4 + 4 * axes;
-  if (content.size() < start)
-    throw FileError(path, formatted("is truncated: {} extents need a header of {} bytes, but there are {}", axes, start,
-                                    content.size()));
-  std::vector<std::size_t> extents;
-  std::size_t size = 1;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    extents.push_back(detail::from_big_endian<std::uint32_t>(content.data() + 4 + 4 * axis));
-    // Extents of a file of another kind may be anything.
-    if (__builtin_mul_overflow(size, extents.back(), &size) || size > content.size()) size = std::size_t{1} << 60;
-  }
-  for (std::size_t extent : extents)
-    if (extent == 0) size = 0;
-  std::size_t const available = content.size() - start;
-  if (size > available / element)
-    throw FileError(path,
-                    formatted("is truncated: extents {} of {} bytes each do not fit the {} bytes after the header",
-                              format_extents(extents), element, available));
-  if (size * element != available)
-    throw FileError(path, formatted("byte {}: {} bytes follow the last of the {} values", start + size * element,
-                                    available - size * element, size));
-  NewHostTensor<T> result(std::move(extents), path);
-  T* const values = result.memory.get();
-  switch (kind) {
-    case 0x08:
-      detail::read_idx_values<std::uint8_t>(path, content, start, size, values);
-      break;
-    case 0x09:
-      detail::read_idx_values<std::int8_t>(path, content, start, size, values);
-      break;
-    case 0x0B:
-      detail::read_idx_values<std::int16_t>(path, content, start, size, values);
-      break;
-    case 0x0C:
-      detail::read_idx_values<std::int32_t>(path, content, start, size, values);
-      break;
-    case 0x0D:
-      detail::read_idx_values<float>(path, content, start, size, values);
-      break;
-    default:
-      detail::read_idx_values<double>(path, content, start, size, values);
-      break;
-  }
-  return result.tensor;
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
+                "trireme: read_idx reads numbers, such as float, double or std::int32_t");
+  return within_memory(path, [&] {
+    ByteSource source(path);
+    detail::IdxLayout const layout = detail::idx_layout(source);
+    NewHostTensor<T> result(layout.extents, path);
+    read_numbers(source, layout.format, layout.size, result.memory.get());
+    source.require_end(layout.size);
+    return result.tensor;
+  });
 }
 
 }  // namespace trireme::io

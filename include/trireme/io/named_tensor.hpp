@@ -14,6 +14,7 @@
 namespace trireme {
 
 enum class ElementType { float32, float64, int64, uint8 };
+inline constexpr std::size_t element_types = 4;
 
 template <class T>
 constexpr ElementType element_type() {
@@ -28,6 +29,15 @@ constexpr ElementType element_type() {
 
 constexpr std::size_t size_of(ElementType type) {
   return type == ElementType::uint8 ? 1 : type == ElementType::float32 ? 4 : 8;
+}
+
+/// f(T{}), of the C++ type T.
+template <class F>
+decltype(auto) with_element_type(ElementType type, F const& f) {
+  if (type == ElementType::float32) return f(float{});
+  if (type == ElementType::float64) return f(double{});
+  if (type == ElementType::uint8) return f(std::uint8_t{});
+  return f(std::int64_t{});
 }
 
 /// Contiguous values on the host, row-major: number `index` of the variables of a layer.

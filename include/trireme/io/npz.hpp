@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <span>
 #include <string>
@@ -11,9 +13,11 @@
 #include <vector>
 
 #include "trireme/error.hpp"
+#include "trireme/io/byte_source.hpp"
 #include "trireme/io/named_tensor.hpp"
-#include "trireme/io/npz_array.hpp"
+#include "trireme/io/npy_format.hpp"
 #include "trireme/io/npz_zip.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/text.hpp"
 
@@ -51,11 +55,13 @@ inline void write_npz(std::string const& path, std::span<NamedTensor const> tens
   detail::ZipWriter zip(path);
   if (!groups.empty()) {
     std::string const text = detail::text_of(groups);
-    NamedTensor const names{{}, 0, {text.size()}, ElementType::uint8, text.data()};
-    zip.add(std::string(detail::npz_layer_names) + ".npy", detail::npy_header(names), names.data, names.bytes());
+    std::string const header = io::npy_header<std::uint8_t>({text.size()});
+    zip.add(std::string(detail::npz_layer_names) + ".npy", header, text.data(), text.size());
   }
   for (auto const& tensor : tensors) {
-    zip.add(tensor.name() + ".npy", detail::npy_header(tensor), tensor.data, tensor.bytes());
+    std::string const header =
+        with_element_type(tensor.type, [&]<class T>(T) { return io::npy_header<T>(tensor.extents); });
+    zip.add(tensor.name() + ".npy", header, tensor.data, tensor.bytes());
   }
   zip.commit(sealed);
 }
@@ -65,21 +71,37 @@ inline bool npz_holds(std::string const& path, std::string const& name) {
   return detail::ZipReader(path).holds(name + ".npy");
 }
 
-/// Reads each tensor by its name; element types are converted. Nothing is read unless every tensor is there with its
-/// extents, and the file is undamaged.
+namespace detail {
+
+/// The values of an array, in the tensor's type. \throws FileError unless the array has the tensor's extents and values
+/// that its type can hold, and is undamaged.
+inline std::vector<char> npz_values(ZipReader const& zip, NamedDestination const& tensor) {
+  std::string const name = tensor.name();
+  // The header of a wanted array ends before this byte; a larger member is another array.
+  std::size_t const most = tensor.size() * sizeof(double) + (std::size_t{1} << 17);
+  io::ByteSource source(zip.path(), zip.read(name + ".npy", most), formatted("'{}' ", name));
+  io::NpyLayout const layout = io::npy_layout(source);
+  if (layout.extents != tensor.extents)
+    source.fail(formatted("has shape {}, but the model's is {}", format_extents(layout.extents),
+                          format_extents(tensor.extents)));
+  std::vector<char> values(tensor.bytes());
+  with_element_type(tensor.type,
+                    [&]<class T>(T) { io::read_npy_values(source, layout, reinterpret_cast<T*>(values.data())); });
+  return values;
+}
+
+}  // namespace detail
+
+/// Reads each tensor by its name; element types are converted where the tensor's can hold the values. Nothing is read
+/// unless every tensor is there with its extents, and the file is undamaged.
 inline void read_npz(std::string const& path, std::span<NamedDestination const> tensors) {
-  detail::ZipReader const zip(path);
-  std::vector<std::vector<char>> members;
-  std::vector<detail::NpyArray> arrays;
-  for (auto const& tensor : tensors) {
-    members.push_back(zip.read(tensor.name() + ".npy"));
-    arrays.push_back(detail::parse_npy(path, tensor.name(), members.back()));
-    if (arrays.back().extents != tensor.extents) {
-      throw FileError(path, formatted("'{}' has shape {}, but the model's is {}", tensor.name(),
-                                      format_extents(arrays.back().extents), format_extents(tensor.extents)));
-    }
-  }
-  for (std::size_t i = 0; i < tensors.size(); ++i) detail::copy_npy(arrays[i], tensors[i]);
+  io::within_memory(path, [&] {
+    detail::ZipReader const zip(path);
+    std::vector<std::vector<char>> values;
+    for (auto const& tensor : tensors) values.push_back(detail::npz_values(zip, tensor));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (!values[i].empty()) std::memcpy(tensors[i].data, values[i].data(), values[i].size());
+  });
 }
 
 }  // namespace trireme

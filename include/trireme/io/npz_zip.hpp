@@ -116,7 +116,9 @@ class ZipReader {
  public:
   explicit ZipReader(std::string const& path) : path_(path), file_(path, std::ios::binary | std::ios::ate) {
     if (!file_) throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
-    size_ = static_cast<std::size_t>(file_.tellg());
+    auto const size = static_cast<std::streamoff>(file_.tellg());
+    if (size < 0) throw FileError(path, "cannot be read: it has no end");
+    size_ = left_ = static_cast<std::size_t>(size);
     // The end record is followed by nothing but a comment of at most 64 KiB.
     std::size_t const tail_size = std::min<std::size_t>(size_, zip_end_size + 0xffff);
     std::string const tail = bytes(size_ - tail_size, tail_size);
@@ -127,25 +129,28 @@ class ZipReader {
     directory_ = bytes(take(&tail[end + 16], 4), take(&tail[end + 12], 4));
   }
 
+  std::string const& path() const { return path_; }
+
   bool holds(std::string const& name) const { return find(name) != nullptr; }
 
-  /// Names of all members.
-  std::vector<std::string> members() const {
-    std::vector<std::string> names;
-    for_each_entry([&](std::string_view name, char const*) {
-      names.emplace_back(name);
-      return true;
-    });
-    return names;
+  /// The content of a member, with its checksum verified. \throws FileError if it has more bytes than `most`
+  std::string read(std::string const& name, std::size_t most) const {
+    if (char const* const entry = find(name)) return content(name, entry, most);
+    throw FileError(path_, formatted("holds no array '{}'", array_name(name)));
   }
 
-  /// The content of a member, with its checksum verified.
-  std::vector<char> read(std::string const& name) const {
-    if (char const* const entry = find(name)) return content(name, entry);
-    throw FileError(path_, formatted("holds no array '{}'", name.substr(0, name.rfind(".npy"))));
+  /// Calls f(name, content) for each member, in the directory's order.
+  template <class F>
+  void for_each_member(F const& f) const {
+    for_each_entry([&](std::string_view name, char const* entry) {
+      f(std::string(name), content(printable(name, 200), entry, size_));
+      return true;
+    });
   }
 
  private:
+  static std::string array_name(std::string const& name) { return name.substr(0, name.rfind(".npy")); }
+
   /// Calls f(name, entry) for the members in the directory's order, as long as it returns true.
   template <class F>
   void for_each_entry(F const& f) const {
@@ -169,17 +174,23 @@ class ZipReader {
     return found;
   }
 
-  std::vector<char> content(std::string const& name, char const* entry) const {
+  std::string content(std::string const& name, char const* entry, std::size_t most) const {
     if (take(entry + 10, 2) != 0) throw FileError(path_, formatted("'{}' is compressed; use numpy.savez", name));
-    std::size_t const offset = take(entry + 42, 4);
+    std::size_t const offset = take(entry + 42, 4), size = take(entry + 24, 4);
     std::string const local = bytes(offset, zip_local_size);
     if (!local.starts_with(zip_local)) throw FileError(path_, formatted("'{}' is damaged", name));
     std::size_t const start = offset + zip_local_size + take(&local[26], 2) + take(&local[28], 2);
-    std::string const data = bytes(start, take(entry + 24, 4));
+    if (size > most)
+      throw FileError(path_,
+                      formatted("'{}' has {} bytes, more than an array of the model's shape", array_name(name), size));
+    // Members lie side by side, so that all of them together are no larger than the file.
+    if (size > left_) throw FileError(path_, formatted("'{}' lies where other arrays are", array_name(name)));
+    left_ -= size;
+    std::string data = bytes(start, size);
     if (zip_crc32(data.data(), data.size()) != take(entry + 16, 4)) {
       throw FileError(path_, formatted("'{}' is damaged: its checksum is wrong", name));
     }
-    return {data.begin(), data.end()};
+    return data;
   }
 
   std::string bytes(std::size_t offset, std::size_t count) const {
@@ -194,6 +205,7 @@ class ZipReader {
   std::string path_;
   mutable std::ifstream file_;
   std::size_t size_ = 0;
+  mutable std::size_t left_ = 0;  ///< bytes of members that have not been read yet
   std::string directory_;
 };
 

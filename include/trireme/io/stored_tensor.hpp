@@ -1,10 +1,10 @@
 /// Tensors that own their values, under names: what a checkpoint holds beside weights, and how it travels as text.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <map>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +12,7 @@
 
 #include "trireme/error.hpp"
 #include "trireme/io/named_tensor.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -48,22 +49,60 @@ inline std::string table_of_contents(StoredTensors const& tensors) {
   return text;
 }
 
-/// The tensors of a table of contents, with room for their values.
-inline StoredTensors tensors_of_contents(std::string const& text) {
-  StoredTensors tensors;
-  std::istringstream lines(text);
+/// An entry of a table of contents.
+struct StatedTensor {
   std::string name;
-  int type = 0;
-  std::size_t rank = 0;
-  while (lines >> name >> type >> rank) {
-    StoredTensor tensor{static_cast<ElementType>(type), std::vector<std::size_t>(rank), {}};
-    std::size_t size = 1;
-    for (std::size_t& extent : tensor.extents) {
-      lines >> extent;
-      size *= extent;
-    }
-    tensor.bytes.resize(size * size_of(tensor.type));
-    tensors.emplace(name, std::move(tensor));
+  ElementType type = ElementType::int64;
+  std::vector<std::size_t> extents;
+  std::size_t bytes = 0;
+};
+
+/// The entry that a line states; nothing if it states none, or one that no memory could hold.
+inline std::optional<StatedTensor> stated_tensor(std::string_view line) {
+  StatedTensor stated;
+  std::size_t const end = line.find(' ');
+  if (end == 0 || end == std::string_view::npos) return std::nullopt;
+  stated.name = line.substr(0, end);
+  line.remove_prefix(end);
+  auto const number = [&]() -> std::optional<std::size_t> {
+    if (!line.starts_with(' ')) return std::nullopt;
+    line.remove_prefix(1);
+    return io::take_number(line);
+  };
+  auto const type = number(), rank = number();
+  if (!type || *type >= element_types || !rank || *rank > io::max_axes) return std::nullopt;
+  stated.type = static_cast<ElementType>(*type);
+  for (std::size_t axis = 0; axis < *rank; ++axis) {
+    auto const extent = number();
+    if (!extent) return std::nullopt;
+    stated.extents.push_back(*extent);
+  }
+  auto const elements = io::stated_elements(stated.extents, size_of(stated.type));
+  if (!line.empty() || !elements) return std::nullopt;
+  stated.bytes = *elements * size_of(stated.type);
+  return stated;
+}
+
+/// The tensors of a table of contents, with room for their values where `has_room(name)`.
+/// \throws FileError unless each line states one more tensor, and `available` bytes hold all of them
+template <class HasRoom>
+StoredTensors tensors_of_contents(std::string const& path, std::string_view text, std::size_t available,
+                                  HasRoom const& has_room) {
+  StoredTensors tensors;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    std::size_t const end = std::min(text.find('\n'), text.size());
+    std::optional<StatedTensor> stated = stated_tensor(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!stated) throw FileError(path, formatted("line {} of its table of contents states no tensor", number));
+    if (stated->bytes > available)
+      throw FileError(path, formatted("line {} of its table of contents states a tensor of {} bytes, of which there "
+                                      "are {} at most",
+                                      number, stated->bytes, available));
+    available -= stated->bytes;
+    StoredTensor tensor{stated->type, std::move(stated->extents), {}};
+    if (has_room(stated->name)) tensor.bytes.resize(stated->bytes);
+    if (!tensors.emplace(std::move(stated->name), std::move(tensor)).second)
+      throw FileError(path, formatted("line {} of its table of contents states a tensor again", number));
   }
   return tensors;
 }
@@ -84,10 +123,10 @@ void broadcast_tensors(Group const& group, StoredTensors& tensors) {
   group.broadcast(contents);
   group.broadcast(values);
   if (group.is_chief()) return;
-  tensors = detail::tensors_of_contents(contents);
+  auto const comes = [&](std::string const& name) { return !stays(name); };
+  tensors = detail::tensors_of_contents("a checkpoint", contents, static_cast<std::size_t>(-1), comes);
   std::size_t at = 0;
   for (auto& [name, tensor] : tensors) {
-    if (stays(name)) tensor.bytes.clear();
     tensor.bytes = values.substr(at, tensor.bytes.size());
     at += tensor.bytes.size();
   }

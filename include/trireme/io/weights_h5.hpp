@@ -18,6 +18,7 @@
 
 #include "trireme/error.hpp"
 #include "trireme/io/atomic_file.hpp"
+#include "trireme/io/hdf5_data_set.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/sealed_file.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -41,24 +42,6 @@ inline void read_tensors_h5(std::string const& path, std::span<NamedDestination 
 inline bool weights_h5_holds(std::string const& path, std::string const& name);
 
 namespace detail {
-
-/// An object of HDF5, closed at the end.
-class Hdf5Handle {
- public:
-  Hdf5Handle(hid_t id, herr_t (*closing)(hid_t)) : id_(id), close_(closing) {}
-  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Hdf5Handle& operator=(Hdf5Handle&&) = delete;
-  ~Hdf5Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  operator hid_t() const { return id_; }
-  bool valid() const { return id_ >= 0; }
-  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
 
 /// HDF5 prints its errors unless told not to; here they become exceptions.
 class Hdf5Silence {
@@ -160,40 +143,55 @@ class Hdf5Reader {
   explicit Hdf5Reader(std::string const& path) : path_(path), file_(open(path)) {}
 
   /// Opens a data set of these extents.
-  Hdf5Handle find(NamedDestination const& tensor) const {
+  Hdf5DataSet find(NamedDestination const& tensor) const {
     std::string const name = tensor.name();
-    Hdf5Handle data(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
-    if (!data.valid()) throw FileError(path_, formatted("holds no data set '{}'", name));
-    std::vector<std::size_t> const extents = extents_of(data);
-    if (extents != tensor.extents) {
-      throw FileError(path_, formatted("'{}' has shape {}, but the model's is {}", name, format_extents(extents),
+    Hdf5DataSet data(file_, path_, name);
+    if (data.extents() != tensor.extents) {
+      throw FileError(path_, formatted("'{}' has shape {}, but the model's is {}", name, format_extents(data.extents()),
                                        format_extents(tensor.extents)));
     }
+    data.require_pieces_within(tensor.bytes());
     return data;
   }
 
   void read(NamedDestination const& tensor) const {
-    Hdf5Handle const data = find(tensor);
+    Hdf5DataSet const data = find(tensor);
     if (tensor.size() == 0) return;
-    if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) < 0) {
+    Hdf5Handle const conversion = hdf5_exact_conversion();
+    if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, conversion, tensor.data) < 0) {
       throw FileError(path_, formatted("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
     }
   }
 
-  bool holds(std::string const& name) const {
-    return Hdf5Handle(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose).valid();
-  }
+  bool holds(std::string const& name) const { return hdf5_holds(file_, path_, name); }
 
   /// Adds the extents of the data sets below a group, and the attribute "name" of the groups there. Links other than
   /// hard ones are left out, and so is what lies deeper than layers nest.
+  /// \throws FileError if there are more objects than any model has, as where a group contains itself
   void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
-            std::map<std::string, std::string>& names, int depth = 64) const {
+            std::map<std::string, std::string>& names) const {
+    std::size_t left = std::size_t{1} << 18;
+    if (holds(group)) list(group, tensors, names, 64, left);
+  }
+
+  std::size_t members(std::string const& group) const {
+    H5G_info_t info{};
+    if (!holds(group) || H5Gget_info_by_name(file_, group.c_str(), &info, H5P_DEFAULT) < 0) {
+      throw FileError(path_, formatted("holds no group '{}'", group));
+    }
+    return static_cast<std::size_t>(info.nlinks);
+  }
+
+ private:
+  void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
+            std::map<std::string, std::string>& names, int depth, std::size_t& left) const {
     Hdf5Handle const opened(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose);
     if (!opened.valid() || depth == 0) return;
     if (std::string name = name_of(opened); !name.empty()) names[group] = std::move(name);
     H5G_info_t info{};
     if (H5Gget_info(opened, &info) < 0) return;
     for (hsize_t i = 0; i < info.nlinks; ++i) {
+      if (left-- == 0) throw FileError(path_, formatted("'{}' has more objects than any model", printable(group)));
       H5L_info_t link{};
       if (H5Lget_info_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, &link, H5P_DEFAULT) < 0) continue;
       if (link.type != H5L_TYPE_HARD) continue;
@@ -202,28 +200,11 @@ class Hdf5Reader {
       std::string own(static_cast<std::size_t>(size), '\0');
       H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, own.data(), own.size() + 1, H5P_DEFAULT);
       std::string const path = group + "/" + own;
-      Hdf5Handle const data(H5Dopen2(opened, own.c_str(), H5P_DEFAULT), H5Dclose);
-      if (data.valid())
-        tensors[path] = extents_of(data);
+      if (Hdf5Handle(H5Dopen2(opened, own.c_str(), H5P_DEFAULT), H5Dclose).valid())
+        tensors[path] = Hdf5DataSet(file_, path_, path).extents();
       else
-        list(path, tensors, names, depth - 1);
+        list(path, tensors, names, depth - 1, left);
     }
-  }
-
-  std::size_t members(std::string const& group) const {
-    H5G_info_t info{};
-    if (H5Gget_info_by_name(file_, group.c_str(), &info, H5P_DEFAULT) < 0) {
-      throw FileError(path_, formatted("holds no group '{}'", group));
-    }
-    return static_cast<std::size_t>(info.nlinks);
-  }
-
- private:
-  static std::vector<std::size_t> extents_of(Hdf5Handle const& data) {
-    Hdf5Handle const space(H5Dget_space(data), H5Sclose);
-    std::vector<hsize_t> found(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space)));
-    H5Sget_simple_extent_dims(space, found.data(), nullptr);
-    return {found.begin(), found.end()};
   }
 
   /// The attribute "name", a text of variable length as Keras writes it; empty where there is none.

@@ -2,14 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "trireme/io/byte_source.hpp"
 #include "trireme/io/named_tensor.hpp"
+#include "trireme/io/npy_format.hpp"
 #include "trireme/io/npz.hpp"
+#include "trireme/io/npz_zip.hpp"
+#include "trireme/io/stated_extents.hpp"
 #include "trireme/io/weights_file.hpp"
 #include "trireme/io/weights_h5.hpp"
 
@@ -59,19 +65,23 @@ inline std::vector<StoredLayer> index_of(std::map<std::string, std::vector<std::
 }
 
 inline std::vector<StoredLayer> npz_index(std::string const& path) {
-  ZipReader const zip(path);
   std::map<std::string, std::vector<std::size_t>> tensors;
   std::map<std::string, std::string> names;
-  for (std::string member : zip.members()) {
-    if (!member.ends_with(".npy")) continue;
-    std::vector<char> const bytes = zip.read(member);
-    member.resize(member.size() - 4);
-    NpyArray const array = parse_npy(path, member, bytes);
-    if (member == npz_layer_names)
-      names = layer_names_of({array.data, array.extents.empty() ? 1 : array.extents[0]});
-    else
-      tensors[member] = array.extents;
-  }
+  io::within_memory(path, [&] {
+    ZipReader(path).for_each_member([&](std::string member, std::string content) {
+      if (!member.ends_with(".npy")) return;
+      member.resize(member.size() - 4);
+      io::ByteSource source(path, std::move(content), formatted("'{}' ", printable(member, 200)));
+      io::NpyLayout const layout = io::npy_layout(source);
+      if (member != npz_layer_names) {
+        tensors[member] = layout.extents;
+        return;
+      }
+      std::vector<std::uint8_t> text(layout.size);
+      io::read_npy_values(source, layout, text.data());
+      names = layer_names_of({reinterpret_cast<char const*>(text.data()), text.size()});
+    });
+  });
   return index_of(tensors, names);
 }
 

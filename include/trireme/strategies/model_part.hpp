@@ -136,8 +136,8 @@ class ModelPart : public PlacedPart<ModelType, Communicator> {
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
     std::vector<double> sums = group_->allgatherv(to_host(own_sums)).values();
     std::vector<double> penalties = group_->allgather(updater_.trained_penalty());
-    archive("sums", sums);
-    archive("penalties", penalties);
+    archive.sized("sums", sums);
+    archive.sized("penalties", penalties);
     if (!archive.loads()) return;
     sums.resize(Model::totals_width * group_->size());
     penalties.resize(group_->size());

@@ -137,7 +137,7 @@ class PjrtPart : public PjrtReplicas<ModelType, GroupType> {
     std::vector<double> sums = group_->allgatherv(sums_.to_host(Phase::train)).values();
     std::size_t const all = sums.size();
     double penalty = sums_.penalty_to_host();
-    archive("sums", sums);
+    archive.sized("sums", sums);
     archive("penalty", penalty);
     if (!archive.loads()) return;
     sums.resize(all);

@@ -155,7 +155,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     std::vector<double> sums = gathered.values();
     std::size_t const before = gathered.offset(group_->rank()), all = sums.size();
     double penalty = updater_.trained_penalty();
-    archive("sums", sums);
+    archive.sized("sums", sums);
     archive("penalty", penalty);
     if (!archive.loads()) return;
     sums.resize(all);

@@ -135,8 +135,8 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
     archive.same("was placed otherwise", "placement", formatted("{}, each of {}", placement, replica));
     auto sums = group_->allgatherv(replica_ ? replica_->sums() : std::vector<double>{});
     auto penalties = group_->allgather(shard_ ? shard_->updater().trained_penalty() : 0.0);
-    archive("sums", sums.values());
-    archive("penalties", penalties);
+    archive.sized("sums", sums.values());
+    archive.sized("penalties", penalties);
     if (!archive.loads()) return;
     if (replica_) replica_->set_sums(sums.part(group_->rank()));
     if (shard_) shard_->updater().set_trained_penalty(penalties[group_->rank()]);

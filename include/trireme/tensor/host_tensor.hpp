@@ -86,7 +86,8 @@ struct HostTensor {
   [[noreturn]] void throw_no_samples() const { throw ShapeError(name() + " has no axis that counts the samples"); }
 };
 
-/// New host memory for the given extents and a tensor that owns it: write to `memory`, hand out `tensor`.
+/// New host memory for the given extents, whose values are not set, and a tensor that owns it: write to `memory`, hand
+/// out `tensor`.
 template <class T>
 struct NewHostTensor {
   std::shared_ptr<T[]> memory;
@@ -95,7 +96,7 @@ struct NewHostTensor {
   explicit NewHostTensor(std::vector<std::size_t> extents, std::string origin = {}) {
     tensor.extents = std::move(extents);
     tensor.origin = std::move(origin);
-    memory = std::make_shared<T[]>(tensor.size());
+    memory = std::make_shared_for_overwrite<T[]>(tensor.size());
     tensor.owner = memory;
     tensor.data = memory.get();
   }

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_truncated_names_what_is_missing) {
              "is truncated: 2 extents need a header of 12 bytes, but there are 9");
   BOOST_TEST(IdxFile(two_by_three.substr(0, 17)).error() ==
              "is truncated: extents (2, 3) of 1 bytes each do not fit the 5 bytes after the header");
-  BOOST_TEST(IdxFile(two_by_three + "x").error() == "byte 18: 1 bytes follow the last of the 6 values");
+  BOOST_TEST(IdxFile(two_by_three + "x").error() == "byte 18: more bytes follow the last of the 6 values");
 }
 
 BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_told_by_its_first_bytes) {
