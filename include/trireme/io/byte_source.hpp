@@ -49,7 +49,8 @@ inline std::string file_bytes(std::string const& path) {
 class ByteSource {
  public:
   /// \throws FileError if the file cannot be read.
-  explicit ByteSource(std::string const& path) : ByteSource(path, detail::file_bytes(path)) {}
+  explicit ByteSource(std::string const& path)
+      : ByteSource(path, within_memory(path, [&] { return detail::file_bytes(path); })) {}
 
   /// The content of a file that is in memory. A gzip file is told by its first bytes, not by its name.
   /// \param subject  begins each message after the path: empty, or a part of the file, such as "'layers/dense/vars/0' "

@@ -34,6 +34,10 @@ struct CsvOptions {
 template <class T>
 HostTensor<T> read_csv(std::string const& path, CsvOptions options = {});
 
+/// The same from a source of bytes.
+template <class T>
+HostTensor<T> read_csv(ByteSource& source, CsvOptions options = {});
+
 namespace detail {
 
 inline std::string_view trimmed(std::string_view text) {
@@ -165,13 +169,16 @@ HostTensor<T> csv_table(ByteSource& source, CsvOptions const& options) {
 }  // namespace detail
 
 template <class T>
-HostTensor<T> read_csv(std::string const& path, CsvOptions options) {
+HostTensor<T> read_csv(ByteSource& source, CsvOptions options) {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>,
                 "trireme: read_csv reads numbers, such as float, double or std::int32_t");
-  return within_memory(path, [&] {
-    ByteSource source(path);
-    return detail::csv_table<T>(source, options);
-  });
+  return within_memory(source.path(), [&] { return detail::csv_table<T>(source, options); });
+}
+
+template <class T>
+HostTensor<T> read_csv(std::string const& path, CsvOptions options) {
+  ByteSource source(path);
+  return read_csv<T>(source, options);
 }
 
 }  // namespace trireme::io

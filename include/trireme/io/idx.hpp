@@ -23,6 +23,10 @@ namespace trireme::io {
 template <class T = std::uint8_t>
 HostTensor<T> read_idx(std::string const& path);
 
+/// The same from a source of bytes.
+template <class T = std::uint8_t>
+HostTensor<T> read_idx(ByteSource& source);
+
 namespace detail {
 
 /// The numbers of an IDX file, which are big-endian; none where the code is unknown.
@@ -77,17 +81,22 @@ inline IdxLayout idx_layout(ByteSource& source) {
 }  // namespace detail
 
 template <class T>
-HostTensor<T> read_idx(std::string const& path) {
+HostTensor<T> read_idx(ByteSource& source) {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
                 "trireme: read_idx reads numbers, such as float, double or std::int32_t");
-  return within_memory(path, [&] {
-    ByteSource source(path);
+  return within_memory(source.path(), [&] {
     detail::IdxLayout const layout = detail::idx_layout(source);
-    NewHostTensor<T> result(layout.extents, path);
+    NewHostTensor<T> result(layout.extents, source.path());
     read_numbers(source, layout.format, layout.size, result.memory.get());
     source.require_end(layout.size);
     return result.tensor;
   });
+}
+
+template <class T>
+HostTensor<T> read_idx(std::string const& path) {
+  ByteSource source(path);
+  return read_idx<T>(source);
 }
 
 }  // namespace trireme::io

@@ -19,6 +19,10 @@ namespace trireme::io {
 template <class T>
 HostTensor<T> read_npy(std::string const& path);
 
+/// The same from a source of bytes.
+template <class T>
+HostTensor<T> read_npy(ByteSource& source);
+
 /// Writes a `.npy` file, whole or not at all. \throws FileError if it cannot be written.
 template <class T>
 void write_npy(std::string const& path, HostTensor<T> const& tensor) {
@@ -29,16 +33,21 @@ void write_npy(std::string const& path, HostTensor<T> const& tensor) {
 }
 
 template <class T>
-HostTensor<T> read_npy(std::string const& path) {
+HostTensor<T> read_npy(ByteSource& source) {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
                 "trireme: read_npy reads numbers, such as float, double or std::int32_t");
-  return within_memory(path, [&] {
-    ByteSource source(path);
+  return within_memory(source.path(), [&] {
     NpyLayout const layout = npy_layout(source);
-    NewHostTensor<T> result(layout.extents, path);
+    NewHostTensor<T> result(layout.extents, source.path());
     read_npy_values(source, layout, result.memory.get());
     return result.tensor;
   });
+}
+
+template <class T>
+HostTensor<T> read_npy(std::string const& path) {
+  ByteSource source(path);
+  return read_npy<T>(source);
 }
 
 }  // namespace trireme::io
