@@ -49,7 +49,7 @@ inline bool hdf5_holds(hid_t file, std::string const& path, std::string const& n
     if (H5Lexists(file, place.c_str(), H5P_DEFAULT) <= 0) return false;
     if (H5Lget_info(file, place.c_str(), &link, H5P_DEFAULT) < 0) return false;
     if (link.type != H5L_TYPE_HARD)
-      throw FileError(path, formatted("'{}' is {} link, and weights lie in the file itself", place,
+      throw FileError(path, formatted("'{}' is {} link, and weights lie in the file itself", printable(place, 200),
                                       link.type == H5L_TYPE_SOFT ? "a soft" : "an external"));
   }
   return true;
@@ -84,9 +84,10 @@ class Hdf5DataSet {
 
  private:
   hid_t opened(hid_t file) const {
-    if (!hdf5_holds(file, path_, name_)) throw FileError(path_, formatted("holds no data set '{}'", name_));
+    if (!hdf5_holds(file, path_, name_))
+      throw FileError(path_, formatted("holds no data set '{}'", printable(name_, 200)));
     hid_t const data = H5Dopen2(file, name_.c_str(), H5P_DEFAULT);
-    if (data < 0) throw FileError(path_, formatted("holds no data set '{}'", name_));
+    if (data < 0) throw FileError(path_, formatted("holds no data set '{}'", printable(name_, 200)));
     return data;
   }
 
@@ -127,7 +128,9 @@ class Hdf5DataSet {
     return std::max<std::size_t>(H5Tget_size(type), 1);
   }
 
-  [[noreturn]] void fail(std::string_view what) const { throw FileError(path_, formatted("'{}' {}", name_, what)); }
+  [[noreturn]] void fail(std::string_view what) const {
+    throw FileError(path_, formatted("'{}' {}", printable(name_, 200), what));
+  }
 
   std::string path_;
   std::string name_;

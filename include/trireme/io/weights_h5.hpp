@@ -170,7 +170,7 @@ class Hdf5Reader {
   /// \throws FileError if there are more objects than any model has, as where a group contains itself
   void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
             std::map<std::string, std::string>& names) const {
-    std::size_t left = std::size_t{1} << 18;
+    std::size_t left = std::size_t{1} << 15;
     if (holds(group)) list(group, tensors, names, 64, left);
   }
 

@@ -22,6 +22,7 @@
 #include "trireme/io/idx.hpp"
 #include "trireme/io/npy.hpp"
 #include "trireme/io/npz.hpp"
+#include "trireme/io/weights_index.hpp"
 
 #include "unit/io/folder.hpp"
 
@@ -154,6 +155,34 @@ BOOST_FIXTURE_TEST_CASE(all_types_and_orders_of_numpy_are_weights, Folder) {
   BOOST_TEST(read_one<float>(path, {2}, values) == "read");
   BOOST_TEST(values[0] == 256);
   BOOST_TEST(values[1] == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(names_of_layers_are_text_of_the_length_that_is_there, Folder) {
+  std::string const path = file("m.npz");
+  for (auto const& [array, result] :
+       {std::pair{npy("|u1", "(3, 0)", ""), "read"},
+        {npy("|u1", "(2, 3)", "abcdef"), "read"},
+        {npy("<i8", "(1,)", bytes_of(std::vector<std::int64_t>{300})),
+         "'layer_names' byte 68: the value 300 does not fit the type asked for"},
+        {npy("|u1", "(18446744073709551615,)", "abc"),
+         "'layer_names' is truncated: extents (18446744073709551615,) of 1 bytes each do not fit the 3 bytes after the "
+         "header"}}) {
+    npz(path, {{"layer_names", array}});
+    BOOST_TEST(refusal(path, [&] { tr::weights_index(path); }) == result);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(arrays_that_lie_in_each_other_are_refused, Folder) {
+  std::string const path = file("m.npz"), array = npy("|u1", "(1000,)", std::string(1000, 'x'));
+  npz(path, {{"a", array}, {"b", ""}, {"c", ""}});
+  std::string bytes = text_of(path);
+  std::size_t const first = bytes.find("PK\1\2"), size = 46 + 5;
+  for (std::size_t other : {first + size, first + 2 * size})
+    for (auto const& [begin, count] : {std::pair{16, 12}, {42, 4}})  // checksum and sizes, place
+      bytes.replace(other + static_cast<std::size_t>(begin), static_cast<std::size_t>(count), bytes,
+                    first + static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+  write(path, bytes);
+  BOOST_TEST(refusal(path, [&] { tr::weights_index(path); }) == "'b' lies where other arrays are");
 }
 
 namespace {
@@ -432,6 +461,20 @@ BOOST_FIXTURE_TEST_CASE(soft_links_and_circles_are_refused, Folder) {
     H5Lcreate_soft("/layers/vars/0", group, "0", H5P_DEFAULT, H5P_DEFAULT);
   });
   BOOST_TEST(read_two_floats(circle) == "'layers/vars/0' is a soft link, and weights lie in the file itself");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_index_of_groups_that_contain_themselves_ends, Folder) {
+  std::string const path = weights(file("circle.weights.h5"), [&](hid_t group) {
+    for (char const* const name : {"a", "b", "c"}) H5Lcreate_hard(group, ".", group, name, H5P_DEFAULT, H5P_DEFAULT);
+  });
+  BOOST_TEST(refusal(path, [&] { tr::weights_index(path); }).ends_with("' has more objects than any model"));
+  std::string const above = file("above.weights.h5");
+  {
+    Hdf5Handle const made(H5Fcreate(above.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    H5Lcreate_external(path.c_str(), "layers", made, "layers", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  BOOST_TEST(refusal(above, [&] { tr::weights_index(above); }) ==
+             "'layers' is an external link, and weights lie in the file itself");
 }
 
 BOOST_FIXTURE_TEST_CASE(data_sets_without_numbers_are_refused, Folder) {
