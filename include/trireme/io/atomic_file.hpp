@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/error.hpp"
@@ -20,11 +22,21 @@ namespace trireme {
 /// Written beside its final place, and moved there by `commit` once it is on the disk: under the final name there is
 /// always the old file or the new one, whenever the program or the machine stops. Without `commit` the old one stays.
 ///
+/// The new file has the permissions of the old one, or those of any new file. Several processes may write the same
+/// target: each writes a file of its own, and the last commit remains. A link of that name is replaced, not followed.
+///
 /// A program that is killed may leave `<path>.<process id>.<number>.tmp` behind.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
-    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  /// \throws FileError if no file can be made beside `path`
+  explicit AtomicFile(std::string path) : path_(std::move(path)) {
+    struct stat old {};
+    if (::stat(path_.c_str(), &old) == 0 && S_ISREG(old.st_mode)) permissions_ = old.st_mode & 0777;
+    mode_t const mode = permissions_ ? (*permissions_ & 0666) | 0600 : 0666;  // readable to no more than the old one
+    do {  // names that exist belong to other processes, on other machines too, or to killed ones
+      temporary_ = temporary_name(path_);
+      descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) fail("cannot be created");
   }
 
@@ -33,7 +45,7 @@ class AtomicFile {
 
   ~AtomicFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (!committed_) ::unlink(temporary_.c_str());
+    if (!renamed_) ::unlink(temporary_.c_str());
   }
 
   /// Where it is being written, for libraries that open files by name.
@@ -52,11 +64,18 @@ class AtomicFile {
 
   void write(std::string_view text) { write(text.data(), text.size()); }
 
+  /// Behind all that was written, also by libraries.
+  void append(std::string_view text) {
+    if (::lseek(descriptor_, 0, SEEK_END) < 0) fail("cannot be written");
+    write(text);
+  }
+
   void commit() {
-    if (::fsync(descriptor_) != 0) fail("cannot be written");
+    if (permissions_) ::fchmod(descriptor_, *permissions_);  // some file systems have none
+    if (synchronise(descriptor_) != 0) fail("cannot be written");
     if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot be written");
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced");
-    committed_ = true;
+    renamed_ = true;
     sync_folder();
   }
 
@@ -66,13 +85,20 @@ class AtomicFile {
     return formatted("{}.{}.{}.tmp", path, ::getpid(), count++);
   }
 
+  static int synchronise(int descriptor) {
+    int status = 0;
+    do status = ::fsync(descriptor);
+    while (status != 0 && errno == EINTR);
+    return status;
+  }
+
   /// Without this the new name may be lost with the power, though not the file.
   void sync_folder() const {
     std::size_t const slash = path_.rfind('/');
     std::string const folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
     int const descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return;  // a folder that may be written to but not read
-    int const status = ::fsync(descriptor);
+    int const status = synchronise(descriptor);
     int const error = errno;
     ::close(descriptor);
     errno = error;
@@ -85,8 +111,9 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
+  std::optional<mode_t> permissions_;  ///< of the file that is replaced
   int descriptor_ = -1;
-  bool committed_ = false;
+  bool renamed_ = false;
 };
 
 /// Replaces the file by `content`.

@@ -100,7 +100,7 @@ class ZipWriter {
     put(end, sealed ? seal_size : 0, 2);  // the seal is the zip file's comment
     if (members_ > 0xffff) throw FileError(path_, "would have more members than an .npz file holds; use .weights.h5");
     file_.write(directory_ + end);
-    if (sealed) write_seal(file_.temporary());
+    if (sealed) write_seal(file_);
     file_.commit();
   }
 

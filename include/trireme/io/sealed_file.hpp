@@ -17,12 +17,13 @@
 
 #include "trireme/data/checksum.hpp"
 #include "trireme/error.hpp"
+#include "trireme/io/atomic_file.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
 
-/// Adds the seal, of 16 bytes, to a file that is complete and not written to any more. HDF5 does not mind it.
-inline void write_seal(std::string const& path);
+/// Adds the seal, of 16 bytes, to a file that is complete but for its commit. HDF5 does not mind it.
+inline void write_seal(AtomicFile& file);
 
 /// \throws FileError unless the file ends with the seal of all that is before it.
 inline void verify_seal(std::string const& path);
@@ -75,13 +76,9 @@ inline std::array<char, seal_size> seal_of(std::string_view content) {
 
 }  // namespace detail
 
-inline void write_seal(std::string const& path) {
-  auto const seal = detail::seal_of(detail::MappedFile(path).content());
-  int const descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  bool const written = descriptor >= 0 && ::write(descriptor, seal.data(), seal.size()) == ssize_t{detail::seal_size};
-  int const error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!written) throw FileError(path, formatted("cannot be written: {}", std::strerror(error)));
+inline void write_seal(AtomicFile& file) {
+  auto const seal = detail::seal_of(detail::MappedFile(file.temporary()).content());
+  file.append({seal.data(), seal.size()});
 }
 
 inline void verify_seal(std::string const& path) {

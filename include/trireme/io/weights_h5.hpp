@@ -123,7 +123,7 @@ class Hdf5Writer {
 
   void commit(bool sealed) {
     require(H5Fflush(file_, H5F_SCOPE_LOCAL) >= 0 && file_.close(), "the file");
-    if (sealed) write_seal(target_.temporary());
+    if (sealed) write_seal(target_);
     target_.commit();
   }
 
