@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,12 +60,25 @@ class Hdf5Silence {
   void* data_ = nullptr;
 };
 
+/// The gist of a description by HDF5: the system's own message if it quotes one, else the text without the details
+/// (times, descriptors, addresses) that follow it, in one line.
+inline std::string hdf5_gist(std::string_view description) {
+  constexpr std::string_view quote = "error message = '";
+  if (std::size_t const at = description.find(quote); at != std::string_view::npos) {
+    description.remove_prefix(at + quote.size());
+    return std::string(description.substr(0, description.find('\'')));
+  }
+  for (std::string_view const detail : {"\n", ": time =", ", file descriptor =", ", buf =", " 0x"})
+    description = description.substr(0, description.find(detail));
+  return std::string(description);
+}
+
 /// What HDF5 says was wrong, where it was noticed first.
 inline std::string hdf5_reason() {
   std::string text;
   auto const first = [](unsigned, H5E_error2_t const* error, void* out) -> herr_t {
     auto& reason = *static_cast<std::string*>(out);
-    if (reason.empty() && error->desc != nullptr) reason = error->desc;
+    if (reason.empty() && error->desc != nullptr) reason = hdf5_gist(error->desc);
     return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first, &text);
@@ -87,9 +101,9 @@ class Hdf5Writer {
  public:
   explicit Hdf5Writer(std::string const& path)
       : target_(path),
-        file_(H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose),
         path_(path),
-        with_parents_(H5Pcreate(H5P_LINK_CREATE), H5Pclose) {
+        with_parents_(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
+        file_(H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
     require(file_.valid(), "the file");
     H5Pset_create_intermediate_group(with_parents_, 1);
   }
@@ -133,9 +147,9 @@ class Hdf5Writer {
   }
 
   AtomicFile target_;
-  Hdf5Handle file_;
   std::string path_;
   Hdf5Handle with_parents_;
+  Hdf5Handle file_;  ///< last, since the next call of HDF5 forgets why it could not be made
 };
 
 class Hdf5Reader {

@@ -1,11 +1,14 @@
 /// A folder that is gone after the test.
 #pragma once
 
+#include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace trireme::test {
@@ -26,6 +29,31 @@ struct Folder {
 inline std::string text_of(std::string const& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Files of this process end at `bytes`, as on a disk that is full there: writing beyond fails with "File too large".
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::size_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(FileSizeLimit const&) = delete;
+  FileSizeLimit& operator=(FileSizeLimit const&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  void (*signal_)(int);
+  rlimit before_{};
+};
+
+inline std::size_t open_files() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
 /// "" if nothing was thrown.

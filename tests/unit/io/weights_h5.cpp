@@ -117,6 +117,46 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_cannot_be_written_leaves_nothing_behind, Fol
   BOOST_TEST(entries() == 0u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_disk_that_is_full_is_one_sentence_that_names_the_file, Folder) {
+  SmallModel const written = SmallModel::filled();
+  std::vector<float> const large(1 << 16, 1.5f);
+  auto tensors = written.tensors();
+  tensors.push_back(tr::named_tensor({"layers", "dense", "vars"}, 0, {large.size()}, large.data()));
+  std::string const path = file("m.weights.h5");
+  tr::write_weights_h5(path, tensors, groups());
+  std::string const whole = text_of(path);
+  std::size_t const before = tr::test::open_files();
+  for (std::size_t const limit : {std::size_t{0}, std::size_t{100}, std::size_t{5000}, whole.size() - 1}) {
+    std::string message;
+    {
+      tr::test::FileSizeLimit const full(limit);
+      message = message_of<tr::FileError>([&] { tr::write_weights_h5(path, tensors, groups()); });
+    }
+    BOOST_TEST_CONTEXT(limit << " bytes") {
+      BOOST_TEST(message.starts_with(path + ": "), message);
+      BOOST_TEST(message.ends_with("cannot be written: File too large"), message);
+      BOOST_TEST(message.find_first_of("\n\t") == std::string::npos, message);
+      BOOST_TEST((text_of(path) == whole));
+      BOOST_TEST(entries() == 1u);
+      BOOST_TEST(tr::test::open_files() == before);
+    }
+  }
+  tr::write_weights_h5(path, tensors, groups());
+  BOOST_TEST((text_of(path).size() == whole.size()));
+}
+
+BOOST_AUTO_TEST_CASE(of_what_hdf5_says_the_gist_is_kept) {
+  using tr::detail::hdf5_gist;
+  BOOST_TEST(hdf5_gist("name already exists") == "name already exists");
+  BOOST_TEST(hdf5_gist("truncated file: eof = 97, sblock->base_addr = 0, stored_eof = 2048") ==
+             "truncated file: eof = 97, sblock->base_addr = 0, stored_eof = 2048");
+  BOOST_TEST(hdf5_gist("file write failed: time = Sun Nov 22 21:39:22 2026\n, filename = 'a', file descriptor = 4, "
+                       "errno = 28, error message = 'No space left on device', buf = 0x55c8456b89d0, offset = 0") ==
+             "No space left on device");
+  BOOST_TEST(hdf5_gist("file write failed: time = Sun Nov 22 21:39:22 2026\n, filename = 'a'") == "file write failed");
+  BOOST_TEST(hdf5_gist("cannot free the object at 0x55c8456b89d0") == "cannot free the object at");
+}
+
 #else
 
 BOOST_AUTO_TEST_CASE(without_hdf5_the_name_is_refused_with_the_way_out) {
