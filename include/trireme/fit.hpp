@@ -13,6 +13,7 @@
 
 #include "trireme/callbacks/dispatch.hpp"
 #include "trireme/callbacks/history.hpp"
+#include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/position.hpp"
 #include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/run.hpp"
@@ -89,6 +90,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", told); });
 
+  try_outputs(told, run);
   at.stop_if(part.decide(notify<hooks::TrainBegin>(told, run)));
   at.stop_if(part.decide(notify<hooks::TrainResume>(told, run)));  // may put `at` where an earlier process came to
   while (at.goes_on(options.epochs)) {

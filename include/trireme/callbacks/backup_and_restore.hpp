@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/io/file_format.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -29,9 +32,14 @@ struct BackupAndRestore {
   std::size_t batches_since_save = 0;
 
   template <class Run>
+  std::vector<OutputFile> output_files(Run const&) const {
+    if (path.empty()) fail("BackupAndRestore needs a .path");
+    return {{.writer = "BackupAndRestore", .path = path, .format = checkpoint_file_format, .made_below = ""}};
+  }
+
+  template <class Run>
   void on_train_begin(Run& run) {
     batches_since_save = 0;
-    if (path.empty()) fail("BackupAndRestore needs a .path");
     if (save_freq.batches > 0 && run.model().part().claims())
       fail(
           "BackupAndRestore saves at the end of epochs alone where each process claims batches of its own; leave out "

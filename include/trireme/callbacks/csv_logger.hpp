@@ -2,22 +2,20 @@
 #pragma once
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-#include <unistd.h>
-
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/output_files.hpp"
 #include "trireme/error.hpp"
+#include "trireme/io/growing_file.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -27,18 +25,30 @@ namespace trireme {
 /// logged is there whatever ends the program.
 struct CSVLogger {
   std::string path{};
-  std::string separator = ",";
-  bool append = false;  ///< go on in a file that is there, under its header
+  std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
+  bool append = false;          ///< go on in a file that is there, under its header
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line
-  std::uint64_t bytes = 0;             ///< of the chief's file with the lines so far: a resumed run drops what follows
+  std::uint64_t bytes = 0;             ///< of the chief's file that are kept: a resumed run drops what follows
 
+  template <class Run>
+  std::vector<OutputFile> output_files(Run const&) const {
+    if (path.empty()) throw ValueError("CSVLogger needs a .path");
+    if (!separates(separator))
+      throw ValueError(formatted(
+          "CSVLogger: the separator '{}' is not one character that is in no number, such as ',', ';' or a tab",
+          separator));
+    return {{.writer = "CSVLogger", .path = path, .kind = OutputFile::Kind::appended}};
+  }
+
+  /// \throws FileError on all processes, if there is a file to append to that is not a log with this run's columns
   template <class Run>
   void on_train_begin(Run& run) {
     columns.clear();
     bytes = 0;
-    run.on_chief([](auto const&, CSVLogger* logger) { logger->open("ab"); }, this);  // fails now, not after an epoch
+    run.on_chief([](auto const&, CSVLogger* logger, std::vector<std::string> const* names) { logger->begin(*names); },
+                 this, &run.log_names());
   }
 
   template <class Run>
@@ -51,7 +61,7 @@ struct CSVLogger {
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     }
     run.on_chief([](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch,
-                    bool with_header) { logger->write(*logs, epoch, with_header); },
+                    bool is_first) { logger->write(*logs, epoch, is_first); },
                  this, &run.logs(), run.epoch(), first);
   }
 
@@ -62,20 +72,28 @@ struct CSVLogger {
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  using File = std::unique_ptr<std::FILE, Close>;
-
-  File open(char const* how) const {
-    File file(std::fopen(path.c_str(), how));
-    if (!file) throw FileError(path, formatted("cannot be opened for writing: {}", std::strerror(errno)));
-    return file;
+  static bool separates(std::string_view text) {
+    static constexpr std::string_view allowed = " \t,;:|/\\!#$%&()*<=>?@[]^`{}~'_";
+    return text.size() == 1 && allowed.find(text[0]) != std::string_view::npos;
   }
 
-  void write(Logs const& logs, std::size_t epoch, bool with_header) {
+  void begin(std::vector<std::string> const& names) {
+    if (!append) return;
+    if (auto const found = header()) require_columns(*found, names);
+    std::error_code error;
+    std::uint64_t const size = std::filesystem::file_size(path, error);
+    bytes = error ? 0 : size;
+  }
+
+  void write(Logs const& logs, std::size_t epoch, bool is_first) {
+    auto const found = is_first && bytes > 0 ? header() : std::nullopt;
+    if (found) {
+      require_columns(*found, columns);
+      columns = *found;
+    }
     std::string text;
-    if (with_header && !(append && adopt_header())) {
+    if (is_first && bytes > 0 && !ends_with_newline()) text = "\n";
+    if (is_first ? !found : is_empty()) {
       text += "epoch";
       for (auto const& name : columns) text += separator + quoted(name);
       text += '\n';
@@ -86,40 +104,59 @@ struct CSVLogger {
       text += separator + (value ? formatted("{}", value->value()) : "NA");
     }
     text += '\n';
-    File file = open(with_header && !append ? "wb" : "ab");
-    bool const longer = !with_header && std::fseek(file.get(), 0, SEEK_END) == 0 &&
-                        static_cast<std::uint64_t>(std::ftell(file.get())) > bytes;
-    bool const cut = !longer || ::ftruncate(fileno(file.get()), static_cast<off_t>(bytes)) == 0;
-    bool const written = cut && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    bytes = static_cast<std::uint64_t>(std::ftell(file.get()));
-    if (std::fclose(file.release()) != 0 || !written) {
-      throw FileError(path, formatted("cannot be written: {}", std::strerror(errno)));
-    }
+    GrowingFile file(path);
+    file.cut(bytes);
+    file.append(text);
+    bytes = file.size();
   }
 
-  /// Takes the columns of a file that has a header already; false if there is none.
-  bool adopt_header() {
+  /// Names after `epoch` in the file's first line; nothing if it has none.
+  std::optional<std::vector<std::string>> header() const {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
     std::ifstream in(path);
-    std::string header;
-    if (!std::getline(in, header) || header.empty()) return false;
-    if (header.back() == '\r') header.pop_back();
-    std::vector<std::string> found;
-    std::size_t start = 0;
-    while (true) {
-      std::size_t const end = header.find(separator, start);
-      found.push_back(header.substr(start, end - start));
-      if (end == std::string::npos) break;
-      start = end + separator.size();
-    }
-    if (found.front() != "epoch") throw FileError(path, "is not a log to append to: its first column is not 'epoch'");
-    found.erase(found.begin());
-    for (auto const& name : columns) {
-      if (std::find(found.begin(), found.end(), quoted(name)) == found.end()) {
+    std::string line;
+    if (!std::getline(in, line) || line.empty()) return std::nullopt;
+    if (line.back() == '\r') line.pop_back();
+    auto names = fields(line);
+    if (names.front() != "epoch") throw FileError(path, "is not a log to append to: its first column is not 'epoch'");
+    names.erase(names.begin());
+    return names;
+  }
+
+  void require_columns(std::vector<std::string> const& found, std::vector<std::string> const& names) const {
+    for (auto const& name : names)
+      if (std::find(found.begin(), found.end(), name) == found.end())
         throw FileError(path, formatted("cannot be appended to, since it has no column '{}'", name));
-      }
+  }
+
+  bool is_empty() const {
+    std::error_code error;
+    auto const status = std::filesystem::status(path, error);
+    return !exists(status) || (is_regular_file(status) && std::filesystem::file_size(path, error) == 0);
+  }
+
+  bool ends_with_newline() const {
+    std::ifstream in(path, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(bytes) - 1);
+    return in.get() == '\n';
+  }
+
+  /// The opposite of `quoted` for each field of a line.
+  std::vector<std::string> fields(std::string_view line) const {
+    std::vector<std::string> all(1);
+    bool is_quoted = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (line[i] == '"' && is_quoted && i + 1 < line.size() && line[i + 1] == '"')
+        all.back() += line[i++];
+      else if (line[i] == '"')
+        is_quoted = !is_quoted;
+      else if (line[i] == separator[0] && !is_quoted)
+        all.emplace_back();
+      else
+        all.back() += line[i];
     }
-    columns = found;
-    return true;
+    return all;
   }
 
   std::string quoted(std::string const& name) const {

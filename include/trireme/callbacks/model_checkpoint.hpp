@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/path_template.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/error.hpp"
+#include "trireme/io/file_format.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -21,8 +25,9 @@ namespace trireme {
 /// Keras's ModelCheckpoint, decision for decision, except that NaN is never an improvement, that a wrong field of
 /// `path` is found before training, and that `save_best_only` works with a number of batches too.
 ///
-/// `path` may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged value, such as `{val_loss:.4f}`. Only
-/// weights are written if `save_weights_only`, or if the path ends in `.weights.h5` or `.npz`.
+/// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
+/// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to be
+/// there.
 ///
 /// `save_freq` counts updates of the weights. Where workers claim batches (ParameterServerStrategy with a staleness)
 /// all of their updates count, but only the chief saves, at the end of its first own batch after so many: later, and
@@ -46,10 +51,19 @@ struct ModelCheckpoint {
   MonitorWarnings warnings{};
   Mode resolved_mode = Mode::automatic;
 
+  /// \throws ValueError if the path has a field that no save will have
+  template <class Run>
+  std::vector<OutputFile> output_files(Run const& run) const {
+    return {{.writer = "ModelCheckpoint",
+             .path = path,
+             .first = first_path(run),
+             .format = weights_file_format,
+             .made_below = folder_above_fields(path)}};
+  }
+
   template <class Run>
   void on_train_begin(Run& run) {
     try {
-      check_path(run);
       resolved_mode = resolve_mode(mode, "ModelCheckpoint", monitor, run);
     } catch (Error& error) {
       error.mark_uniform();  // options and names are the same on every process
@@ -83,9 +97,9 @@ struct ModelCheckpoint {
   }
 
  private:
-  /// Tries the path with a value for each name that a save will find.
+  /// The path with a value for each name that a save will find.
   template <class Run>
-  void check_path(Run& run) const {
+  std::string first_path(Run const& run) const {
     if (path.empty()) throw ValueError("ModelCheckpoint needs a .path");
     bool const by_batch = save_freq.batches > 0;
     Logs names;
@@ -100,7 +114,13 @@ struct ModelCheckpoint {
                                  field, by_batch ? "during an epoch there are" : "at the end of an epoch there are",
                                  by_batch ? "batch, " : "", names.names()));
     }
-    fill_path(path, 1, by_batch ? 1 : 0, names);
+    return fill_path(path, run.epoch() + 1, by_batch ? 1 : 0, names);
+  }
+
+  static void make_folder_of(std::string const& file) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+    if (error) throw FileError(file, formatted("its folder cannot be made: {}", error.message()));
   }
 
   bool needs_values() const {
@@ -124,6 +144,8 @@ struct ModelCheckpoint {
     }
     std::string const file = fill_path(path, run.epoch() + 1, batch, logs);
     if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
+    if (folder_above_fields(path))
+      run.on_chief([](auto const&, std::string const& name) { make_folder_of(name); }, file);
     if (save_weights_only || file.ends_with(".weights.h5") || file.ends_with(".npz")) {
       run.save_weights(file);
     } else {

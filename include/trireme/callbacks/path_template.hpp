@@ -1,7 +1,9 @@
 /// File names with fields, as in `"run-{epoch:02d}-{val_loss:.4f}.weights.h5"`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,19 @@ inline std::string fill_path(std::string_view text, std::size_t epoch, std::size
     if (!logs.empty()) known += ", " + logs.names();
     throw ValueError(formatted("the file name '{}' cannot be filled in from {}: {}", text, known, error.what()));
   }
+}
+
+/// The folder above the first one whose name has a field, or nothing if no folder's name has one: folders below it are
+/// known only when the file is written.
+inline std::optional<std::string> folder_above_fields(std::string_view text) {
+  std::size_t const last = text.rfind('/');
+  std::size_t field = text.find('{');
+  while (field != std::string_view::npos && field + 1 < text.size() && text[field + 1] == '{')
+    field = text.find('{', field + 2);
+  if (last == std::string_view::npos || field == std::string_view::npos || field > last) return std::nullopt;
+  std::size_t const end = text.rfind('/', field);
+  if (end == std::string_view::npos) return "";
+  return fill_path(text.substr(0, std::max<std::size_t>(end, 1)), 1, 0, {});
 }
 
 }  // namespace trireme

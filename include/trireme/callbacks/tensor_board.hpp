@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/output_files.hpp"
 #ifdef TRIREME_HAVE_PROTOZERO
 #include "trireme/io/event_file.hpp"
 #endif
@@ -55,6 +56,12 @@ struct TensorBoard {
   bool training = false;
   Pace epoch_begin{}, last_record{};
   std::optional<io::EventFile> train_file{}, validation_file{};  ///< of the chief
+
+  template <class Run>
+  std::vector<OutputFile> output_files(Run const&) const {
+    return {{.writer = "TensorBoard", .path = folder("train"), .kind = OutputFile::Kind::folder, .made_below = ""},
+            {.writer = "TensorBoard", .path = folder("validation"), .kind = OutputFile::Kind::folder, .made_below = ""}};
+  }
 
   template <class Run>
   void on_train_begin(Run& run) {

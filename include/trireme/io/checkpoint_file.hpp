@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "trireme/error.hpp"
+#include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
 #include "trireme/io/sealed_file.hpp"
@@ -35,13 +36,8 @@ class CheckpointFile {
  public:
   /// \throws FileError unless the name ends in .h5 or .npz, of which this program can write the former.
   explicit CheckpointFile(std::string path) : path_(std::move(path)) {
-    std::string_view const name = path_;
-    npz_ = name.ends_with(".npz");
-    if (npz_) return;
-    if (!name.ends_with(".h5")) throw FileError(path_, "is no name of a checkpoint, which ends in .h5 or .npz");
-#ifndef TRIREME_HAVE_HDF5
-    throw FileError(path_, "is an HDF5 file, and this program was built without HDF5; use a name that ends in .npz");
-#endif
+    require_format(path_, checkpoint_file_format);
+    npz_ = std::string_view(path_).ends_with(".npz");
   }
 
   /// `weights` at their own places, `tensors` below "run".

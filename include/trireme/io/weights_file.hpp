@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/error.hpp"
+#include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
 #include "trireme/io/weights_h5.hpp"
@@ -17,22 +17,14 @@ namespace detail {
 enum class WeightsFormat { h5, npz };
 
 inline WeightsFormat weights_format(std::string const& path) {
-  std::string_view const name = path;
-  if (name.ends_with(".npz")) return WeightsFormat::npz;
-  if (name.ends_with(".weights.h5")) {
-#ifdef TRIREME_HAVE_HDF5
-    return WeightsFormat::h5;
-#else
-    throw FileError(path, "is an HDF5 file, and this program was built without HDF5; use a name that ends in .npz");
-#endif
-  }
-  throw FileError(path, "is no name of a file of weights, which ends in .weights.h5 or .npz");
+  require_format(path, weights_file_format);
+  return std::string_view(path).ends_with(".npz") ? WeightsFormat::npz : WeightsFormat::h5;
 }
 
 }  // namespace detail
 
 /// Throws the FileError that says why not, unless `write_weights` and `read_weights` take this name.
-inline void require_weights_path(std::string const& path) { detail::weights_format(path); }
+inline void require_weights_path(std::string const& path) { require_format(path, weights_file_format); }
 
 /// Writes `.weights.h5` as Keras 3 does, or `.npz`; atomically. `groups` says the users' names of layers.
 inline void write_weights(std::string const& path, std::span<NamedTensor const> tensors,

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/error.hpp"
+#include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
 #include "trireme/models/description.hpp"
@@ -111,6 +113,8 @@ template <class Part>
 void save_state(Part const& part, std::string const& path) {
   using T = typename Part::T;
   using Optimizer = typename Part::Model::Optimizer;
+  std::string const fault = output_name_fault(path, weights_file_format);  // before all weights travel to the chief
+  if (!fault.empty()) raise_uniform(FileError(path, fault));
   auto const& model = part.model().description();
   detail::HostState<T> state;
   part.stream_to(state);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/data/from_generator.hpp"
@@ -267,7 +268,27 @@ BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_written_is_an_error_of_the_chief_t
   BOOST_TEST(contains(
       message_of<FileError>([&] { train(samples.data(), ModelCheckpoint<"loss">{.path = folder + "best.npz"}); }),
       folder));
+  BOOST_TEST(contains(
+      message_of<FileError>([&] { train(samples.data(), BackupAndRestore{.path = folder + "run.npz"}); }), folder));
   BOOST_TEST(contains(message_of<FileError>([&] { model.save_weights(folder + "w.npz"); }), folder));
+  BOOST_TEST(model.part().iteration() == 0u);  // all of it was known before training
+}
+
+BOOST_FIXTURE_TEST_CASE(a_name_that_cannot_be_written_is_an_error_of_all_ranks_before_training, Fixture) {
+  for (char const* path : {"model.h5", "model.keras", "model.hdf5", "model", "{epoch}-{loss:.2f}.h5"})
+    BOOST_TEST(message_of<FileError>([&] { train(samples.data(), ModelCheckpoint<"loss">{.path = path}); })
+                   .starts_with(fmt::format("{}: ModelCheckpoint cannot write it, since it is no name of a file of "
+                                            "weights, which ends in ",
+                                            path)));
+  BOOST_TEST(message_of<FileError>([&] {
+               train(samples.data(), BackupAndRestore{.path = "run"});
+             }).starts_with("run: BackupAndRestore cannot write it, since it is no name of a checkpoint"));
+  BOOST_TEST(message_of<FileError>([&] {
+               model.save_weights("model.h5");
+             }).starts_with("model.h5: is no name of a file of weights, which ends in "));
+  BOOST_TEST(contains(message_of<ValueError>([&] { train(samples.data(), CSVLogger{.path = "a", .separator = ""}); }),
+                      "the separator ''"));
+  BOOST_TEST(model.part().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_file_that_is_not_there_is_an_error_on_all_ranks_and_changes_nothing, Fixture) {

@@ -1,0 +1,169 @@
+// Whatever a callback will write is tried before training, and nothing is changed by that.
+#define BOOST_TEST_MODULE callbacks_output_files
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "trireme/callbacks/backup_and_restore.hpp"
+#include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/callbacks/output_files.hpp"
+#include "trireme/callbacks/tensor_board.hpp"
+#include "unit/io/folder.hpp"
+
+#include "scripted_run.hpp"
+
+namespace tr = trireme;
+using tr::test::message_of;
+using tr::test::ScriptedRun;
+using tr::test::text_of;
+
+namespace {
+
+/// What `fit` says of the callbacks; "" if it takes them.
+template <class... Callbacks>
+std::string refusal(Callbacks const&... callbacks) {
+  ScriptedRun run;
+  run.names = {"loss", "val_loss"};
+  return message_of<tr::Error>([&] { tr::try_outputs(std::tie(callbacks...), run); });
+}
+
+tr::ModelCheckpoint<"loss"> model_at(std::string const& path) { return {.path = path}; }
+
+/// A callback of a user's own.
+struct Samples {
+  std::string path;
+  void on_epoch_end(auto&) const {}
+  template <class Run>
+  std::vector<tr::OutputFile> output_files(Run const&) const {
+    return {{.writer = "Samples", .path = path, .format = tr::FileFormat{"a table", {".csv", ".tsv"}}}};
+  }
+};
+
+struct Folder : tr::test::Folder {
+  std::string at(std::string const& name) const { return (root / name).string(); }
+};
+
+#ifdef TRIREME_HAVE_HDF5
+std::string endings(std::string const& stem) { return stem + ".weights.h5 or " + stem + ".npz"; }
+std::string checkpoints(std::string const& stem) { return stem + ".h5 or " + stem + ".npz"; }
+#else
+std::string endings(std::string const& stem) { return stem + ".npz"; }
+std::string checkpoints(std::string const& stem) { return stem + ".npz"; }
+#endif
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_name_that_no_format_has_is_refused_with_names_to_write, Folder) {
+  for (auto const& [name, stem] : {std::pair{"model.h5", "model"},
+                                   {"model.keras", "model"},
+                                   {"model.hdf5", "model"},
+                                   {"model", "model"},
+                                   {"v1.2", "v1.2"},
+                                   {"{epoch:02d}-{val_loss:.2f}.h5", "{epoch:02d}-{val_loss:.2f}"},
+                                   {"{epoch}/model.pt", "{epoch}/model"}})
+    BOOST_TEST(refusal(model_at(at(name))) ==
+               at(name) +
+                   ": ModelCheckpoint cannot write it, since it is no name of a file of weights, which ends in " +
+                   endings("") + "; use " + endings(at(stem)));
+  BOOST_TEST(refusal(model_at(at("") + "/")) ==
+             at("") + "/: ModelCheckpoint cannot write it, since it is no name of a file of weights, which ends in " +
+                 endings("") + "; use " + endings(at("") + "/model"));
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("run.keras")}) ==
+             at("run.keras") +
+                 ": BackupAndRestore cannot write it, since it is no name of a checkpoint, which ends in " +
+                 checkpoints("") + "; use " + checkpoints(at("run")));
+  BOOST_TEST(refusal(Samples{at("run.txt")}) == at("run.txt") +
+                                                    ": Samples cannot write it, since it is no name of a table, which "
+                                                    "ends in .csv or .tsv; use " +
+                                                    at("run.txt.csv") + " or " + at("run.txt.tsv"));
+  BOOST_TEST(entries() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_is_not_there_is_refused_unless_the_callback_makes_it, Folder) {
+  std::string const reason = " cannot write it, since there is no folder " + at("absent");
+  BOOST_TEST(refusal(model_at(at("absent/m.npz"))) == at("absent/m.npz") + ": ModelCheckpoint" + reason);
+  BOOST_TEST(refusal(model_at(at("absent/{epoch}.npz"))) == at("absent/{epoch}.npz") + ": ModelCheckpoint" + reason);
+  BOOST_TEST(refusal(model_at(at("absent/{epoch}/m.npz"))) ==
+             at("absent/{epoch}/m.npz") + ": ModelCheckpoint" + reason);
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("absent/log.csv")}) == at("absent/log.csv") + ": CSVLogger" + reason);
+  BOOST_TEST(refusal(Samples{at("absent/a.csv")}) == at("absent/a.csv") + ": Samples" + reason);
+  BOOST_TEST(refusal(model_at(at("{epoch}/{val_loss}/m.npz"))) == "");
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("absent/a/run.npz")}) == "");
+#ifdef TRIREME_HAVE_PROTOZERO
+  BOOST_TEST(refusal(tr::TensorBoard{.log_dir = at("absent/logs")}) == "");
+#endif
+  BOOST_TEST(entries() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_in_the_way_is_named, Folder) {
+  std::ofstream(at("file")) << "text";
+  std::filesystem::create_directories(at("folder.npz"));
+  BOOST_TEST(refusal(model_at(at("folder.npz"))) ==
+             at("folder.npz") + ": ModelCheckpoint cannot write it, since it is a folder");
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("folder.npz")}) ==
+             at("folder.npz") + ": CSVLogger cannot write it, since it is a folder");
+  BOOST_TEST(refusal(model_at(at("file/m.npz"))) ==
+             at("file/m.npz") + ": ModelCheckpoint cannot write it, since " + at("file") + " is no folder");
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("file/a/m.npz")}) ==
+             at("file/a/m.npz") + ": BackupAndRestore cannot write it, since " + at("file") + " is no folder");
+#ifdef TRIREME_HAVE_PROTOZERO
+  BOOST_TEST(refusal(tr::TensorBoard{.log_dir = at("file")}) ==
+             at("file/train") + ": TensorBoard cannot write it, since " + at("file") + " is no folder");
+#endif
+  std::string const long_name = at(std::string(300, 'n') + ".npz");
+  BOOST_TEST(refusal(model_at(long_name)) ==
+             long_name + ": ModelCheckpoint cannot write it, since it cannot be created: File name too long");
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = "/proc/no/run.npz"})
+                 .starts_with("/proc/no/run.npz: BackupAndRestore cannot write it, since it cannot be created: "));
+  BOOST_TEST(entries() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(files_that_exist_are_not_touched, Folder) {
+  struct stat before {
+  }, after{};
+  for (char const* name : {"a.npz", "log.csv", "run.npz"}) {
+    std::ofstream(at(name)) << "old";
+    ::stat(at(name).c_str(), &before);
+    BOOST_TEST(refusal(model_at(at("a.npz")), tr::CSVLogger{.path = at("log.csv")},
+                       tr::BackupAndRestore{.path = at("run.npz")}) == "");
+    BOOST_TEST(text_of(at(name)) == "old");
+    ::stat(at(name).c_str(), &after);
+    BOOST_TEST(before.st_ino == after.st_ino);
+    BOOST_TEST(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+  }
+  BOOST_TEST(entries() == 3u);
+}
+
+BOOST_FIXTURE_TEST_CASE(two_callbacks_with_one_file_are_refused, Folder) {
+  BOOST_TEST(refusal(model_at(at("run.npz")), tr::BackupAndRestore{.path = at("run.npz")}) ==
+             "ModelCheckpoint and BackupAndRestore both write " + at("run.npz"));
+  BOOST_TEST(refusal(model_at(at("a.npz")), model_at(at("b.npz"))) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(only_the_chief_tries_the_disk_and_all_call_it, Folder) {
+  ScriptedRun run;
+  run.is_chief = false;
+  tr::CSVLogger const logger{.path = at("absent/log.csv")};
+  tr::try_outputs(std::tie(logger), run);
+  BOOST_TEST(run.collectives == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(folders_with_fields_are_made_when_they_are_needed, Folder) {
+  ScriptedRun run;
+  run.names = {"loss"};
+  auto callback = model_at(at("{epoch:02d}/{loss:.1f}/m.npz"));
+  tr::try_outputs(std::tie(callback), run);
+  BOOST_TEST(entries() == 0u);
+  callback.on_train_begin(run);
+  run.logs().set("loss", tr::test::uniform(0.25));
+  callback.on_epoch_end(run);
+  BOOST_TEST(run.saved == std::vector<std::string>{at("01/0.2/m.npz")}, boost::test_tools::per_element());
+  BOOST_TEST(std::filesystem::is_directory(at("01/0.2")));
+}
