@@ -110,15 +110,17 @@ class Hdf5Writer {
 
   void group(NamedGroup const& group) {
     std::string const name = joined(group.path, "/");
-    Hdf5Handle const made(H5Gcreate2(file_, name.c_str(), with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    Hdf5Handle made(H5Gcreate2(file_, name.c_str(), with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
     require(made.valid(), name);
     Hdf5Handle const text(H5Tcopy(H5T_C_S1), H5Tclose);
     H5Tset_size(text, H5T_VARIABLE);
     H5Tset_cset(text, H5T_CSET_UTF8);
     Hdf5Handle const scalar(H5Screate(H5S_SCALAR), H5Sclose);
-    Hdf5Handle const attribute(H5Acreate2(made, "name", text, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    Hdf5Handle attribute(H5Acreate2(made, "name", text, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     char const* const value = group.name.c_str();
     require(attribute.valid() && H5Awrite(attribute, text, &value) >= 0, name);
+    close(attribute, name);
+    close(made, name);
   }
 
   void tensor(NamedTensor const& tensor) {
@@ -128,11 +130,11 @@ class Hdf5Writer {
     Hdf5Handle const space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, extents.data(), nullptr),
                            H5Sclose);
     hid_t const type = hdf5_file_type(tensor.type);
-    Hdf5Handle const data(H5Dcreate2(file_, name.c_str(), type, space, with_parents_, H5P_DEFAULT, H5P_DEFAULT),
-                          H5Dclose);
+    Hdf5Handle data(H5Dcreate2(file_, name.c_str(), type, space, with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
     require(data.valid(), name);
-    if (tensor.size() == 0) return;
-    require(H5Dwrite(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) >= 0, name);
+    if (tensor.size() > 0)
+      require(H5Dwrite(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) >= 0, name);
+    close(data, name);
   }
 
   void commit(bool sealed) {
@@ -142,6 +144,9 @@ class Hdf5Writer {
   }
 
  private:
+  /// Closing writes what HDF5 has kept back, and what fails then is written by no later call.
+  void close(Hdf5Handle& written, std::string const& what) const { require(written.close(), what); }
+
   void require(bool done, std::string const& what) const {
     if (!done) throw FileError(path_, formatted("{} cannot be written: {}", what, hdf5_reason()));
   }
