@@ -25,48 +25,45 @@ class ModelUse {
     if (!present_) throw_moved();
   }
 
-  /// While it lives, the model is in use by this thread, which may begin further uses.
+  /// While it lives, the model is in use by this thread, which may begin further uses. The same class in all
+  /// translation units, with NDEBUG and without.
   class Scope {
    public:
+    explicit Scope(ModelUse const* use) : use_(use) {}
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
-#ifdef NDEBUG
-    ~Scope() = default;
-
-   private:
-    friend class ModelUse;
-    Scope(ModelUse const&, char const*) {}
-#else
     ~Scope() {
-      if (outermost_) use_.owner_.store(nullptr, std::memory_order_release);
+      if (use_) use_->owner_.store(nullptr, std::memory_order_release);
     }
 
    private:
-    friend class ModelUse;
-    Scope(ModelUse const& use, char const* what) : use_(use) {
-      void const* owner = nullptr;
-      outermost_ = use.owner_.compare_exchange_strong(owner, this_thread(), std::memory_order_acq_rel);
-      if (outermost_)
-        use.what_.store(what, std::memory_order_relaxed);
-      else if (owner != this_thread())
-        throw_in_use(what, use.what_.load(std::memory_order_relaxed));
-    }
-
-    ModelUse const& use_;
-    bool outermost_ = false;
-#endif
+    ModelUse const* use_;  ///< to be ended; null: none was begun, or an outer scope ends it
   };
 
   /// Checks that the model is there and, unless NDEBUG is defined, that no other thread uses it. \throws ValueError
   [[nodiscard]] Scope begin(char const* what) const {
     require_present();
-    return Scope(*this, what);
+#ifdef NDEBUG
+    static_cast<void>(what);
+    return Scope(nullptr);
+#else
+    return Scope(acquire(what));
+#endif
   }
 
  private:
   static void const* this_thread() {
     static thread_local char const mark = 0;
     return &mark;
+  }
+  ModelUse const* acquire(char const* what) const {
+    void const* owner = nullptr;
+    if (owner_.compare_exchange_strong(owner, this_thread(), std::memory_order_acq_rel)) {
+      what_.store(what, std::memory_order_relaxed);
+      return this;
+    }
+    if (owner != this_thread()) throw_in_use(what, what_.load(std::memory_order_relaxed));
+    return nullptr;
   }
   [[noreturn]] static void throw_moved() {
     throw ValueError("the model was moved from; use the model that it was moved to");
@@ -79,8 +76,8 @@ class ModelUse {
   }
 
   bool present_ = true;
-  mutable std::atomic<void const*> owner_{nullptr};  ///< the thread that uses the model
-  mutable std::atomic<char const*> what_{nullptr};   ///< for
+  mutable std::atomic<void const*> owner_{nullptr};  ///< a mark of the thread that uses the model
+  mutable std::atomic<char const*> what_{nullptr};   ///< the member or function that it called first
 };
 
 }  // namespace trireme::detail

@@ -19,6 +19,7 @@
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/multi_worker_mirrored.hpp"
 #include "trireme/strategies/one_device.hpp"
 #include "trireme/strategies/sharded.hpp"
 
@@ -34,13 +35,15 @@ using Stages = std::tuple<Number<1>, Number<2>, Number<3>>;
 template <class Stage>
 using Sharded = ShardedStrategy<Kokkos::DefaultExecutionSpace, Stage::value>;
 
+auto layers() {
+  return Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{.kernel_regularizer = L2(1e-2)},
+                    SyncBatchNormalization<>{}, Dropout{.rate = 0.25f}, Dense<test::classes>{}};
+}
+
 template <class Strategy>
 auto compiled(Strategy const& strategy, std::uint64_t seed = 11) {
-  return compile<double>(strategy,
-                         Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{.kernel_regularizer = L2(1e-2)},
-                                    SyncBatchNormalization<>{}, Dropout{.rate = 0.25f}, Dense<test::classes>{}},
-                         Adam{.learning_rate = 1e-2}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                         CompileOptions{.seed = seed});
+  return compile<double>(strategy, layers(), Adam{.learning_rate = 1e-2},
+                         SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, CompileOptions{.seed = seed});
 }
 
 auto batches() {
@@ -171,4 +174,31 @@ BOOST_AUTO_TEST_CASE(a_rank_with_all_weights_infers_alone) {
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y);
     for (std::size_t i = 0; i < host.extent(0); ++i) BOOST_TEST(host(i) == expected.data()[i]);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_predictor_has_the_weights_of_all_ranks) {
+  ShardedStrategy<Kokkos::DefaultExecutionSpace, 2> const strategy(world());
+  auto model = compiled(strategy);
+  fit(strategy, model, batches(), quiet(1));
+  auto const predictor = model.predictor();  // collective
+  auto const x = test::mlp_samples<double>(9).x;
+  auto const expected = predict(strategy, model, data::from_tensor_slices(x).batch(GlobalBatch{9}));
+  if (world().rank() + 1 != world().size()) return;
+  BOOST_TEST(test::distance(predictor.predict(x), expected) <= 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(models_for_inference_share_samples_and_have_the_chiefs_weights) {
+  ShardedStrategy<Kokkos::DefaultExecutionSpace, 1> const sharded(world());
+  auto model = compiled(sharded);
+  fit(sharded, model, batches(), quiet(1));
+  SharedFile const file(".npz");
+  model.save_weights(file.path);
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto reader = compile<double>(strategy, layers());
+  test::check_equal_on_all(world(), reader);
+  reader.load_weights(file.path);
+  auto const data = data::from_tensor_slices(test::mlp_samples<double>(11).x).batch(GlobalBatch{4});
+  auto const found = predict(strategy, reader, data), expected = predict(sharded, model, data);
+  BOOST_TEST(found.shape() == expected.shape(), boost::test_tools::per_element());
+  BOOST_TEST(test::distance(found, expected) <= 1e-14);
 }

@@ -34,6 +34,7 @@
 #include "trireme/strategies/mirrored.hpp"
 #include "trireme/strategies/one_device.hpp"
 #include "trireme/strategies/row_blocks.hpp"
+#include "trireme/strategies/space_inference.hpp"
 
 using namespace trireme;
 
@@ -77,7 +78,7 @@ bool same_bits(A const& a, B const& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(*a.data())) == 0;
 }
 
-/// The sum over `counted` regions that Kokkos began while it lived.
+/// Counts the parallel loops that Kokkos begins while it lives.
 struct RegionCount {
   RegionCount() {
     regions = 0;
@@ -192,6 +193,20 @@ BOOST_AUTO_TEST_CASE(blocks_computed_by_all_threads_have_the_bits_of_blocks_comp
   }
   BOOST_TEST(regions == (Kokkos::DefaultHostExecutionSpace().concurrency() > 1 ? 1 : 0));
   BOOST_TEST(same_bits(together, alone));
+}
+
+BOOST_AUTO_TEST_CASE(the_inference_of_a_device_gives_the_same_numbers) {
+  auto const model = plain();
+  auto const& layers = model.part().model();
+  SpaceInference<std::decay_t<decltype(layers)>, Kokkos::DefaultHostExecutionSpace> const inference(layers, {});
+  auto const weights = model.part().host_parameters();
+  auto const predictor = model.predictor();
+  for (std::size_t const rows : {3u, 50u, 1u}) {
+    auto const x = test::mlp_samples<float>(rows).x;
+    auto y = xt::xarray<float>::from_shape({rows, 4});
+    inference.predict(layers, rows, x.data(), y.data(), weights.data());
+    BOOST_TEST(near(y, predictor.predict(x)));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(any_number_of_threads_get_the_right_numbers_while_the_model_trains) {

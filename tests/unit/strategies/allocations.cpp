@@ -85,3 +85,26 @@ BOOST_AUTO_TEST_CASE(shuffled_prefetched_mapped_cached_and_repeated_data_allocat
   });
   check(generated.shuffle(10, 7).batch(GlobalBatch{5}).prefetch(2), std::nullopt);
 }
+
+BOOST_AUTO_TEST_CASE(a_predictor_that_was_called_before_allocates_nothing) {
+  auto const model = compile(OneDeviceStrategy<>(), test::cnn());
+  auto const predictor = model.predictor();
+  auto const samples = test::cnn_samples<float>(300);
+  std::vector<float> y(300 * test::classes);
+  std::size_t const row = samples.x.size() / 300;
+  auto const infer = [&](std::size_t rows) {
+    predictor.infer(std::span(samples.x.data(), rows * row), std::span(y.data(), rows * test::classes));
+  };
+  auto const check = [&] {
+    for (std::size_t const rows : {300u, 1u, 7u}) infer(rows);
+    auto const before = test::allocations();
+    for (std::size_t const rows : {1u, 300u, 64u, 1u}) infer(rows);
+    auto const made = test::allocations() - before;
+    BOOST_TEST(made.news + made.views + made.mallocs == 0u);
+  };
+  check();
+  test::ViewHooks const hooks;
+  auto const before = test::allocations().views;
+  infer(300);
+  BOOST_TEST(test::allocations().views == before);
+}
