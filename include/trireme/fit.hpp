@@ -58,7 +58,8 @@ bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
 /// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
 /// Data without a sample, and data that end before the steps that were asked for, are an error: before training where
 /// the number of batches is known, otherwise (from_generator) when it shows. A process may have no samples of its own.
-/// \throws Error of one sentence; the same on every process where the cause is.
+/// One thread at a time uses the model; others may call a predictor of it meanwhile.
+/// \throws Error of one sentence; the same on every process where the cause is. ValueError if the model was moved from.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {

@@ -208,6 +208,7 @@
 #include "trireme/schedules/piecewise_constant_decay.hpp"
 #include "trireme/schedules/polynomial_decay.hpp"
 #include "trireme/schedules/rate.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/accumulate.hpp"
 #include "trireme/strategies/adaptor.hpp"
 #include "trireme/strategies/claims.hpp"

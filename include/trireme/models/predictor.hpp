@@ -19,6 +19,7 @@
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/error.hpp"
 #include "trireme/models/predictions.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/inference_part.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -162,7 +163,7 @@ class Predictor {
     }
   }
 
-  std::shared_ptr<State const> state_;
+  SharedHandle<State const> state_;
 };
 
 }  // namespace trireme

@@ -10,6 +10,7 @@
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/error.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
 namespace trireme {
@@ -46,7 +47,7 @@ class MirroredStrategy {
  private:
   std::size_t replicas_;
   Space space_;
-  std::shared_ptr<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
 };
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
 namespace trireme {
@@ -49,7 +50,7 @@ class MultiWorkerMirroredStrategy {
   }
 
  private:
-  std::shared_ptr<Communicator const> group_;
+  SharedHandle<Communicator const> group_;
   Space space_;
   std::size_t bucket_bytes_;
   Exchange exchange_;

@@ -8,6 +8,7 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/single_process.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
 namespace trireme {
@@ -37,7 +38,7 @@ class OneDeviceStrategy {
 
  private:
   Space space_;
-  std::shared_ptr<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
 };
 
 }  // namespace trireme

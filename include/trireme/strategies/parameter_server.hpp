@@ -10,6 +10,7 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/server_part.hpp"
 #include "trireme/strategies/server_roles.hpp"
@@ -63,7 +64,7 @@ class ParameterServerStrategy {
 
   ServerRoles roles_;
   std::size_t staleness_;
-  std::shared_ptr<Communicator const> group_, colleagues_;
+  SharedHandle<Communicator const> group_, colleagues_;
   Space space_;
 };
 

@@ -12,6 +12,7 @@
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/error.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/pipeline_part.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/text.hpp"
@@ -87,7 +88,7 @@ class PipelineStrategy {
   /// All ranks come to the same conclusion.
   [[noreturn]] static void fail(std::string const& message) { raise_uniform(ValueError(message)); }
 
-  std::shared_ptr<Communicator const> group_;
+  SharedHandle<Communicator const> group_;
   PipelineOptions options_;
   Space space_;
 };

@@ -20,6 +20,7 @@
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/collectives/single_process.hpp"
 #include "trireme/launch/tpu_pod.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/pjrt_part.hpp"
 #include "trireme/strategies/plan.hpp"
 
@@ -90,7 +91,7 @@ class MultiWorkerPjrtStrategy {
   }
 
  private:
-  std::shared_ptr<Communicator const> group_;
+  SharedHandle<Communicator const> group_;
   PjrtStrategy local_;
 };
 

@@ -14,6 +14,7 @@
 #include "trireme/backend/views.hpp"
 #include "trireme/collectives/communicator.hpp"
 #include "trireme/data/checksum.hpp"
+#include "trireme/shared_handle.hpp"
 #include "trireme/strategies/model_part.hpp"
 #include "trireme/strategies/model_pass.hpp"
 #include "trireme/strategies/phase.hpp"
@@ -215,7 +216,7 @@ class ShardedStrategy {
   }
 
  private:
-  std::shared_ptr<Communicator const> group_;
+  SharedHandle<Communicator const> group_;
   Space space_;
 };
 

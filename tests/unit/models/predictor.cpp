@@ -163,13 +163,26 @@ BOOST_AUTO_TEST_CASE(a_predictor_stays_as_it_is_when_the_model_trains_on_and_end
   auto const samples = test::mlp_samples<float>(40);
   auto model = std::make_unique<decltype(trained())>(trained());
   auto const predictor = model->predictor();
-  auto const copy = predictor;
+  auto copy = predictor;
   auto const before = predictor.predict(samples.x);
+  auto const moved = std::move(copy);  // which leaves it as it was
   fit(strategy, *model, samples.data().batch(GlobalBatch{8}), {.verbose = false});
   BOOST_TEST(same_bits(predictor.predict(samples.x), before));
   BOOST_TEST(!same_bits(model->predictor().predict(samples.x), before));
   model.reset();
   BOOST_TEST(same_bits(copy.predict(samples.x), before));
+  BOOST_TEST(same_bits(moved.predict(samples.x), before));
+}
+
+BOOST_AUTO_TEST_CASE(a_strategy_that_was_moved_from_is_as_good_as_before) {
+  OneDeviceStrategy<> one;
+  MirroredStrategy<> two(2);
+  auto const other = std::move(one);
+  auto const another = std::move(two);
+  BOOST_TEST((compile(one, normalized_mlp()).weights("dense/kernel") ==
+              compile(other, normalized_mlp()).weights("dense/kernel")));
+  BOOST_TEST((compile(two, normalized_mlp()).weights("dense/kernel") ==
+              compile(another, normalized_mlp()).weights("dense/kernel")));
 }
 
 BOOST_AUTO_TEST_CASE(blocks_computed_by_all_threads_have_the_bits_of_blocks_computed_alone) {
