@@ -19,9 +19,11 @@
 #include "trireme/callbacks/run.hpp"
 #include "trireme/concepts/monitor.hpp"
 #include "trireme/concepts/strategy.hpp"
+#include "trireme/config.hpp"
 #include "trireme/data/feed.hpp"
 #include "trireme/models/compiled_model.hpp"
 #include "trireme/models/inference_model.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/models/predictions.hpp"
 
 namespace trireme {
@@ -33,11 +35,21 @@ struct FitOptions {
   std::size_t validation_freq = 1;               ///< validate after every so many epochs
   std::vector<double> class_weight{};            ///< weight of each class; excludes sample weights
   bool verbose = true;                           ///< a progress bar on the chief
+
+  void config(Config& c) const {
+    c("epochs", epochs, intervals::count);
+    c("initial_epoch", initial_epoch, intervals::count);
+    c("steps_per_epoch", steps_per_epoch, intervals::positive_count);
+    c("validation_freq", validation_freq, intervals::positive_count);
+    c("class_weight", class_weight, intervals::not_negative);
+  }
 };
 
 struct EvaluateOptions {
   std::optional<std::size_t> steps{};  ///< batches, if not all; more than the data have are an error
   bool verbose = false;
+
+  void config(Config& c) const { c("steps", steps, intervals::positive_count); }
 };
 
 namespace detail {
@@ -59,7 +71,8 @@ bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
 /// Data without a sample, and data that end before the steps that were asked for, are an error: before training where
 /// the number of batches is known, otherwise (from_generator) when it shows. A process may have no samples of its own.
 /// One thread at a time uses the model; others may call a predictor of it meanwhile.
-/// \throws Error of one sentence; the same on every process where the cause is. ValueError if the model was moved from.
+/// \throws Error of one sentence; the same on every process where the cause is. ValueError if the model was moved from,
+/// if a number of the options or callbacks is outside of its range, or if processes were given different ones.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
@@ -80,6 +93,7 @@ History detail::training_loop(PlacedModel<Part, Model>& model, Train const& trai
 
   auto const use = model.begin_use("fit");
   Part& part = model.part();
+  require_same_call("fit", part, options, callbacks...);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., history, bar);
@@ -153,6 +167,7 @@ Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, Evalua
                        Callbacks&... callbacks) {
   auto const use = model.begin_use("evaluate");
   Part& part = model.part();
+  require_same_call("evaluate", part, options, callbacks...);
   Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   auto told = std::tie(callbacks..., bar);
@@ -168,6 +183,7 @@ auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&
   static_assert(require_own_strategy<Strategy, CompiledModel>());
   auto const use = model.begin_use("predict");
   auto& part = model.part();
+  detail::require_same_call("predict", part, callbacks...);
   Run<PlacedModel<typename CompiledModel::Part, typename CompiledModel::Model>> run(model, {});
   auto told = std::tie(callbacks...);
   Feed batches(part, data, {.role = FeedRole::prediction});

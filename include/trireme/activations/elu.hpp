@@ -6,12 +6,15 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 
 namespace trireme {
 
 struct ELU {
   /// Not below 0.
   double alpha = 1.0;
+
+  void config(Config& c) const { c("alpha", alpha, intervals::not_negative); }
 
   static constexpr FixedString name = "elu";
   static constexpr bool elementwise = true;

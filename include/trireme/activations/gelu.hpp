@@ -6,6 +6,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 
 namespace trireme {
 
@@ -52,6 +53,8 @@ struct TanhGELU {
 struct GELU {
   /// With the hyperbolic tangent of a cubic instead of the error function.
   bool approximate = false;
+
+  void config(Config& c) const { c("approximate", approximate); }
 
   static constexpr FixedString name = "gelu";
   static constexpr bool elementwise = true;

@@ -5,12 +5,15 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 
 namespace trireme {
 
 struct LeakyReLU {
   /// Not below 0. 0.3 is the default of Keras's layer; its activation string "leaky_relu" means 0.2.
   double negative_slope = 0.3;
+
+  void config(Config& c) const { c("negative_slope", negative_slope, intervals::not_negative); }
 
   static constexpr FixedString name = "leaky_relu";
   static constexpr bool elementwise = true;

@@ -7,6 +7,7 @@
 
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/save_freq.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/file_format.hpp"
@@ -29,6 +30,12 @@ struct BackupAndRestore {
   bool delete_checkpoint = true;  ///< false: a run that was completed is at its end when it is started again
   bool verbose = false;
 
+  void config(Config& c) const {
+    c("save_freq", save_freq);
+    c("delete_checkpoint", delete_checkpoint);
+  }
+
+  // State.
   std::size_t batches_since_save = 0;
 
   template <class Run>

@@ -14,6 +14,7 @@
 
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/growing_file.hpp"
 #include "trireme/text.hpp"
@@ -27,6 +28,8 @@ struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
   bool append = false;          ///< go on in a file that is there, under its header
+
+  void config(Config& c) const { c("append", append); }
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line

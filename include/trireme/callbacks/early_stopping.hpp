@@ -9,6 +9,7 @@
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -28,6 +29,15 @@ struct EarlyStopping {
   bool restore_best_weights = false;
   std::size_t start_from_epoch = 0;  ///< epochs before this one (counted from 0) are not looked at
   bool verbose = false;
+
+  void config(Config& c) const {
+    c("min_delta", min_delta, intervals::finite);
+    c("patience", patience, intervals::count);
+    c("mode", mode);
+    c("baseline", baseline, intervals::not_nan);
+    c("restore_best_weights", restore_best_weights);
+    c("start_from_epoch", start_from_epoch, intervals::count);
+  }
 
   // State, started anew by on_train_begin.
   std::size_t wait = 0;

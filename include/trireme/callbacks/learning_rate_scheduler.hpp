@@ -2,12 +2,11 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/error.hpp"
+#include "trireme/config.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -26,9 +25,8 @@ struct LearningRateScheduler {
   template <class Run>
   void on_epoch_begin(Run& run) {
     double const rate = next(run.epoch(), run.learning_rate().value());
-    if (!std::isfinite(rate)) {
-      throw ValueError(formatted("the schedule of LearningRateScheduler gave {} for epoch {}", rate, run.epoch()));
-    }
+    require_in(intervals::not_negative, formatted("the schedule of LearningRateScheduler for epoch {}", run.epoch()),
+               rate);
     run.set_learning_rate(rate);
     if (verbose) run.message(formatted("Epoch {}: learning rate {}", run.epoch() + 1, rate));
   }

@@ -16,6 +16,7 @@
 #include "trireme/callbacks/path_template.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/text.hpp"
@@ -44,6 +45,14 @@ struct ModelCheckpoint {
   Mode mode = Mode::automatic;
   SaveFreq save_freq = SaveFreq::epoch;
   std::optional<double> initial_value_threshold{};  ///< what the first saved value has to improve on
+
+  void config(Config& c) const {
+    c("save_best_only", save_best_only);
+    c("save_weights_only", save_weights_only);
+    c("mode", mode);
+    c("save_freq", save_freq);
+    c("initial_value_threshold", initial_value_threshold, intervals::not_nan);
+  }
 
   // State; it goes on from one fit to the next.
   std::optional<double> best{};

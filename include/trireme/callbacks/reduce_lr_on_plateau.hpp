@@ -9,7 +9,7 @@
 
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/concepts/fixed_string.hpp"
-#include "trireme/error.hpp"
+#include "trireme/config.hpp"
 #include "trireme/text.hpp"
 
 namespace trireme {
@@ -31,6 +31,15 @@ struct ReduceLROnPlateau {
   std::size_t cooldown = 0;  ///< epochs after a reduction in which nothing is counted
   double min_lr = 0;
 
+  void config(Config& c) const {
+    c("factor", factor, intervals::below_one);
+    c("patience", patience, intervals::count);
+    c("mode", mode);
+    c("min_delta", min_delta, intervals::finite);
+    c("cooldown", cooldown, intervals::count);
+    c("min_lr", min_lr, intervals::not_negative);
+  }
+
   // State, started anew by on_train_begin (the learning rate itself is the optimizer's and stays as it is).
   std::size_t wait = 0;
   std::size_t cooldown_counter = 0;
@@ -40,7 +49,6 @@ struct ReduceLROnPlateau {
 
   template <class Run>
   void on_train_begin(Run& run) {
-    if (factor >= 1) raise_uniform(ValueError(formatted("ReduceLROnPlateau needs a factor below 1, not {}", factor)));
     resolved_mode = resolve_mode(mode, "ReduceLROnPlateau", monitor, run);
     wait = 0;
     cooldown_counter = 0;

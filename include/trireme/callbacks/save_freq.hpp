@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
+
+#include "trireme/config.hpp"
 
 namespace trireme {
 
@@ -10,6 +13,7 @@ struct SaveFreq {
   std::size_t batches = 0;  ///< 0: each epoch
 
   constexpr SaveFreq(std::size_t every = 0) : batches(every) {}
+  void config(Config& c, std::string_view name) const { c(name, batches, intervals::count); }
 
   static SaveFreq const epoch;
 };

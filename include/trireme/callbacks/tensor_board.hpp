@@ -14,6 +14,7 @@
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #ifdef TRIREME_HAVE_PROTOZERO
+#include "trireme/config.hpp"
 #include "trireme/io/event_file.hpp"
 #endif
 
@@ -24,6 +25,7 @@ struct UpdateFreq {
   std::size_t batches = 0;  ///< 0: each epoch alone
 
   constexpr UpdateFreq(std::size_t every = 0) : batches(every) {}
+  void config(Config& c, std::string_view name) const { c(name, batches, intervals::count); }
 
   static UpdateFreq const epoch;
   static UpdateFreq const batch;
@@ -47,6 +49,11 @@ struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;
   bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, as the chief's clock has it
+
+  void config(Config& c) const {
+    c("update_freq", update_freq);
+    c("write_steps_per_second", write_steps_per_second);
+  }
 
   // State of a run.
   struct Pace {

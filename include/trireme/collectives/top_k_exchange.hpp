@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trireme/collectives/all_to_all.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/text.hpp"
 
@@ -26,6 +27,8 @@ struct TopK {
   using Exchange = TopKExchange<T>;
 
   double fraction = 0.01;
+
+  void config(Config& c) const { c("fraction", fraction, intervals::nonzero_fraction); }
 
   constexpr std::size_t count(std::size_t elements) const {
     double const wanted = fraction * static_cast<double>(elements);
@@ -71,8 +74,7 @@ class TopKExchange {
 
  private:
   static std::size_t checked(TopK const& codec, std::size_t elements) {
-    if (!(codec.fraction > 0 && codec.fraction <= 1))
-      throw ValueError(formatted("TopK: a fraction of {} is not in (0, 1]", codec.fraction));
+    require_in(intervals::nonzero_fraction, "TopK::fraction", codec.fraction);
     if (elements > std::numeric_limits<Index>::max())
       throw ValueError(formatted("TopK: a model of {} parameters is too large for indices of 32 bits", elements));
     return elements;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <span>
 
+#include "trireme/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 
 namespace trireme {
 
 struct Constant {
   double value = 0;
+  void config(Config& c) const { c("value", value, intervals::finite); }
   void operator()(std::span<double> out, InitializerContext const&) const { std::fill(out.begin(), out.end(), value); }
 };
 

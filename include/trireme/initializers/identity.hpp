@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -15,6 +16,8 @@ namespace trireme {
 
 struct Identity {
   double gain = 1;
+
+  void config(Config& c) const { c("gain", gain, intervals::finite); }
 
   /// \throws ShapeError if the parameter is not a matrix.
   void operator()(std::span<double> out, InitializerContext const& context) const {

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 /// Which parameter is to be filled. Element e of it may depend on (seed, path, e) alone.
@@ -34,7 +36,7 @@ class Initializer {
   constexpr Initializer() = default;
 
   template <InitializerFunction I>
-  requires(!std::same_as<I, Initializer>) constexpr Initializer(I const& initializer) : fill_(&call<I>) {
+  requires(!std::same_as<I, Initializer>) constexpr Initializer(I const& initializer) : functions_(&functions_of<I>) {
     static_assert(std::is_trivially_copyable_v<I> && sizeof(I) <= capacity,
                   "trireme: an initializer is a trivially copyable struct of at most 48 bytes; let it point to more");
     if constexpr (!std::is_empty_v<I>) {
@@ -44,19 +46,38 @@ class Initializer {
   }
 
   void operator()(std::span<double> out, InitializerContext const& context) const {
-    if (fill_) fill_(bytes_.data(), out, context);
+    if (functions_) functions_->fill(bytes_.data(), out, context);
+  }
+
+  void config(Config& c, std::string_view name) const {
+    if (functions_) functions_->config(bytes_.data(), c, name);
   }
 
  private:
+  struct Functions {
+    void (*fill)(std::byte const*, std::span<double>, InitializerContext const&);
+    void (*config)(std::byte const*, Config&, std::string_view);
+  };
+
   template <class I>
-  static void call(std::byte const* bytes, std::span<double> out, InitializerContext const& context) {
+  static I restored(std::byte const* bytes) {
     std::array<std::byte, sizeof(I)> copy;
     std::memcpy(copy.data(), bytes, sizeof(I));
-    std::bit_cast<I>(copy)(out, context);
+    return std::bit_cast<I>(copy);
   }
+  template <class I>
+  static void fill(std::byte const* bytes, std::span<double> out, InitializerContext const& context) {
+    restored<I>(bytes)(out, context);
+  }
+  template <class I>
+  static void list(std::byte const* bytes, Config& c, std::string_view name) {
+    c(name, restored<I>(bytes));
+  }
+  template <class I>
+  static constexpr Functions functions_of{&fill<I>, &list<I>};
 
   std::array<std::byte, capacity> bytes_{};
-  void (*fill_)(std::byte const*, std::span<double>, InitializerContext const&) = nullptr;
+  Functions const* functions_ = nullptr;
 };
 
 /// Fan in and fan out as Keras counts them: the last two extents, times the receptive field before them.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/random/streams.hpp"
@@ -19,6 +20,8 @@ namespace trireme {
 
 struct Orthogonal {
   double gain = 1;
+
+  void config(Config& c) const { c("gain", gain, intervals::finite); }
 
   /// All axes but the last one count as rows.
   /// \throws ShapeError if the parameter has fewer than two axes.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "trireme/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/random/streams.hpp"
 
@@ -11,6 +12,11 @@ namespace trireme {
 
 struct RandomNormal {
   double mean = 0, stddev = 0.05;
+
+  void config(Config& c) const {
+    c("mean", mean, intervals::finite);
+    c("stddev", stddev, intervals::not_negative);
+  }
 
   void operator()(std::span<double> out, InitializerContext const& context) const {
     ParameterStream const stream(context.seed, context.path);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "trireme/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/random/streams.hpp"
 
@@ -11,6 +12,11 @@ namespace trireme {
 
 struct RandomUniform {
   double minval = -0.05, maxval = 0.05;
+
+  void config(Config& c) const {
+    c("minval", minval, intervals::finite);
+    c("maxval", maxval, intervals::at_least(minval));
+  }
 
   void operator()(std::span<double> out, InitializerContext const& context) const {
     ParameterStream const stream(context.seed, context.path);

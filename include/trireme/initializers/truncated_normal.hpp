@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "trireme/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/initializers/variance_scaling.hpp"
 #include "trireme/random/streams.hpp"
@@ -12,6 +13,11 @@ namespace trireme {
 
 struct TruncatedNormal {
   double mean = 0, stddev = 0.05;  ///< of the distribution before it is cut
+
+  void config(Config& c) const {
+    c("mean", mean, intervals::finite);
+    c("stddev", stddev, intervals::not_negative);
+  }
 
   void operator()(std::span<double> out, InitializerContext const& context) const {
     ParameterStream const stream(context.seed, context.path);

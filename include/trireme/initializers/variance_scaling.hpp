@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/random/streams.hpp"
 
@@ -30,6 +31,12 @@ struct VarianceScaling {
   double scale = 1;
   FanMode mode = FanMode::fan_in;
   Distribution distribution = Distribution::truncated_normal;
+
+  void config(Config& c) const {
+    c("scale", scale, intervals::positive);
+    c("mode", mode);
+    c("distribution", distribution);
+  }
 
   void operator()(std::span<double> out, InitializerContext const& context) const {
     Fans const fans = compute_fans(context.extents);

@@ -7,6 +7,7 @@
 
 #include "trireme/activations/linear.hpp"
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 
 namespace trireme {
@@ -16,6 +17,8 @@ template <ActivationFunction A>
 struct Activation {
   [[no_unique_address]] A activation{};
   std::string_view name{};
+
+  void config(Config& c) const { c("activation", activation); }
 
   static constexpr std::string_view class_name = "Activation";
 

@@ -8,6 +8,7 @@
 
 #include "trireme/backend/row_scope.hpp"
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/batch_normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
@@ -36,6 +37,11 @@ struct BasicBatchNormalization {
   Regularizer gamma_regularizer{};
   Regularizer beta_regularizer{};
   std::string_view name{};
+
+  void config(Config& c) const {
+    c("momentum", momentum, intervals::fraction);
+    c("epsilon", epsilon, intervals::positive);
+  }
 
   template <class In>
   constexpr auto output(In const& in) const {

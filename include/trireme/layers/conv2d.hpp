@@ -7,6 +7,7 @@
 
 #include "trireme/backend/convolution.hpp"
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/options.hpp"
@@ -19,6 +20,7 @@ namespace trireme {
 /// Input (H, W, C), output (H', W', Filters); kernel (KH, KW, C, Filters), bias (Filters).
 template <std::size_t Filters, std::size_t KH, std::size_t KW, class... Options>
 struct Conv2D {
+  static_assert(Filters > 0 && KH > 0 && KW > 0, "trireme: Conv2D has at least one filter, of at least 1 x 1, not 0");
   using A = detail::activation_option<Options...>;
   using S = detail::strides_option<Strides<1, 1>, Options...>;
   using D = detail::dilation_option<Options...>;
@@ -34,6 +36,11 @@ struct Conv2D {
   Regularizer kernel_regularizer{};
   Regularizer bias_regularizer{};
   std::string_view name{};
+
+  void config(Config& c) const {
+    c("filters", std::size_t{filters}, intervals::positive_count);
+    c("activation", activation);
+  }
 
   template <class In>
   constexpr auto output(In const& in) const {

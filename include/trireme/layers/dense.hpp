@@ -7,6 +7,7 @@
 
 #include "trireme/backend/product.hpp"
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/copy.hpp"
@@ -22,6 +23,7 @@ namespace trireme {
 /// Input (..., n), output (..., Units); kernel (n, Units), bias (Units).
 template <std::size_t Units, class... Options>
 struct Dense {
+  static_assert(Units > 0, "trireme: Dense has at least one unit, not 0");
   using A = detail::activation_option<Options...>;
   static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
   static constexpr std::string_view class_name = "Dense";
@@ -33,6 +35,11 @@ struct Dense {
   Regularizer kernel_regularizer{};
   Regularizer bias_regularizer{};
   std::string_view name{};
+
+  void config(Config& c) const {
+    c("units", std::size_t{units}, intervals::positive_count);
+    c("activation", activation);
+  }
 
   template <std::size_t... E>
   constexpr auto output(Extents<E...> const& in) const {

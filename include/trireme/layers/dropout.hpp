@@ -8,10 +8,9 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/layer.hpp"
-#include "trireme/error.hpp"
+#include "trireme/config.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/random/streams.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 
@@ -45,9 +44,10 @@ struct Dropout {
   float rate = 0.5f;
   std::string_view name{};
 
+  void config(Config& c) const { c("rate", rate, intervals::below_one); }
+
   template <class In>
   constexpr auto output(In const& in) const {
-    if (!(rate >= 0 && rate < 1)) throw ValueError(formatted("Dropout: rate {} is not in [0, 1)", rate));
     return in;
   }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/initializers/random_uniform.hpp"
 #include "trireme/layers/copy.hpp"
@@ -25,6 +26,7 @@ namespace trireme {
 /// processes, where the plan is by products; the optimizer moves all of them, as Keras's does.
 template <std::size_t Vocabulary, std::size_t Dim>
 struct Embedding {
+  static_assert(Vocabulary > 0 && Dim > 0, "trireme: Embedding has at least one row of at least one number, not 0");
   static constexpr bool looks_up = true;
   static constexpr std::string_view class_name = "Embedding";
 
@@ -34,6 +36,12 @@ struct Embedding {
   Regularizer embeddings_regularizer{};
   std::size_t sparse_from = std::size_t{1} << 18;
   std::string_view name{};
+
+  void config(Config& c) const {
+    c("vocabulary", std::size_t{vocabulary}, intervals::positive_count);
+    c("dim", std::size_t{dim}, intervals::positive_count);
+    c("sparse_from", sparse_from);
+  }
 
   template <class In>
   constexpr auto output(In const& in) const {

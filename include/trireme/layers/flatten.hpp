@@ -29,6 +29,7 @@ struct Flatten {
 /// `Reshape<4, 4, 16>{}`: as many numbers as before.
 template <std::size_t... E>
 struct Reshape {
+  static_assert(((E > 0) && ...), "trireme: the extents of Reshape are at least 1, not 0");
   static constexpr std::string_view class_name = "Reshape";
   static constexpr bool reinterprets = true;
   Extents<E...> extents{};

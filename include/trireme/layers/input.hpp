@@ -13,6 +13,7 @@ namespace trireme {
 /// `Input<28, 28, 1>{}`; with extents from the command line `Input<dynamic, 3>{.extents = {n, 3}}`.
 template <std::size_t... E>
 struct Input {
+  static_assert(((E > 0) && ...), "trireme: the extents of Input are at least 1, not 0");
   static_assert(sizeof...(E) > 0, "trireme: Input needs at least one extent, such as Input<784>");
   Extents<E...> extents{};
 };

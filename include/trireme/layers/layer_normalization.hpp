@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
@@ -30,6 +31,8 @@ struct LayerNormalization {
   Regularizer gamma_regularizer{};
   Regularizer beta_regularizer{};
   std::string_view name{};
+
+  void config(Config& c) const { c("epsilon", epsilon, intervals::positive); }
 
   template <class In>
   constexpr auto output(In const& in) const {

@@ -10,6 +10,7 @@
 #include "trireme/activations/tanh.hpp"
 #include "trireme/backend/product.hpp"
 #include "trireme/concepts/layer.hpp"
+#include "trireme/config.hpp"
 #include "trireme/initializers/orthogonal.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/lstm_kernels.hpp"
@@ -35,6 +36,7 @@ struct UnitForgetBias {
 /// Neural Computation, 1997; with the forget gate of Gers et al., 2000.
 template <std::size_t Units, class... Options>
 struct LSTM {
+  static_assert(Units > 0, "trireme: LSTM has at least one unit, not 0");
   using A = typename detail::FindOption<Tanh, detail::MatchesActivation, Options...>::type;
   using R = detail::recurrent_activation_option<Sigmoid, Options...>;
   static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
@@ -54,6 +56,12 @@ struct LSTM {
   Regularizer recurrent_regularizer{};
   Regularizer bias_regularizer{};
   std::string_view name{};
+
+  void config(Config& c) const {
+    c("units", std::size_t{units}, intervals::positive_count);
+    c("activation", activation);
+    c("recurrent_activation", recurrent_activation);
+  }
 
   template <class In>
   constexpr auto output(In const& in) const {

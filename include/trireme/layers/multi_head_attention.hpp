@@ -28,6 +28,8 @@ namespace trireme {
 /// Attention Is All You Need, 2017.
 template <std::size_t Heads, std::size_t KeyDim, class... Options>
 struct MultiHeadAttention {
+  static_assert(Heads > 0 && KeyDim > 0,
+                "trireme: MultiHeadAttention has at least one head of at least one number, not 0");
   static constexpr bool causal = detail::has_option<Causal, Options...>;
   static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
   static constexpr std::size_t value_dim = detail::number_option<ValueDim, KeyDim, Options...>;

@@ -29,29 +29,35 @@ struct RecurrentActivation {
 struct Causal {};
 template <std::size_t N>
 struct ValueDim {
+  static_assert(N > 0, "trireme: ValueDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
 template <std::size_t N>
 struct OutputDim {
+  static_assert(N > 0, "trireme: OutputDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
 /// The axis of a sample that is meant, counted from 1 as in Keras, where the batch is axis 0.
 template <std::size_t N>
 struct Axis {
+  static_assert(N > 0, "trireme: Axis is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
 /// The last N axes together, where one is meant otherwise.
 template <std::size_t N>
 struct LastAxes {
+  static_assert(N > 0, "trireme: LastAxes is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
 
 template <std::size_t H, std::size_t W>
 struct Strides {
+  static_assert(H > 0 && W > 0, "trireme: the strides of a layer are at least 1 x 1, not 0");
   static constexpr std::size_t height = H, width = W;
 };
 template <std::size_t H, std::size_t W>
 struct Dilation {
+  static_assert(H > 0 && W > 0, "trireme: the dilation of a layer is at least 1 x 1, not 0");
   static constexpr std::size_t height = H, width = W;
 };
 

@@ -16,6 +16,7 @@ namespace trireme {
 /// `MaxPooling2D<2, 2>{}`; the stride is the window unless Strides<h, w> is given; also Same.
 template <std::size_t H, std::size_t W, class... Options>
 struct MaxPooling2D {
+  static_assert(H > 0 && W > 0, "trireme: MaxPooling2D has a window of at least 1 x 1, not 0");
   using S = detail::strides_option<Strides<H, W>, Options...>;
   static constexpr std::size_t height = H, width = W;
   static constexpr bool same = detail::is_same_padded<Options...>;
@@ -81,6 +82,7 @@ struct MaxPooling2D {
 /// `AveragePooling2D<2, 2>{}`; options as for MaxPooling2D. Padding is not counted.
 template <std::size_t H, std::size_t W, class... Options>
 struct AveragePooling2D {
+  static_assert(H > 0 && W > 0, "trireme: AveragePooling2D has a window of at least 1 x 1, not 0");
   using S = detail::strides_option<Strides<H, W>, Options...>;
   static constexpr bool same = detail::is_same_padded<Options...>;
   static constexpr std::string_view class_name = "AveragePooling2D";

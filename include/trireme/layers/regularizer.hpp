@@ -1,12 +1,19 @@
 /// Penalties on the size of parameters, added to the loss: l1 * sum |w| + l2 * sum w^2.
 #pragma once
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 /// `Dense<64>{.kernel_regularizer = L2(1e-4)}`; both at once: `{.l1 = 1e-5, .l2 = 1e-4}`.
 struct Regularizer {
   double l1 = 0;
   double l2 = 0;
+
+  void config(Config& c) const {
+    c("l1", l1, intervals::not_negative);
+    c("l2", l2, intervals::not_negative);
+  }
   constexpr bool active() const { return l1 != 0 || l2 != 0; }
 };
 

@@ -8,6 +8,7 @@
 #include "trireme/activations/sigmoid.hpp"
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -20,6 +21,11 @@ struct BinaryCrossentropy {
 
   bool from_logits = false;    ///< predictions are logarithms of odds
   double label_smoothing = 0;  ///< this part of the target is moved to 1/2
+
+  void config(Config& c) const {
+    c("from_logits", from_logits);
+    c("label_smoothing", label_smoothing, intervals::fraction);
+  }
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {

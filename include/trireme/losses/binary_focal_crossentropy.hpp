@@ -8,6 +8,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -22,6 +23,14 @@ struct BinaryFocalCrossentropy {
   double gamma = 2;            ///< power of 1 - (probability of what is true)
   bool from_logits = false;    ///< predictions are logarithms of odds
   double label_smoothing = 0;  ///< this part of the target is moved to 1/2
+
+  void config(Config& c) const {
+    c("apply_class_balancing", apply_class_balancing);
+    c("alpha", alpha, intervals::fraction);
+    c("gamma", gamma, intervals::not_negative);
+    c("from_logits", from_logits);
+    c("label_smoothing", label_smoothing, intervals::fraction);
+  }
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {

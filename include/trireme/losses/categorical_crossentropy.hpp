@@ -8,6 +8,7 @@
 #include "trireme/activations/softmax.hpp"
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -20,6 +21,11 @@ struct CategoricalCrossentropy {
 
   bool from_logits = false;    ///< predictions are unnormalised logarithms
   double label_smoothing = 0;  ///< this part of the target is spread evenly over all classes
+
+  void config(Config& c) const {
+    c("from_logits", from_logits);
+    c("label_smoothing", label_smoothing, intervals::fraction);
+  }
 
   template <class OutputExtents>
   static constexpr bool fits = !is_single<OutputExtents>;

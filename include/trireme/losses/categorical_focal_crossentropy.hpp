@@ -8,6 +8,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -21,6 +22,13 @@ struct CategoricalFocalCrossentropy {
   double gamma = 2;            ///< power of 1 - probability
   bool from_logits = false;    ///< predictions are unnormalised logarithms
   double label_smoothing = 0;  ///< this part of the target is spread evenly over all classes
+
+  void config(Config& c) const {
+    c("alpha", alpha, intervals::not_negative);
+    c("gamma", gamma, intervals::not_negative);
+    c("from_logits", from_logits);
+    c("label_smoothing", label_smoothing, intervals::fraction);
+  }
 
   template <class OutputExtents>
   static constexpr bool fits = !is_single<OutputExtents>;

@@ -6,6 +6,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/targets.hpp"
 
 namespace trireme {
@@ -15,6 +16,8 @@ struct Huber {
   using target = DenseTarget;
 
   double delta = 1;
+
+  void config(Config& c) const { c("delta", delta, intervals::positive); }
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {

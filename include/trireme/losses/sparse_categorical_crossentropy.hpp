@@ -11,6 +11,7 @@
 #include "trireme/activations/softmax.hpp"
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -24,6 +25,11 @@ struct SparseCategoricalCrossentropy {
 
   bool from_logits = false;              ///< predictions are unnormalised logarithms
   std::int32_t ignore_class = no_class;  ///< positions of this class have loss 0 and leave the count
+
+  void config(Config& c) const {
+    c("from_logits", from_logits);
+    c("ignore_class", ignore_class);
+  }
 
   template <class OutputExtents>
   static constexpr bool fits = !is_single<OutputExtents>;

@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/mean_state.hpp"
@@ -19,6 +20,8 @@ struct BinaryAccuracy {
   static constexpr std::size_t state_size = MeanState::size;
 
   double threshold = 0.5;  ///< a prediction above it is a yes
+
+  void config(Config& c) const { c("threshold", threshold, intervals::finite); }
 
   template <class Target, class OutputExtents>
   static constexpr bool fits = std::is_same_v<Target, DenseTarget> || is_single<OutputExtents>;

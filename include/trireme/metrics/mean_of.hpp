@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/mean_state.hpp"
 
@@ -23,6 +24,8 @@ struct MeanOf {
   static constexpr std::size_t state_size = MeanState::size;
 
   Loss loss{};
+
+  void config(Config& c) const { c("loss", loss); }
 
   template <class Target, class OutputExtents>
   static constexpr bool fits = std::is_same_v<Target, typename Loss::target>;

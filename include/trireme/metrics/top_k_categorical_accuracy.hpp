@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/metrics/arg_max.hpp"
 #include "trireme/metrics/direction.hpp"
@@ -20,6 +21,8 @@ struct TopKCategoricalAccuracy {
   static constexpr std::size_t state_size = MeanState::size;
 
   std::size_t k = 5;
+
+  void config(Config& c) const { c("k", k, intervals::positive_count); }
 
   template <class Target, class OutputExtents>
   static constexpr bool fits = std::is_same_v<Target, DenseTarget>;

@@ -2,17 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "trireme/collectives/same_config.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/concepts/trainable_model.hpp"
+#include "trireme/config.hpp"
 #include "trireme/models/compiled_model.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/models/model.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/models/outputs.hpp"
+#include "trireme/models/placement.hpp"
 #include "trireme/strategies/plan.hpp"
 
 namespace trireme {
@@ -45,10 +50,27 @@ constexpr CompileOptions find_options(Rest const&... rest) {
   return options;
 }
 
+/// A model that `make` makes on every process, once all have made the same of numbers that are in their ranges.
+template <class Strategy, class Make>
+auto agreed_model(Strategy const& strategy, Plan plan, Make const& make) {
+  using M = std::invoke_result_t<Make const&>;
+  static_assert(sizeof(Placement<Strategy, M>) > 0);  // its requirements first, to be the first error
+  std::optional<M> model;
+  require_same_config(strategy.group(), "compile", [&](Config& c) {
+    c.object("the strategy", strategy);
+    c("plan", plan);
+    model.emplace(make());
+    list_model(c, *model);
+  });
+  return *std::move(model);
+}
+
 }  // namespace detail
 
 /// The compiled model in the scalar T: float, double, or Mixed<BFloat16>. `rest`: metrics, and CompileOptions anywhere
 /// among them. Collective where the strategy has several processes.
+/// \throws ValueError on all processes, which names the number that is outside of its range (config.hpp), or what a
+/// process was given that differs from the chief's
 template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
 auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
@@ -57,9 +79,13 @@ auto compile(Strategy const& strategy, Architecture architecture, Optimizer opti
   return std::apply(
       [&]<class... Metrics>(Metrics const&... metrics) {
         using M = typename detail::ModelIn<T, Architecture, Optimizer, Loss, Metrics...>::type;
-        return CompiledModel<Strategy, M>(
-            strategy, M(std::move(architecture), std::move(optimizer), std::move(loss), options.seed, metrics...),
-            options.plan);
+        return CompiledModel<Strategy, M>(strategy,
+                                          detail::agreed_model(strategy, options.plan,
+                                                               [&] {
+                                                                 return M(std::move(architecture), std::move(optimizer),
+                                                                          std::move(loss), options.seed, metrics...);
+                                                               }),
+                                          options.plan);
       },
       std::tuple_cat(detail::as_metric(rest)...));
 }
@@ -72,7 +98,8 @@ requires(!detail::is_composite<OwnModel>) auto compile(Strategy const& strategy,
   static_assert(TrainableModel<OwnModel>,
                 "trireme: compile takes layers with an optimizer and a loss, or a model of your own with the members "
                 "that concepts/trainable_model.hpp lists");
-  return CompiledModel<Strategy, OwnModel>(strategy, std::move(model), plan);
+  return CompiledModel<Strategy, OwnModel>(
+      strategy, detail::agreed_model(strategy, plan, [&] { return std::move(model); }), plan);
 }
 
 /// Layers for inference alone, without optimizer and loss: a model that can load_weights, predict, infer and make a
@@ -84,7 +111,10 @@ auto compile(Strategy const& strategy, Architecture architecture, CompileOptions
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
                 "trireme: a model computes in float or double, or in Mixed precision");
   using M = typename detail::ModelIn<T, Architecture, detail::NoOptimizer, detail::NoLoss>::type;
-  return CompiledModel<Strategy, M>(strategy, M(std::move(architecture), {}, {}, options.seed), options.plan);
+  return CompiledModel<Strategy, M>(
+      strategy,
+      detail::agreed_model(strategy, options.plan, [&] { return M(std::move(architecture), {}, {}, options.seed); }),
+      options.plan);
 }
 
 }  // namespace trireme

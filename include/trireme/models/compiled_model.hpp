@@ -11,6 +11,9 @@
 #include "trireme/backend/running.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/collectives/same_config.hpp"
+#include "trireme/config.hpp"
+#include "trireme/data/checksum.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/data/shares.hpp"
@@ -146,6 +149,7 @@ class PlacedModel {
   }
 
   /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
+  /// \throws ShapeError or ValueError on all processes, if arrays do not fit the model or differ between processes.
   template <data::SampleArrays X, data::SampleArrays Y>
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
     static_assert(detail::require_trainable<Model>());
@@ -153,14 +157,22 @@ class PlacedModel {
     auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
     auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
     std::size_t const rows = inputs.samples();
-    if (rows == 0) throw ValueError("train_on_batch was given no samples");
-    require_sizes(inputs.size(), rows * part_.model().input_size(), "inputs");
-    require_sizes(targets.size(), rows * part_.model().target_size(), "targets");
-    auto const needed = part_.model().sample_requirements();
-    data::verify_indices(inputs, needed.indices, "the batch");
-    if (needed.classes != 0) data::verify_labels(targets, needed.classes, "the batch");
-    data::verify_labels(targets, needed.label_columns(), "the batch");
-    if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
+    detail::require_same_config(part_.group(), "train_on_batch", [&](Config& c) {
+      if (rows == 0) throw ValueError("train_on_batch was given no samples");
+      require_sizes(inputs.size(), rows * part_.model().input_size(), "inputs");
+      require_sizes(targets.size(), rows * part_.model().target_size(), "targets");
+      auto const needed = part_.model().sample_requirements();
+      data::verify_indices(inputs, needed.indices, "the batch");
+      if (needed.classes != 0) data::verify_labels(targets, needed.classes, "the batch");
+      data::verify_labels(targets, needed.label_columns(), "the batch");
+      if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
+      if (part_.group().size() == 1) return;  // nothing to compare
+      c("samples", rows);
+      c("the checksum of the inputs", data::hash_bytes(inputs.data, inputs.size() * sizeof(inputs.data[0])));
+      c("the checksum of the targets", data::hash_bytes(targets.data, targets.size() * sizeof(targets.data[0])));
+      c("the checksum of the sample weights",
+        data::hash_bytes(sample_weight.data(), sample_weight.size() * sizeof(double)));
+    });
     auto const own = data::even_rows(rows, part_.share(Phase::train));
     RowRange const mine{own.first_row, own.first_row + own.rows};
     std::vector<T> const own_x = converted<T>(inputs, mine, part_.model().input_size());

@@ -21,104 +21,15 @@
 #include "trireme/layers/regularizer.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/models/layer_names.hpp"
+#include "trireme/models/weight_table.hpp"
 #include "trireme/tensor/arena.hpp"
+#include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/parts.hpp"
 #include "trireme/tensor/shape.hpp"
 #include "trireme/text.hpp"
+#include "trireme/type_text.hpp"
 
 namespace trireme {
-
-/// A tensor of a model and its place in the arena, in elements.
-struct WeightInfo {
-  std::string path;  ///< "conv2d_1/kernel"; nested models are further folders
-  std::size_t layer = 0;
-  Shape shape;
-  std::size_t offset = 0;
-  std::size_t size = 0;
-};
-
-struct ParameterInfo : WeightInfo {
-  Initializer initializer{};
-  Regularizer regularizer{};
-  bool by_rows = false;  ///< a table of which a step's gradients touch some rows only
-};
-
-/// States lie behind all parameters.
-struct StateInfo : WeightInfo {
-  double initial = 0;
-  double decay = 0;
-};
-
-/// Parameters and states of Frozen layers lie behind the states: nothing changes them but who sets or loads them.
-struct FrozenInfo : WeightInfo {
-  Initializer initializer{};
-  bool is_state = false;
-};
-
-struct LayerInfo {
-  std::string path;        ///< the user's name, or Keras's: "conv2d_1"
-  std::string keras_path;  ///< in `.weights.h5`: "layers/conv2d_1", whatever the user's name
-  std::string class_name;
-  std::vector<std::size_t> output;
-  std::size_t parameters = 0;  ///< number of its parameters and states, frozen or not
-};
-
-namespace detail {
-class SharedWeights;
-}
-
-/// Layers [first, last) that other models may have as well (Shared).
-struct SharedLayers {
-  std::shared_ptr<detail::SharedWeights> weights;
-  std::size_t first = 0, last = 0;
-};
-
-struct ModelDescription {
-  std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
-  std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one
-  std::vector<LayerInfo> layers;
-  std::vector<ParameterInfo> parameters;
-  std::vector<StateInfo> states;
-  std::vector<FrozenInfo> frozen;
-  std::vector<SharedLayers> shared;
-  std::size_t elements = 0;         ///< of all parameters, padding included
-  std::size_t state_elements = 0;   ///< of the states, which follow them in the arena
-  std::size_t frozen_elements = 0;  ///< of the frozen weights, which come last
-  std::vector<std::size_t>
-      vocabularies;  ///< of each input: it holds indices below it, which are looked up; 0: any numbers
-  RowScope row_scope = RowScope::none;  ///< the widest over which some layer adds up rows
-  bool mixes_replica = false;           ///< whether some layer does so over its replica's rows only
-
-  std::size_t arena_elements() const { return reduced_elements() + frozen_elements; }
-  /// What a step sums up over the rows: gradients of the parameters, and means that the states move towards.
-  std::size_t reduced_elements() const { return elements + state_elements; }
-
-  /// Number of all weights, padding not counted.
-  std::size_t parameter_count() const { return trainable_count() + non_trainable_count(); }
-  std::size_t trainable_count() const { return count(parameters); }
-  std::size_t non_trainable_count() const { return count(states) + count(frozen); }
-
- private:
-  template <class Infos>
-  static std::size_t count(Infos const& infos) {
-    std::size_t sum = 0;
-    for (WeightInfo const& info : infos) sum += info.size;
-    return sum;
-  }
-};
-
-/// Calls f(weight) for each weight in Keras's order: layer after layer, its parameters before its states.
-template <class F>
-void for_each_weight(ModelDescription const& model, F const& f) {
-  auto parameter = model.parameters.begin();
-  auto state = model.states.begin();
-  auto frozen = model.frozen.begin();
-  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
-    for (; parameter != model.parameters.end() && parameter->layer == layer; ++parameter) f(*parameter);
-    for (; state != model.states.end() && state->layer == layer; ++state) f(*state);
-    for (; frozen != model.frozen.end() && frozen->layer == layer; ++frozen) f(*frozen);
-  }
-}
 
 namespace detail {
 
@@ -145,9 +56,34 @@ class LayerTable {
     return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
   }
 
-  void add(std::string_view class_name, std::string_view name, std::span<std::size_t const> output,
+  /// What the next layer is called, by the user or as Keras would, and in `.weights.h5`.
+  struct Paths {
+    std::string own, keras;
+  };
+  Paths next(std::string_view class_name, std::string_view name) {
+    std::string const keras_name = names_.next(class_name);
+    return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
+  }
+
+  /// The numbers of a layer, before anything is computed from them.
+  template <class L>
+  void list(L const& layer, Paths const& paths) {
+    std::string const owner = formatted("layer '{}'", paths.own);
+    description_.config.add(owner, type_text<L>());
+    description_.config.list(layer, owner);
+  }
+
+  /// \throws ShapeError if an extent of its output is 0
+  void add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
            std::span<StatedParameter const> parameters, std::span<StateShape const> states) {
-    Paths paths = next(class_name, name);
+    if (std::ranges::find(output, std::size_t{0}) != output.end())
+      throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
+                                 format_extents({output.begin(), output.end()})));
+    for (StatedParameter const& p : parameters) {
+      std::string const path = formatted("'{}/{}'", paths.own, p.shape.name);
+      description_.config("the initializer of " + path, p.initializer);
+      description_.config.list(p.regularizer, path);
+    }
     std::size_t count = 0;
     std::size_t const layer = description_.layers.size();
     auto const weight = [&](std::string_view own, Shape const& shape, std::size_t& elements) {
@@ -178,6 +114,7 @@ class LayerTable {
     ModelDescription const inner = std::exchange(description_, outer);
     description_.layers = inner.layers;
     description_.shared = inner.shared;
+    description_.config = inner.config;
     std::size_t offset = outer.frozen_elements;
     auto const keep = [&](auto const& weights, std::size_t elements, auto const& frozen) {
       for (auto const& weight : weights) {
@@ -209,14 +146,6 @@ class LayerTable {
   }
 
  private:
-  struct Paths {
-    std::string own, keras;
-  };
-  Paths next(std::string_view class_name, std::string_view name) {
-    std::string const keras_name = names_.next(class_name);
-    return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
-  }
-
   ModelDescription& description_;
   std::size_t scalar_size_;
   std::string path_, keras_path_;
@@ -252,7 +181,9 @@ void describe_layer(L const& layer, In const& in, LayerTable& table) {
     LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
     describe(layer, in, nested);
   } else {
-    table.add(class_name_of<L>(), name_of(layer), layer.output(in).to_vector(), stated_parameters(layer, in),
+    auto paths = table.next(class_name_of<L>(), name_of(layer));
+    table.list(layer, paths);
+    table.add(std::move(paths), class_name_of<L>(), layer.output(in).to_vector(), stated_parameters(layer, in),
               states_of(layer, in));
     if constexpr (requires { L::mixes_rows; }) table.mixes(L::mixes_rows);
   }
@@ -276,13 +207,16 @@ template <class T, class Architecture>
 ModelDescription describe(Architecture const& architecture) {
   auto const in = architecture.input();
   ModelDescription description;
-  auto const out = architecture.output(in);
   description.input = in.to_vector();
-  description.output = out.to_vector();
   description.inputs = list_parts(in);
-  description.outputs = list_parts(out);
+  for (auto const& extents : description.inputs)
+    if (std::ranges::find(extents, std::size_t{0}) != extents.end())
+      throw ShapeError(formatted("Input has the extents {}, which hold no number", format_extents(extents)));
   detail::LayerTable table(description, sizeof(T), "", "");
   detail::describe(architecture, in, table);
+  auto const out = architecture.output(in);
+  description.output = out.to_vector();
+  description.outputs = list_parts(out);
   detail::InputSources sources(description.inputs.size());
   std::iota(sources.begin(), sources.end(), std::size_t{0});
   description.vocabularies.assign(sources.size(), 0);

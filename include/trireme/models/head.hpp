@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "trireme/concepts/metric.hpp"
+#include "trireme/config.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/models/log_names.hpp"
@@ -70,6 +71,11 @@ class Head {
 
   Loss const& loss() const { return loss_; }
   std::tuple<Metrics...> const& metrics() const { return metrics_; }
+
+  void config(Config& c) const {
+    c.object("the loss", loss_);
+    std::apply([&](auto const&... metric) { (c.object("the metric", metric), ...); }, metrics_);
+  }
 
   std::size_t positions_per_row() const { return output_.size() / output_.back(); }
   std::size_t classes() const { return output_.back(); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/config.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/tensor/parts.hpp"
@@ -31,6 +32,8 @@ class Head<T, Extents, NoLoss> {
   static constexpr std::array<Direction, 0> log_directions{};
 
   Head(Extents const&, NoLoss) {}
+
+  void config(Config&) const {}
 
   static constexpr std::size_t classes() { return 0; }
   static constexpr std::size_t target_size() { return 0; }

@@ -5,10 +5,12 @@
 #include <type_traits>
 
 #include "trireme/backend/storing_context.hpp"
+#include "trireme/config.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/bfloat16.hpp"
+#include "trireme/type_text.hpp"
 
 namespace trireme {
 
@@ -41,6 +43,11 @@ class MixedModel : public Base {
   using label = typename Base::label;
   using Base::Base;
   using Base::description;
+
+  void config(Config& c) const {
+    c.add("the stored numbers", type_text<Storage>());
+    Base::config(c);
+  }
 
   /// Strategies that run the layers themselves would not round.
   void architecture() const = delete;

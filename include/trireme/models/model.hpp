@@ -19,6 +19,7 @@
 #include "trireme/models/description.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/models/logits.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -49,14 +50,21 @@ class Model {
   static constexpr auto log_directions = Head::log_directions;
 
   Model(Architecture architecture, OptimizerType optimizer, Loss loss, std::uint64_t seed, Metrics... metrics)
-      : architecture_(detail::trained_part<Loss>(architecture)),
+      : description_(std::make_shared<ModelDescription const>(trireme::describe<T>(architecture))),
+        architecture_(detail::trained_part<Loss>(architecture)),
         input_(architecture_.input()),
         output_(architecture_.output(input_)),
         optimizer_(std::move(optimizer)),
         head_(output_, detail::trained_loss<Architecture>(std::move(loss)), std::move(metrics)...),
         seed_(seed),
-        cost_(model_cost<T>(architecture)),
-        description_(std::make_shared<ModelDescription const>(trireme::describe<T>(architecture))) {}
+        cost_(model_cost<T>(architecture)) {}
+
+  /// Numbers of its optimizer, loss and metrics, and its seed; those of the layers are in the description.
+  void config(Config& c) const {
+    list_optimizer(c, optimizer_);
+    head_.config(c);
+    c("seed", seed_);
+  }
 
   ModelDescription const& description() const { return *description_; }
   ModelCost const& cost() const { return cost_; }
@@ -264,6 +272,8 @@ class Model {
     return on_logits ? workspace.template take<T>(rows * output_size()) : z;
   }
 
+  // Described first, which finds numbers of layers that others could not be computed from.
+  std::shared_ptr<ModelDescription const> description_;  // copies of the model share it
   TrainedPart architecture_;
   InputExtents input_;
   OutputExtents output_;
@@ -271,7 +281,6 @@ class Model {
   Head head_;
   std::uint64_t seed_;
   ModelCost cost_;
-  std::shared_ptr<ModelDescription const> description_;  // copies of the model share it
 };
 
 }  // namespace trireme

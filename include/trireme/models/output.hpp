@@ -15,6 +15,7 @@
 
 #include "trireme/concepts/fixed_string.hpp"
 #include "trireme/concepts/metric.hpp"
+#include "trireme/config.hpp"
 
 namespace trireme {
 
@@ -44,6 +45,12 @@ struct Output {
   Loss loss;
   double weight;
   std::tuple<Metrics...> metrics;
+
+  void config(Config& c) const {
+    c("loss", loss);
+    c("weight", weight, intervals::finite);
+    std::apply([&](auto const&... metric) { (c("metric", metric), ...); }, metrics);
+  }
 };
 
 /// \param rest  metrics, and a LossWeight anywhere among them.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/config.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/error.hpp"
 #include "trireme/losses/targets.hpp"
@@ -107,6 +108,10 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
                       Out::name.view(), extents.back() - 1, largest_exact));
       target_size_ += place.target_size;
     });
+  }
+
+  void config(Config& c) const {
+    std::apply([&](auto const&... out) { (c.object("the output", out), ...); }, given_.all);
   }
 
   /// Numbers of a sample's targets.

@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/config.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/head.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/tensor/extents.hpp"
 
 namespace trireme {
@@ -26,8 +28,16 @@ struct OwnModelTable {
   struct Parameter {
     std::string name;
     std::size_t size;
+
+    void config(Config& c) const { c("size", size, intervals::positive_count); }
   };
   std::vector<Parameter> parameters{};  ///< they follow each other in the arena, without gaps
+
+  void config(Config& c) const {
+    c("inputs", inputs, intervals::positive_count);
+    c("outputs", outputs, intervals::positive_count);
+    for (Parameter const& parameter : parameters) c("parameter", parameter);
+  }
 };
 
 /// Everything of a TrainableModel but its mathematics: description, loss and metrics. A derived class adds
@@ -57,6 +67,12 @@ class OwnModel {
     cost_.parameters = description_->elements;
     cost_.arena_bytes = description_->elements * sizeof(T);
     cost_.activation_bytes = output_ * sizeof(T);
+  }
+
+  void config(Config& c) const {
+    list_optimizer(c, optimizer_);
+    head_.config(c);
+    c("seed", seed_);
   }
 
   ModelDescription const& description() const { return *description_; }
@@ -90,6 +106,7 @@ class OwnModel {
  private:
   static ModelDescription describe(OwnModelTable const& table) {
     ModelDescription description;
+    description.config.object("the table of the model", table);
     description.input = {table.inputs};
     description.output = {table.outputs};
     for (auto const& [name, size] : table.parameters) {

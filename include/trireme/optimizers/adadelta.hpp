@@ -10,6 +10,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -24,6 +25,11 @@ struct Adadelta {
   double rho = 0.95, epsilon = 1e-7;
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("rho", rho, intervals::below_one);
+    c("epsilon", epsilon, intervals::positive);
+  }
 
   static constexpr std::size_t interleaved_slots = 2;  ///< in files: both of a variable side by side, as in Keras
   constexpr std::size_t slots() const { return 2; }

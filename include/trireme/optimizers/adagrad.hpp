@@ -10,6 +10,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -24,6 +25,11 @@ struct Adagrad {
   double initial_accumulator_value = 0.1, epsilon = 1e-7;
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("initial_accumulator_value", initial_accumulator_value, intervals::not_negative);
+    c("epsilon", epsilon, intervals::positive);
+  }
 
   constexpr std::size_t slots() const { return 1; }
   double initial(std::size_t) const { return initial_accumulator_value; }

@@ -11,6 +11,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -26,6 +27,13 @@ struct Adam {
   bool amsgrad = false;  ///< divide by the largest mean square so far
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("beta_1", beta_1, intervals::below_one);
+    c("beta_2", beta_2, intervals::below_one);
+    c("epsilon", epsilon, intervals::positive);
+    c("amsgrad", amsgrad);
+  }
 
   static constexpr std::size_t interleaved_slots = 2;  ///< in files: both of a variable side by side, as in Keras
   constexpr std::size_t slots() const { return amsgrad ? 3 : 2; }

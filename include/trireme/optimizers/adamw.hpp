@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/schedules/rate.hpp"
 
@@ -20,6 +21,13 @@ struct AdamW {
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
   bool amsgrad = false;                                     ///< divide by the largest mean square so far
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("beta_1", beta_1, intervals::below_one);
+    c("beta_2", beta_2, intervals::below_one);
+    c("epsilon", epsilon, intervals::positive);
+    c("amsgrad", amsgrad);
+  }
 
   static constexpr std::size_t interleaved_slots = 2;  ///< in files: both of a variable side by side, as in Keras
   constexpr std::size_t slots() const { return amsgrad ? 3 : 2; }

@@ -9,6 +9,7 @@
 #include <Kokkos_MathematicalFunctions.hpp>
 
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -26,6 +27,15 @@ struct Ftrl {
   double beta = 0;
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("learning_rate_power", learning_rate_power, {-intervals::infinity, 0, true, false});
+    c("initial_accumulator_value", initial_accumulator_value, intervals::not_negative);
+    c("l1_regularization_strength", l1_regularization_strength, intervals::not_negative);
+    c("l2_regularization_strength", l2_regularization_strength, intervals::not_negative);
+    c("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength, intervals::not_negative);
+    c("beta", beta, intervals::not_negative);
+  }
 
   static constexpr std::size_t interleaved_slots = 2;  ///< in files: both of a variable side by side, as in Keras
   constexpr std::size_t slots() const { return 2; }

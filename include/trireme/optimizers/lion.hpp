@@ -10,6 +10,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -24,6 +25,11 @@ struct Lion {
   double beta_1 = 0.9, beta_2 = 0.99;
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("beta_1", beta_1, intervals::nonzero_fraction);
+    c("beta_2", beta_2, intervals::nonzero_fraction);
+  }
 
   constexpr std::size_t slots() const { return 1; }
   double initial(std::size_t) const { return 0; }

@@ -9,6 +9,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -24,6 +25,13 @@ struct RMSprop {
   bool centered = false;  ///< divide by the gradient's standard deviation
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("rho", rho, intervals::below_one);
+    c("momentum", momentum, intervals::fraction);
+    c("epsilon", epsilon, intervals::positive);
+    c("centered", centered);
+  }
 
   constexpr std::size_t slots() const { return 1 + (has_momentum() ? 1 : 0) + (centered ? 1 : 0); }
   double initial(std::size_t) const { return 0; }

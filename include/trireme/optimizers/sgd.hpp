@@ -9,6 +9,7 @@
 
 #include "trireme/backend/math.hpp"
 #include "trireme/concepts/fixed_string.hpp"
+#include "trireme/config.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {
@@ -24,6 +25,11 @@ struct SGD {
   bool nesterov = false;  ///< the gradient as if the momentum had been applied already
   double weight_decay = 0;
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;  ///< at most one of them; 0: off
+
+  void config(Config& c) const {
+    c("momentum", momentum, intervals::fraction);
+    c("nesterov", nesterov);
+  }
 
   constexpr std::size_t slots() const { return momentum != 0 ? 1 : 0; }
   double initial(std::size_t) const { return 0; }

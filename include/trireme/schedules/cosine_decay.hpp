@@ -8,6 +8,8 @@
 #include <numbers>
 #include <optional>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 struct CosineDecay {
@@ -18,6 +20,14 @@ struct CosineDecay {
   /// `decay_steps` follows. Without it `warmup_steps` has no effect, as in Keras.
   std::optional<double> warmup_target = std::nullopt;
   double warmup_steps = 0;
+
+  void config(Config& c) const {
+    c("initial_learning_rate", initial_learning_rate, intervals::not_negative);
+    c("decay_steps", decay_steps, intervals::positive);
+    c("alpha", alpha, intervals::not_negative);
+    c("warmup_target", warmup_target, intervals::not_negative);
+    c("warmup_steps", warmup_steps, intervals::not_negative);
+  }
 
   double operator()(std::uint64_t iteration) const {
     double const step = static_cast<double>(iteration);

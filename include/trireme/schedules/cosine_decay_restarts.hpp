@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numbers>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 struct CosineDecayRestarts {
@@ -14,6 +16,14 @@ struct CosineDecayRestarts {
   double t_mul = 2;
   double m_mul = 1;
   double alpha = 0;  ///< the lowest rate, as a part of initial_learning_rate
+
+  void config(Config& c) const {
+    c("initial_learning_rate", initial_learning_rate, intervals::not_negative);
+    c("first_decay_steps", first_decay_steps, intervals::positive);
+    c("t_mul", t_mul, intervals::positive);
+    c("m_mul", m_mul, intervals::not_negative);
+    c("alpha", alpha, intervals::not_negative);
+  }
 
   double operator()(std::uint64_t iteration) const {
     double fraction = static_cast<double>(iteration) / first_decay_steps;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 struct InverseTimeDecay {
@@ -11,6 +13,13 @@ struct InverseTimeDecay {
   double decay_steps = 1000;
   double decay_rate = 0.5;
   bool staircase = false;  ///< in steps instead of continuously
+
+  void config(Config& c) const {
+    c("initial_learning_rate", initial_learning_rate, intervals::not_negative);
+    c("decay_steps", decay_steps, intervals::positive);
+    c("decay_rate", decay_rate, intervals::not_negative);
+    c("staircase", staircase);
+  }
 
   double operator()(std::uint64_t iteration) const {
     double const p = static_cast<double>(iteration) / decay_steps;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/text.hpp"
 
@@ -24,6 +25,11 @@ class PiecewiseConstantDecay {
     if (!std::is_sorted(boundaries_.begin(), boundaries_.end())) {
       throw ValueError("PiecewiseConstantDecay: the boundaries do not ascend");
     }
+  }
+
+  void config(Config& c) const {
+    c("boundaries", boundaries_, intervals::count);
+    c("values", values_, intervals::not_negative);
   }
 
   double operator()(std::uint64_t iteration) const {

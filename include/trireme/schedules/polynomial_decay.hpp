@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 struct PolynomialDecay {
@@ -13,6 +15,14 @@ struct PolynomialDecay {
   double end_learning_rate = 1e-4;
   double power = 1;
   bool cycle = false;  ///< start again from a higher rate with a longer decay, instead of staying at the end
+
+  void config(Config& c) const {
+    c("initial_learning_rate", initial_learning_rate, intervals::not_negative);
+    c("decay_steps", decay_steps, intervals::positive);
+    c("end_learning_rate", end_learning_rate, intervals::not_negative);
+    c("power", power, intervals::not_negative);
+    c("cycle", cycle);
+  }
 
   double operator()(std::uint64_t iteration) const {
     double const step = static_cast<double>(iteration);

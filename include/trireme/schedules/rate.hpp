@@ -4,8 +4,12 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "trireme/config.hpp"
 
 namespace trireme {
 
@@ -21,10 +25,17 @@ class Rate {
   requires std::is_arithmetic_v<Number> Rate(Number constant) : constant_(static_cast<double>(constant)) {}
 
   template <class S>
-  requires(Schedule<S> && !std::same_as<S, Rate>) Rate(S schedule) : schedule_(std::move(schedule)) {}
+  requires(Schedule<S> && !std::same_as<S, Rate>) Rate(S schedule)
+      : schedule_(schedule), config_([s = std::move(schedule)](Config& c, std::string_view name) { c(name, s); }) {}
 
   /// Whether it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.
   bool is_schedule() const { return static_cast<bool>(schedule_); }
+
+  void config(Config& c, std::string_view name) const {
+    if (!is_schedule()) return c(name, constant_, intervals::not_negative);
+    config_(c, name);
+    c(std::string(name) + "(0)", schedule_(0), intervals::not_negative);
+  }
 
   /// The rate of this optimizer step, counted from 0.
   double operator()(std::uint64_t iteration) const { return schedule_ ? schedule_(iteration) : constant_; }
@@ -32,6 +43,7 @@ class Rate {
  private:
   double constant_ = 0;
   std::function<double(std::uint64_t)> schedule_;
+  std::function<void(Config&, std::string_view)> config_;
 };
 
 }  // namespace trireme

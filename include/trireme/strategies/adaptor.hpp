@@ -3,6 +3,8 @@
 
 #include <concepts>
 
+#include "trireme/config.hpp"
+
 namespace trireme {
 
 /// Base of adaptors: it owns the strategy, and its processes are the strategy's.
@@ -17,6 +19,7 @@ class Adaptor {
   explicit Adaptor(Arguments const&... arguments) : strategy_(arguments...) {}
 
   Strategy const& strategy() const { return strategy_; }
+  void config(Config& c) const { c("strategy", strategy_); }
   decltype(auto) group() const { return strategy_.group(); }
   decltype(auto) communicator() const requires requires(Strategy const& s) { s.communicator(); }
   { return strategy_.communicator(); }

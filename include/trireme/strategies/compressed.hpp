@@ -29,7 +29,12 @@ class Compressed : public Adaptor<Strategy> {
   explicit Compressed(Strategy strategy, Codec codec = {}) : Adaptor<Strategy>(strategy), codec_(std::move(codec)) {}
   using Adaptor<Strategy>::Adaptor;
 
-  /// \throws ValueError if the codec's numbers make no sense.
+  void config(Config& c) const {
+    Adaptor<Strategy>::config(c);
+    if constexpr (std::is_class_v<Codec>) c("codec", codec_);
+  }
+
+  /// \throws ValueError if the codec's numbers are outside of their ranges.
   template <class Model>
   Part<Model> place(Model model, Plan plan = Plan::automatic) const {
     static_assert(places_parts<Strategy>,

@@ -9,6 +9,7 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/single_process.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/shared_handle.hpp"
 #include "trireme/strategies/data_parallel.hpp"
@@ -27,7 +28,7 @@ class MirroredStrategy {
 
   explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
       : replicas_(replicas), space_(space) {
-    if (replicas == 0) throw ValueError("MirroredStrategy: 0 replicas; at least 1 is needed");
+    require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
 
   std::size_t replicas() const { return replicas_; }

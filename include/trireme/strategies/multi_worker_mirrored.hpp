@@ -9,6 +9,7 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/config.hpp"
 #include "trireme/shared_handle.hpp"
 #include "trireme/strategies/data_parallel.hpp"
 
@@ -37,6 +38,11 @@ class MultiWorkerMirroredStrategy {
 
   Communicator const& group() const { return *group_; }
   Communicator const& communicator() const { return *group_; }
+
+  void config(Config& c) const {
+    c("bucket_bytes", bucket_bytes_);
+    c("exchange", exchange_);
+  }
 
   template <class Model>
   Part<Model> place(Model model, Plan plan = Plan::automatic) const {

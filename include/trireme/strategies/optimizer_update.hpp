@@ -11,6 +11,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/views.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
@@ -37,7 +38,6 @@ class Updater {
         elements_(keeps_state ? description.elements : 0),
         norms_(make_view<Sums>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))),
         penalty_(make_view<Sums>("trireme::penalty", 1)) {
-    check_clipping();
     if (optimizer_.slots() > max_slots)
       throw ValueError(
           formatted("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
@@ -57,6 +57,7 @@ class Updater {
   void set_learning_rate(double rate) {
     if (has_schedule())
       throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
+    require_in(intervals::not_negative, "the learning rate", rate);
     rate_ = rate;
   }
 
@@ -144,14 +145,6 @@ class Updater {
   }
 
   bool clips() const { return clipnorm() != 0 || global_clipnorm() != 0 || clipvalue() != 0; }
-
-  void check_clipping() const {
-    int const given = (clipnorm() != 0) + (global_clipnorm() != 0) + (clipvalue() != 0);
-    if (given > 1)
-      throw ValueError("an optimizer takes one of clipnorm, global_clipnorm and clipvalue, and it was given several");
-    if (clipnorm() < 0 || global_clipnorm() < 0 || clipvalue() < 0)
-      throw ValueError("an optimizer's clipping limit is negative");
-  }
 
   void clip(Context& context, T* gradients) {
     if (clipvalue() != 0)

@@ -10,6 +10,8 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/collectives/same_config.hpp"
+#include "trireme/config.hpp"
 #include "trireme/shared_handle.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/server_part.hpp"
@@ -28,6 +30,12 @@ struct ParameterServerOptions {
   std::optional<std::size_t> staleness{};
   /// The last rank trains nothing, and runs tests and predictions alone; else the workers share them.
   bool evaluator = false;
+
+  void config(Config& c) const {
+    c("servers", servers, intervals::positive_count);
+    c("staleness", staleness, intervals::count);
+    c("evaluator", evaluator);
+  }
 };
 
 /// The first ranks of the communicator are workers, the next ones servers; a single rank is both in one. Every process
@@ -43,7 +51,7 @@ class ParameterServerStrategy {
   /// Collective. \throws ValueError if no rank is left to work.
   explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
                                    Space const& space = detail::default_space<Space>())
-      : roles_(ServerRoles::of(communicator.size(), options.servers, options.evaluator)),
+      : roles_(agreed_roles(communicator, options)),
         staleness_(options.staleness.value_or(16 * roles_.workers)),
         group_(std::make_shared<Communicator>(communicator.duplicate())),
         colleagues_(std::make_shared<Communicator>(group_->split(color(group_->rank())))),
@@ -60,6 +68,12 @@ class ParameterServerStrategy {
   }
 
  private:
+  static ServerRoles agreed_roles(Communicator const& communicator, ParameterServerOptions const& options) {
+    detail::require_same_config(communicator, "ParameterServerStrategy",
+                                [&](Config& c) { c.object("the options", options); });
+    return ServerRoles::of(communicator.size(), options.servers, options.evaluator);
+  }
+
   std::size_t color(std::size_t rank) const { return roles_.is_worker(rank) ? 0 : roles_.is_server(rank) ? 1 : 2; }
 
   ServerRoles roles_;

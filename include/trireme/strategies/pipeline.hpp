@@ -11,6 +11,8 @@
 
 #include "trireme/backend/running.hpp"
 #include "trireme/collectives/communicator.hpp"
+#include "trireme/collectives/same_config.hpp"
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/shared_handle.hpp"
 #include "trireme/strategies/pipeline_part.hpp"
@@ -22,6 +24,11 @@ namespace trireme {
 struct PipelineOptions {
   std::size_t micro_batches = 4;  ///< into which a process's rows of a batch are cut
   std::size_t stages = 0;         ///< where the type says no cuts; 0: as many as ranks
+
+  void config(Config& c) const {
+    c("micro_batches", micro_batches, intervals::positive_count);
+    c("stages", stages, intervals::count);
+  }
 };
 
 namespace detail {
@@ -59,7 +66,7 @@ class PipelineStrategy {
   explicit PipelineStrategy(Communicator const& communicator, PipelineOptions const& options = {},
                             Space const& space = detail::default_space<Space>())
       : group_(std::make_shared<Communicator>(communicator.duplicate())), options_(options), space_(space) {
-    if (options.micro_batches == 0) fail("PipelineStrategy needs at least one micro-batch");
+    detail::require_same_config(*group_, "PipelineStrategy", [&](Config& c) { c.object("the options", options); });
     if (sizeof...(Cuts) > 0 && options.stages != 0 && options.stages != sizeof...(Cuts) + 1)
       fail(formatted("PipelineStrategy has cuts for {} stages, and was asked for {}", sizeof...(Cuts) + 1,
                      options.stages));

@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/config.hpp"
 #include "trireme/data/checksum.hpp"
 #include "trireme/error.hpp"
 #include "trireme/models/cost.hpp"
@@ -40,6 +41,7 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
   void set_learning_rate(double rate) {
     if (has_schedule())
       throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
+    require_in(intervals::not_negative, "the learning rate", rate);
     rate_ = rate;
   }
 

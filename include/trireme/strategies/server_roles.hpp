@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/config.hpp"
 #include "trireme/error.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/text.hpp"
@@ -18,7 +19,7 @@ struct ServerRoles {
 
   /// \throws ValueError if no rank is left to work.
   static ServerRoles of(std::size_t ranks, std::size_t servers, bool evaluator) {
-    if (servers == 0) throw ValueError("ParameterServerStrategy: 0 servers; at least 1 is needed");
+    require_in(intervals::positive_count, "ParameterServerOptions::servers", static_cast<double>(servers));
     if (ranks == 1) return {};
     std::size_t const others = servers + (evaluator ? 1 : 0);
     if (others >= ranks)

@@ -68,12 +68,6 @@ BOOST_AUTO_TEST_CASE(a_metric_without_direction_is_named_before_training) {
   told.on_train_begin(run);
 }
 
-BOOST_AUTO_TEST_CASE(a_factor_of_one_is_refused) {
-  ScriptedRun run;
-  tr::ReduceLROnPlateau<"val_loss"> callback{.factor = 1};
-  BOOST_TEST(message_of([&] { callback.on_train_begin(run); }) == "ReduceLROnPlateau needs a factor below 1, not 1");
-}
-
 BOOST_AUTO_TEST_CASE(a_checkpoint_names_the_unknown_field_and_those_there_are) {
   ScriptedRun run;
   run.names = {"loss", "val_loss", "learning_rate"};

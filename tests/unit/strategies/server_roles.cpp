@@ -108,5 +108,5 @@ BOOST_AUTO_TEST_CASE(workers_come_first_then_servers_then_the_evaluator) {
   };
   BOOST_TEST(refused(3, 2, true) ==
              "ParameterServerStrategy: 2 servers and an evaluator leave no worker among 3 ranks");
-  BOOST_TEST(refused(2, 0, false) == "ParameterServerStrategy: 0 servers; at least 1 is needed");
+  BOOST_TEST(refused(2, 0, false) == "ParameterServerOptions::servers is 0, which is outside of [1, 2^53]");
 }

@@ -1,0 +1,67 @@
+/// The numbers of a whole model as one list, and of the calls that take it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trireme/collectives/same_config.hpp"
+#include "trireme/config.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/text.hpp"
+#include "trireme/type_text.hpp"
+
+namespace trireme {
+
+/// An optimizer's numbers: those that the library reads of any, then its own. Clipping has at most one limit.
+template <class Optimizer>
+void list_optimizer(Config& c, Optimizer const& optimizer) {
+  c.object("the optimizer", optimizer);
+  Config::Scope const scope(c, type_name<Optimizer>(), {});
+  if constexpr (requires { optimizer.learning_rate; }) c("learning_rate", optimizer.learning_rate);
+  if constexpr (requires { optimizer.weight_decay; })
+    c("weight_decay", optimizer.weight_decay, intervals::not_negative);
+  int limits = 0;
+  auto const limit = [&](std::string_view name, double value) {
+    c(name, value, intervals::not_negative);
+    limits += value != 0 ? 1 : 0;
+  };
+  if constexpr (requires { optimizer.clipnorm; }) limit("clipnorm", optimizer.clipnorm);
+  if constexpr (requires { optimizer.global_clipnorm; }) limit("global_clipnorm", optimizer.global_clipnorm);
+  if constexpr (requires { optimizer.clipvalue; }) limit("clipvalue", optimizer.clipvalue);
+  c.require(limits <= 1, "takes one of clipnorm, global_clipnorm and clipvalue, and was given several");
+}
+
+/// Layers, weights, optimizer, loss, metrics and seed of any TrainableModel; one of a user's own adds to them by a
+/// member `config`.
+template <class Model>
+void list_model(Config& c, Model const& model) {
+  ModelDescription const& description = model.description();
+  c.add("the scalar", type_text<typename Model::scalar>());
+  c.add(description.config.entries());
+  for (LayerInfo const& layer : description.layers)
+    c.add(formatted("the output of layer '{}'", layer.path), format_extents(layer.output));
+  for_each_weight(description, [&](WeightInfo const& weight) {
+    c.add(formatted("the extents of '{}'", weight.path), format_extents(weight.shape.to_vector()));
+  });
+  c.add("the logs", joined({Model::log_names.begin(), Model::log_names.end()}, ", "));
+  if constexpr (requires { model.config(c); })
+    model.config(c);
+  else if constexpr (requires { model.optimizer(); })
+    list_optimizer(c, model.optimizer());
+}
+
+namespace detail {
+
+/// Throws on all processes where a number of `given`, options and callbacks, is outside of its range, or where not all
+/// processes make this call with the same numbers for the same model. Collective.
+template <class Part, class... Given>
+void require_same_call(char const* call, Part const& part, Given const&... given) {
+  require_same_config(part.group(), call, [&](Config& c) {
+    list_model(c, part.model());
+    (c.object("the argument", given), ...);
+  });
+}
+
+}  // namespace detail
+}  // namespace trireme

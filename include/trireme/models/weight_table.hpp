@@ -1,0 +1,110 @@
+/// The weights and layers of a model, as tables.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/backend/row_scope.hpp"
+#include "trireme/config.hpp"
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/regularizer.hpp"
+#include "trireme/tensor/shape.hpp"
+
+namespace trireme {
+
+/// A tensor of a model and its place in the arena, in elements.
+struct WeightInfo {
+  std::string path;  ///< "conv2d_1/kernel"; nested models are further folders
+  std::size_t layer = 0;
+  Shape shape;
+  std::size_t offset = 0;
+  std::size_t size = 0;
+};
+
+struct ParameterInfo : WeightInfo {
+  Initializer initializer{};
+  Regularizer regularizer{};
+  bool by_rows = false;  ///< a table of which a step's gradients touch some rows only
+};
+
+/// States lie behind all parameters.
+struct StateInfo : WeightInfo {
+  double initial = 0;
+  double decay = 0;
+};
+
+/// Parameters and states of Frozen layers lie behind the states: nothing changes them but who sets or loads them.
+struct FrozenInfo : WeightInfo {
+  Initializer initializer{};
+  bool is_state = false;
+};
+
+struct LayerInfo {
+  std::string path;        ///< the user's name, or Keras's: "conv2d_1"
+  std::string keras_path;  ///< in `.weights.h5`: "layers/conv2d_1", whatever the user's name
+  std::string class_name;
+  std::vector<std::size_t> output;
+  std::size_t parameters = 0;  ///< number of its parameters and states, frozen or not
+};
+
+namespace detail {
+class SharedWeights;
+}
+
+/// Layers [first, last) that other models may have as well (Shared).
+struct SharedLayers {
+  std::shared_ptr<detail::SharedWeights> weights;
+  std::size_t first = 0, last = 0;
+};
+
+struct ModelDescription {
+  std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
+  std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one
+  std::vector<LayerInfo> layers;
+  std::vector<ParameterInfo> parameters;
+  std::vector<StateInfo> states;
+  std::vector<FrozenInfo> frozen;
+  std::vector<SharedLayers> shared;
+  std::size_t elements = 0;         ///< of all parameters, padding included
+  std::size_t state_elements = 0;   ///< of the states, which follow them in the arena
+  std::size_t frozen_elements = 0;  ///< of the frozen weights, which come last
+  std::vector<std::size_t>
+      vocabularies;  ///< of each input: it holds indices below it, which are looked up; 0: any numbers
+  RowScope row_scope = RowScope::none;  ///< the widest over which some layer adds up rows
+  bool mixes_replica = false;           ///< whether some layer does so over its replica's rows only
+  Config config{};                      ///< of its layers, their initializers and regularizers
+
+  std::size_t arena_elements() const { return reduced_elements() + frozen_elements; }
+  /// What a step sums up over the rows: gradients of the parameters, and means that the states move towards.
+  std::size_t reduced_elements() const { return elements + state_elements; }
+
+  /// Number of all weights, padding not counted.
+  std::size_t parameter_count() const { return trainable_count() + non_trainable_count(); }
+  std::size_t trainable_count() const { return count(parameters); }
+  std::size_t non_trainable_count() const { return count(states) + count(frozen); }
+
+ private:
+  template <class Infos>
+  static std::size_t count(Infos const& infos) {
+    std::size_t sum = 0;
+    for (WeightInfo const& info : infos) sum += info.size;
+    return sum;
+  }
+};
+
+/// Calls f(weight) for each weight in Keras's order: layer after layer, its parameters before its states.
+template <class F>
+void for_each_weight(ModelDescription const& model, F const& f) {
+  auto parameter = model.parameters.begin();
+  auto state = model.states.begin();
+  auto frozen = model.frozen.begin();
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+    for (; parameter != model.parameters.end() && parameter->layer == layer; ++parameter) f(*parameter);
+    for (; state != model.states.end() && state->layer == layer; ++state) f(*state);
+    for (; frozen != model.frozen.end() && frozen->layer == layer; ++frozen) f(*frozen);
+  }
+}
+
+}  // namespace trireme
