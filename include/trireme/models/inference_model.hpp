@@ -44,7 +44,10 @@ class Head<T, Extents, NoLoss> {
 
 /// Whether a model has an optimizer and a loss.
 template <class Model>
-inline constexpr bool is_trainable = !std::is_same_v<typename Model::Optimizer, detail::NoOptimizer>;
+inline constexpr bool is_trainable = true;
+template <class Model>
+requires std::is_same_v<typename Model::Optimizer, detail::NoOptimizer>
+inline constexpr bool is_trainable<Model> = false;
 
 namespace detail {
 
