@@ -1,23 +1,33 @@
 #!/usr/bin/env bash
-# expect_error.sh COMPILER FLAGS_FILE SOURCE TEXT [FLAG…]
-# The source compiles as it is; with TRIREME_MUST_FAIL it does not, and the first error's line contains TEXT.
+# expect_error.sh COMPILER FLAGS_FILE SOURCE -- [FLAG…]             the source compiles as it is
+# expect_error.sh COMPILER FLAGS_FILE SOURCE MACRO TEXT -- [FLAG…]  with MACRO it does not, and the first error's line
+#                                                                   contains TEXT
 set -u
-compiler=$1 flags=$2 source=$3 text=$4
+compiler=$1 flags=$2 source=$3 macro="" text=""
+shift 3
+if [ "$1" != -- ]; then
+  macro=$1 text=$2
+  shift 2
+fi
+shift
 arguments=()
 while IFS= read -r line; do
   case $line in "" | -D | -I) ;; *) arguments+=("$line") ;; esac
 done <"$flags"
-arguments+=("${@:5}")
+arguments+=("$@")
 compile=("$compiler" -fsyntax-only -w -x c++ "${arguments[@]}")
 case $compiler in *nvcc*) compile=("$compiler" -c -o /dev/null "${arguments[@]}") ;; esac
 
-if ! output=$("${compile[@]}" "$source" 2>&1); then
-  printf '%s\n' "$output" | grep -m 5 'error' >&2
-  echo "$source has to compile without TRIREME_MUST_FAIL, and does not" >&2
-  exit 1
+if [ -z "$macro" ]; then
+  if ! output=$("${compile[@]}" "$source" 2>&1); then
+    printf '%s\n' "$output" | grep -m 5 'error' >&2
+    echo "$source has to compile without an error's macro, and does not" >&2
+    exit 1
+  fi
+  exit 0
 fi
-if output=$("${compile[@]}" -DTRIREME_MUST_FAIL "$source" 2>&1); then
-  echo "$source has to be rejected with TRIREME_MUST_FAIL, and compiles" >&2
+if output=$("${compile[@]}" "-D$macro" "$source" 2>&1); then
+  echo "$source has to be rejected with $macro, and compiles" >&2
   exit 1
 fi
 first=$(printf '%s\n' "$output" | grep -m 1 'error')

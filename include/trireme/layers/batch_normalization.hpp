@@ -25,9 +25,12 @@ namespace trireme {
 template <RowScope Scope, class... Options>
 struct BasicBatchNormalization {
   static constexpr RowScope mixes_rows = Scope;
-  static constexpr bool scale = !detail::has_option<NoScale, Options...>;
-  static constexpr bool center = !detail::has_option<NoCenter, Options...>;
-  static constexpr std::size_t axis = detail::number_option<Axis, 0, Options...>;  ///< 0: the last
+  using Chosen = detail::ChosenOptions<detail::Takes<NoScale, NoCenter, detail::AnyNumber<Axis>>, Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: BatchNormalization takes as options NoScale, NoCenter and Axis<n>, each once at most");
+  static constexpr bool scale = !Chosen::template has<NoScale>;
+  static constexpr bool center = !Chosen::template has<NoCenter>;
+  static constexpr std::size_t axis = Chosen::template number<Axis, 0>;  ///< 0: the last
   static constexpr std::string_view class_name = "BatchNormalization";
 
   double momentum = 0.99;

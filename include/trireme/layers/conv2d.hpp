@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "trireme/backend/convolution.hpp"
 #include "trireme/concepts/layer.hpp"
@@ -21,12 +22,18 @@ namespace trireme {
 template <std::size_t Filters, std::size_t KH, std::size_t KW, class... Options>
 struct Conv2D {
   static_assert(Filters > 0 && KH > 0 && KW > 0, "trireme: Conv2D has at least one filter, of at least 1 x 1, not 0");
-  using A = detail::activation_option<Options...>;
-  using S = detail::strides_option<Strides<1, 1>, Options...>;
-  using D = detail::dilation_option<Options...>;
+  using Chosen = detail::ChosenOptions<
+      detail::Takes<detail::AnyActivation, detail::AnyPadding, detail::AnyStrides, detail::AnyDilation, NoBias>,
+      Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: Conv2D takes as options an activation, Same or Valid, Strides<h, w>, Dilation<h, w> and "
+                "NoBias, each once at most");
+  using A = typename Chosen::template get<detail::AnyActivation, Linear>;
+  using S = typename Chosen::template get<detail::AnyStrides, Strides<1, 1>>;
+  using D = typename Chosen::template get<detail::AnyDilation, Dilation<1, 1>>;
   static constexpr std::size_t kernel_height = KH, kernel_width = KW;
-  static constexpr bool same = detail::is_same_padded<Options...>;
-  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
+  static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
+  static constexpr bool use_bias = !Chosen::template has<NoBias>;
   static constexpr std::string_view class_name = "Conv2D";
 
   [[no_unique_address]] Extent<Filters> filters{};
@@ -65,7 +72,9 @@ struct Conv2D {
   }
 
   using final_activation = A;
-  constexpr auto without_activation() const { return Conv2D<Filters, KH, KW, Linear, Options...>{.filters = filters}; }
+  constexpr auto without_activation() const {
+    return Conv2D<Filters, KH, KW, detail::without_activation_t<Options>...>{.filters = filters};
+  }
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
@@ -108,5 +117,7 @@ struct Conv2D {
     return use_bias ? parameters + aligned_count<T>(w.taps() * w.channels * filters) : nullptr;
   }
 };
+template <class... Values>
+Conv2D(Values const&...) -> Conv2D<detail::size_from_values<Values...>(), 1, 1>;
 
 }  // namespace trireme

@@ -24,8 +24,11 @@ namespace trireme {
 template <std::size_t Units, class... Options>
 struct Dense {
   static_assert(Units > 0, "trireme: Dense has at least one unit, not 0");
-  using A = detail::activation_option<Options...>;
-  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
+  using Chosen = detail::ChosenOptions<detail::Takes<detail::AnyActivation, NoBias>, Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: Dense takes as options an activation and NoBias, each once at most");
+  using A = typename Chosen::template get<detail::AnyActivation, Linear>;
+  static constexpr bool use_bias = !Chosen::template has<NoBias>;
   static constexpr std::string_view class_name = "Dense";
 
   [[no_unique_address]] Extent<Units> units{};
@@ -58,7 +61,9 @@ struct Dense {
   Regularizer regularizer(std::size_t i) const { return i == 0 ? kernel_regularizer : bias_regularizer; }
 
   using final_activation = A;
-  constexpr auto without_activation() const { return Dense<Units, Linear, Options...>{.units = units}; }
+  constexpr auto without_activation() const {
+    return Dense<Units, detail::without_activation_t<Options>...>{.units = units};
+  }
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
@@ -158,5 +163,7 @@ struct Dense {
     return use_bias ? parameters + kernel_elements<T>(in) : nullptr;
   }
 };
+template <class... Values>
+Dense(Values const&...) -> Dense<detail::size_from_values<Values...>()>;
 
 }  // namespace trireme

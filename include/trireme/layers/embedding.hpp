@@ -13,6 +13,7 @@
 #include "trireme/initializers/random_uniform.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
+#include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/text.hpp"
 
@@ -85,5 +86,7 @@ struct Embedding {
     context.for_rows("trireme::embedding_gradient", add.blocks(), add);
   }
 };
+template <class... Values>
+Embedding(Values const&...) -> Embedding<detail::size_from_values<Values...>(), 1>;
 
 }  // namespace trireme

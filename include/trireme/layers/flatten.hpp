@@ -6,6 +6,7 @@
 
 #include "trireme/concepts/layer.hpp"
 #include "trireme/error.hpp"
+#include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/text.hpp"
 
@@ -46,5 +47,7 @@ struct Reshape {
     return extents;
   }
 };
+template <class... Values>
+Reshape(Values const&...) -> Reshape<detail::size_from_values<Values...>()>;
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -17,6 +18,8 @@ struct Input {
   static_assert(sizeof...(E) > 0, "trireme: Input needs at least one extent, such as Input<784>");
   Extents<E...> extents{};
 };
+template <class... Values>
+Input(Values const&...) -> Input<detail::size_from_values<Values...>()>;
 
 /// `Inputs{Input<3>{}, Input<8, 8, 1>{}}`: a model of several inputs, whose first layer takes the tuple of them.
 template <class... I>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "trireme/concepts/layer.hpp"
 #include "trireme/config.hpp"
@@ -20,9 +21,12 @@ namespace trireme {
 /// variance is the biased one. Source: Ba et al., Layer Normalization, 2016.
 template <class... Options>
 struct LayerNormalization {
-  static constexpr bool scale = !detail::has_option<NoScale, Options...>;
-  static constexpr bool center = !detail::has_option<NoCenter, Options...>;
-  static constexpr std::size_t axes = detail::number_option<LastAxes, 1, Options...>;
+  using Chosen = detail::ChosenOptions<detail::Takes<NoScale, NoCenter, detail::AnyNumber<LastAxes>>, Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: LayerNormalization takes as options NoScale, NoCenter and LastAxes<n>, each once at most");
+  static constexpr bool scale = !Chosen::template has<NoScale>;
+  static constexpr bool center = !Chosen::template has<NoCenter>;
+  static constexpr std::size_t axes = Chosen::template number<LastAxes, 1>;
   static constexpr std::string_view class_name = "LayerNormalization";
 
   double epsilon = 1e-3;
@@ -94,5 +98,8 @@ struct LayerNormalization {
     return count;
   }
 };
+template <class... Values>
+LayerNormalization(Values const&...)
+    -> LayerNormalization<std::integral_constant<std::size_t, detail::size_from_values<Values...>()>>;
 
 }  // namespace trireme

@@ -37,11 +37,17 @@ struct UnitForgetBias {
 template <std::size_t Units, class... Options>
 struct LSTM {
   static_assert(Units > 0, "trireme: LSTM has at least one unit, not 0");
-  using A = typename detail::FindOption<Tanh, detail::MatchesActivation, Options...>::type;
-  using R = detail::recurrent_activation_option<Sigmoid, Options...>;
-  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
-  static constexpr bool sequences = detail::has_option<ReturnSequences, Options...>;
-  static constexpr bool backwards = detail::has_option<GoBackwards, Options...>;
+  using Chosen = detail::ChosenOptions<
+      detail::Takes<detail::AnyActivation, detail::AnyRecurrentActivation, ReturnSequences, GoBackwards, NoBias>,
+      Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: LSTM takes as options an activation, RecurrentActivation<activation>, ReturnSequences, "
+                "GoBackwards and NoBias, each once at most");
+  using A = typename Chosen::template get<detail::AnyActivation, Tanh>;
+  using R = typename Chosen::template get<detail::AnyRecurrentActivation, RecurrentActivation<Sigmoid>>::type;
+  static constexpr bool use_bias = !Chosen::template has<NoBias>;
+  static constexpr bool sequences = Chosen::template has<ReturnSequences>;
+  static constexpr bool backwards = Chosen::template has<GoBackwards>;
   static constexpr std::string_view class_name = "LSTM";
   static_assert(A::elementwise && R::elementwise && !needs_preactivation<A>() && !needs_preactivation<R>(),
                 "trireme: an activation of LSTM is elementwise, with a derivative that follows from its output");
@@ -231,5 +237,7 @@ struct LSTM {
     return recurrent_offset<T>(in) + aligned_count<T>(units * 4 * units);
   }
 };
+template <class... Values>
+LSTM(Values const&...) -> LSTM<detail::size_from_values<Values...>()>;
 
 }  // namespace trireme

@@ -30,10 +30,16 @@ template <std::size_t Heads, std::size_t KeyDim, class... Options>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && KeyDim > 0,
                 "trireme: MultiHeadAttention has at least one head of at least one number, not 0");
-  static constexpr bool causal = detail::has_option<Causal, Options...>;
-  static constexpr bool use_bias = !detail::has_option<NoBias, Options...>;
-  static constexpr std::size_t value_dim = detail::number_option<ValueDim, KeyDim, Options...>;
-  static constexpr std::size_t output_dim = detail::number_option<OutputDim, 0, Options...>;
+  using Chosen =
+      detail::ChosenOptions<detail::Takes<Causal, NoBias, detail::AnyNumber<ValueDim>, detail::AnyNumber<OutputDim>>,
+                            Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: MultiHeadAttention takes as options Causal, NoBias, ValueDim<n> and OutputDim<n>, each once "
+                "at most");
+  static constexpr bool causal = Chosen::template has<Causal>;
+  static constexpr bool use_bias = !Chosen::template has<NoBias>;
+  static constexpr std::size_t value_dim = Chosen::template number<ValueDim, KeyDim>;
+  static constexpr std::size_t output_dim = Chosen::template number<OutputDim, 0>;
   static constexpr std::size_t key_width = Heads * KeyDim, value_width = Heads * value_dim;
   static constexpr std::string_view class_name = "MultiHeadAttention";
   static constexpr bool takes_parts = true;
@@ -280,5 +286,7 @@ struct MultiHeadAttention {
     return replace_back<width>(query, output_dim == 0 ? query[1] : output_dim);
   }
 };
+template <class... Values>
+MultiHeadAttention(Values const&...) -> MultiHeadAttention<detail::size_from_values<Values...>(), 1>;
 
 }  // namespace trireme

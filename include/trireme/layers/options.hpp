@@ -1,4 +1,11 @@
 /// Options of layers that change shapes or control flow: tag types in any order, `Conv2D<32, 3, 3, ReLU, Same>`.
+///
+/// A layer declares the kinds that it takes and reads its options through that declaration, which checks them:
+///
+///     using Chosen = detail::ChosenOptions<detail::Takes<detail::AnyActivation, NoBias>, Options...>;
+///     static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+///                   "trireme: Dense takes as options an activation and NoBias, each once at most");
+///     static constexpr bool use_bias = !Chosen::template has<NoBias>;
 #pragma once
 
 #include <cstddef>
@@ -63,71 +70,132 @@ struct Dilation {
 
 namespace detail {
 
-template <class>
-inline constexpr bool is_strides = false;
-template <std::size_t H, std::size_t W>
-inline constexpr bool is_strides<Strides<H, W>> = true;
-template <class>
-inline constexpr bool is_dilation = false;
-template <std::size_t H, std::size_t W>
-inline constexpr bool is_dilation<Dilation<H, W>> = true;
+// Kinds of options. A tag such as NoBias is a kind by itself.
+struct AnyActivation;
+struct AnyRecurrentActivation;
+struct AnyPadding;
+struct AnyStrides;
+struct AnyDilation;
+template <template <std::size_t> class Option>
+struct AnyNumber;
 
-template <class>
-inline constexpr bool is_recurrent_activation = false;
-template <class A>
-inline constexpr bool is_recurrent_activation<RecurrentActivation<A>> = true;
+template <class Kind, class Option>
+inline constexpr bool is_of_kind = std::is_same_v<Kind, Option>;
+template <class Option>
+inline constexpr bool is_of_kind<AnyActivation, Option> = ActivationFunction<Option>;
+template <ActivationFunction A>
+inline constexpr bool is_of_kind<AnyRecurrentActivation, RecurrentActivation<A>> = true;
+template <class Option>
+inline constexpr bool is_of_kind<AnyPadding, Option> = std::is_same_v<Option, Same> || std::is_same_v<Option, Valid>;
+template <std::size_t H, std::size_t W>
+inline constexpr bool is_of_kind<AnyStrides, Strides<H, W>> = true;
+template <std::size_t H, std::size_t W>
+inline constexpr bool is_of_kind<AnyDilation, Dilation<H, W>> = true;
+template <template <std::size_t> class Option, std::size_t N>
+inline constexpr bool is_of_kind<AnyNumber<Option>, Option<N>> = true;
 
-template <class Default, template <class> class Matches, class... Options>
+/// The first of the options that is of the kind, or the default.
+template <class Kind, class Default, class... Options>
 struct FindOption {
   using type = Default;
 };
-template <class Default, template <class> class Matches, class First, class... Rest>
-struct FindOption<Default, Matches, First, Rest...> {
-  using type = typename std::conditional_t<Matches<First>::value, std::type_identity<First>,
-                                           FindOption<Default, Matches, Rest...>>::type;
+template <class Kind, class Default, class First, class... Rest>
+struct FindOption<Kind, Default, First, Rest...> {
+  using type = typename std::conditional_t<is_of_kind<Kind, First>, std::type_identity<First>,
+                                           FindOption<Kind, Default, Rest...>>::type;
 };
 
-template <class O>
-using MatchesActivation = std::bool_constant<ActivationFunction<O>>;
-template <class O>
-using MatchesStrides = std::bool_constant<is_strides<O>>;
-template <class O>
-using MatchesDilation = std::bool_constant<is_dilation<O>>;
-template <class O>
-using MatchesRecurrentActivation = std::bool_constant<is_recurrent_activation<O>>;
-template <class O>
-using MatchesPadding = std::bool_constant<std::is_same_v<O, Same> || std::is_same_v<O, Valid>>;
+/// Kinds of options that a layer takes.
+template <class... Kinds>
+struct Takes {};
 
-template <class... Options>
-using activation_option = typename FindOption<Linear, MatchesActivation, Options...>::type;
-template <class Default, class... Options>
-using strides_option = typename FindOption<Default, MatchesStrides, Options...>::type;
-template <class... Options>
-using dilation_option = typename FindOption<Dilation<1, 1>, MatchesDilation, Options...>::type;
-template <class Default, class... Options>
-using recurrent_activation_option =
-    typename FindOption<RecurrentActivation<Default>, MatchesRecurrentActivation, Options...>::type::type;
-template <class... Options>
-inline constexpr bool is_same_padded =
-    std::is_same_v<typename FindOption<Valid, MatchesPadding, Options...>::type, Same>;
-template <template <std::size_t> class Option, class O>
-inline constexpr bool is_number_option = false;
-template <template <std::size_t> class Option, std::size_t N>
-inline constexpr bool is_number_option<Option, Option<N>> = true;
+// The first misfit among the options of a layer, which compilers show below the layer's sentence.
+struct NoOption;
+template <class Option>
+struct NotTaken;
+template <class Option>
+struct OneOfSeveral;
 
-/// The number in the option `Option<N>`, or the default.
-template <template <std::size_t> class Option, std::size_t Default, class... Options>
-inline constexpr std::size_t number_option = [] {
-  std::size_t number = Default;
-  [[maybe_unused]] auto const take = [&]<class O>(std::type_identity<O>) {
-    if constexpr (is_number_option<Option, O>) number = O::value;
-  };
-  (take(std::type_identity<Options>{}), ...);
-  return number;
-}();
+template <class Misfit>
+concept NoMisfit = std::is_same_v<Misfit, NoOption>;
 
-template <class Option, class... Options>
-inline constexpr bool has_option = (std::is_same_v<Option, Options> || ...);
+template <class... Misfits>
+struct FirstMisfit {
+  using type = NoOption;
+};
+template <class First, class... Rest>
+struct FirstMisfit<First, Rest...> {
+  using type = typename std::conditional_t<NoMisfit<First>, FirstMisfit<Rest...>, std::type_identity<First>>::type;
+};
+
+/// For a layer without a sentence of its own, and for one that reads an option of a kind that it does not declare.
+template <class Misfit, bool is_declared>
+consteval bool require_option() {
+  static_assert(NoMisfit<Misfit>,
+                "trireme: a layer was given an option that it does not take, or two options of one kind");
+  static_assert(is_declared, "trireme: a layer reads options of kinds that its list Takes<...> does not have");
+  return true;
+}
+
+/// The options of a layer: each of a kind that it takes, and of each kind one at most.
+template <class Kinds, class... Options>
+class ChosenOptions;
+template <class... Kinds, class... Options>
+class ChosenOptions<Takes<Kinds...>, Options...> {
+  template <class Kind>
+  static constexpr std::size_t count = (std::size_t{0} + ... + is_of_kind<Kind, Options>);
+  template <class Option>
+  static constexpr bool is_taken = (... || is_of_kind<Kinds, Option>);
+  template <class Option>
+  static constexpr bool is_only_one = (... && (!is_of_kind<Kinds, Option> || count<Kinds> == 1));
+
+  template <class Option>
+  using MisfitOf =
+      std::conditional_t<is_taken<Option>, std::conditional_t<is_only_one<Option>, NoOption, OneOfSeveral<Option>>,
+                         NotTaken<Option>>;
+
+ public:
+  /// NoOption if all options fit.
+  using Misfit = typename FirstMisfit<MisfitOf<Options>...>::type;
+
+ private:
+  template <class Kind>
+  static constexpr bool may_read = require_option<Misfit, (... || std::is_same_v<Kind, Kinds>)>();
+
+ public:
+  /// The option of the kind, or the default.
+  template <class Kind, class Default>
+  requires may_read<Kind>
+  using get = typename FindOption<Kind, Default, Options...>::type;
+
+  /// The number in the option `Option<n>`, or the default.
+  template <template <std::size_t> class Option, std::size_t Default>
+  static constexpr std::size_t number = get<AnyNumber<Option>, Option<Default>>::value;
+
+  template <class Tag>
+  static constexpr bool has = may_read<Tag> && (... || std::is_same_v<Tag, Options>);
+};
+
+/// The option, or Linear in place of an activation.
+template <class Option>
+using without_activation_t = std::conditional_t<is_of_kind<AnyActivation, Option>, Linear, Option>;
+
+using AllOptions = Takes<AnyActivation, AnyRecurrentActivation, AnyPadding, AnyStrides, AnyDilation,
+                         AnyNumber<ValueDim>, AnyNumber<OutputDim>, AnyNumber<Axis>, AnyNumber<LastAxes>, NoBias,
+                         NoScale, NoCenter, ReturnSequences, GoBackwards, Causal>;
+template <class Value, class... Kinds>
+consteval bool is_size_or_option(Takes<Kinds...>) {
+  return std::is_integral_v<Value> || (... || is_of_kind<Kinds, Value>);
+}
+
+/// The result of a layer's deduction guide, `Dense{32, ReLU{}}`: a sentence instead of a size.
+template <class... Values>
+requires(... || is_size_or_option<Values>(AllOptions{})) consteval std::size_t size_from_values() {
+  static_assert(sizeof...(Values) == 0,
+                "trireme: sizes and options of a layer are arguments of its template, not values: Dense<32, ReLU>{}, "
+                "Input<28, 28, 1>{}");
+  return 1;
+}
 
 }  // namespace detail
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
@@ -17,9 +18,12 @@ namespace trireme {
 template <std::size_t H, std::size_t W, class... Options>
 struct MaxPooling2D {
   static_assert(H > 0 && W > 0, "trireme: MaxPooling2D has a window of at least 1 x 1, not 0");
-  using S = detail::strides_option<Strides<H, W>, Options...>;
+  using Chosen = detail::ChosenOptions<detail::Takes<detail::AnyPadding, detail::AnyStrides>, Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: MaxPooling2D takes as options Same or Valid and Strides<h, w>, each once at most");
+  using S = typename Chosen::template get<detail::AnyStrides, Strides<H, W>>;
   static constexpr std::size_t height = H, width = W;
-  static constexpr bool same = detail::is_same_padded<Options...>;
+  static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
   static constexpr std::string_view class_name = "MaxPooling2D";
   static_assert(H * W <= 65535, "trireme: a pooling window has at most 65535 taps");
 
@@ -78,13 +82,18 @@ struct MaxPooling2D {
     return S::height == H && S::width == W && w.height.out * H == w.height.in && w.width.out * W == w.width.in;
   }
 };
+template <class... Values>
+MaxPooling2D(Values const&...) -> MaxPooling2D<detail::size_from_values<Values...>(), 1>;
 
 /// `AveragePooling2D<2, 2>{}`; options as for MaxPooling2D. Padding is not counted.
 template <std::size_t H, std::size_t W, class... Options>
 struct AveragePooling2D {
   static_assert(H > 0 && W > 0, "trireme: AveragePooling2D has a window of at least 1 x 1, not 0");
-  using S = detail::strides_option<Strides<H, W>, Options...>;
-  static constexpr bool same = detail::is_same_padded<Options...>;
+  using Chosen = detail::ChosenOptions<detail::Takes<detail::AnyPadding, detail::AnyStrides>, Options...>;
+  static_assert(detail::NoMisfit<typename Chosen::Misfit>,
+                "trireme: AveragePooling2D takes as options Same or Valid and Strides<h, w>, each once at most");
+  using S = typename Chosen::template get<detail::AnyStrides, Strides<H, W>>;
+  static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
   static constexpr std::string_view class_name = "AveragePooling2D";
 
   std::string_view name{};
@@ -108,6 +117,8 @@ struct AveragePooling2D {
                      kernels::AveragePoolGradient<T>{w, b.dy, b.dx});
   }
 };
+template <class... Values>
+AveragePooling2D(Values const&...) -> AveragePooling2D<detail::size_from_values<Values...>(), 1>;
 
 /// (H, W, C) becomes (C): the mean over all positions.
 struct GlobalAveragePooling2D {
