@@ -19,6 +19,7 @@
 #include "trireme/callbacks/run.hpp"
 #include "trireme/concepts/monitor.hpp"
 #include "trireme/concepts/strategy.hpp"
+#include "trireme/concepts/training_call.hpp"
 #include "trireme/config.hpp"
 #include "trireme/data/feed.hpp"
 #include "trireme/models/compiled_model.hpp"
@@ -28,6 +29,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`.
 struct FitOptions {
   std::size_t epochs = 1;
   std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
@@ -45,6 +47,7 @@ struct FitOptions {
   }
 };
 
+/// Designated initializers name the members in this order.
 struct EvaluateOptions {
   std::optional<std::size_t> steps{};  ///< batches, if not all; more than the data have are an error
   bool verbose = false;
@@ -60,6 +63,8 @@ History training_loop(PlacedModel<Part, Model>&, Train const&, Validation<Valida
                       Callbacks&...);
 template <class Part, class Model, class Data, class... Callbacks>
 Logs test_loop(PlacedModel<Part, Model>&, Data const&, EvaluateOptions const&, Callbacks&...);
+template <class Part, class Model, class Data, class... Callbacks>
+auto prediction_loop(PlacedModel<Part, Model>&, Data const&, Callbacks&...);
 template <class R, class Part, class Batches, class Told>
 bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
 
@@ -76,9 +81,11 @@ bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
-  static_assert(require_own_strategy<Strategy, CompiledModel>());
-  static_assert(detail::require_trainable<typename CompiledModel::Model>());
-  return detail::training_loop(model, train, validation, options, callbacks...);
+  if constexpr (detail::require_call<Strategy, CompiledModel, Train, Callbacks...>() &&
+                detail::require_validation<ValidationData>()) {
+    static_assert(detail::require_trainable<typename CompiledModel::Model>());
+    return detail::training_loop(model, train, validation, options, callbacks...);
+  }
 }
 
 /// What `fit` does.
@@ -156,9 +163,10 @@ History fit(Strategy const& strategy, CompiledModel& model, Train const& train, 
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
-  static_assert(require_own_strategy<Strategy, CompiledModel>());
-  static_assert(detail::require_trainable<typename CompiledModel::Model>());
-  return detail::test_loop(model, data, options, callbacks...);
+  if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>()) {
+    static_assert(detail::require_trainable<typename CompiledModel::Model>());
+    return detail::test_loop(model, data, options, callbacks...);
+  }
 }
 
 /// What `evaluate` does.
@@ -180,11 +188,17 @@ Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, Evalua
 /// Of no samples these are 0 rows.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
-  static_assert(require_own_strategy<Strategy, CompiledModel>());
+  if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>())
+    return detail::prediction_loop(model, data, callbacks...);
+}
+
+/// What `predict` does.
+template <class Part, class Model, class Data, class... Callbacks>
+auto detail::prediction_loop(PlacedModel<Part, Model>& model, Data const& data, Callbacks&... callbacks) {
   auto const use = model.begin_use("predict");
-  auto& part = model.part();
-  detail::require_same_call("predict", part, callbacks...);
-  Run<PlacedModel<typename CompiledModel::Part, typename CompiledModel::Model>> run(model, {});
+  Part& part = model.part();
+  require_same_call("predict", part, callbacks...);
+  Run<PlacedModel<Part, Model>> run(model, {});
   auto told = std::tie(callbacks...);
   Feed batches(part, data, {.role = FeedRole::prediction});
   Predictions predictions(part);

@@ -15,18 +15,11 @@
 
 #include "trireme/callbacks/control.hpp"
 #include "trireme/callbacks/hooks.hpp"
+#include "trireme/concepts/declares_member.hpp"
 
 namespace trireme {
 
 namespace detail {
-
-template <class Callback, class Named>
-struct NameProbe : Callback, Named {};
-
-template <class Hook, class Class>
-concept NamesOneMember = requires {
-  typename Hook::template Member<Class>;
-};
 
 template <class Hook, class Callback, class Run>
 concept HookCallable = requires(Callback& callback, Run& run) {
@@ -42,16 +35,9 @@ inline constexpr bool is_hook_result =
 
 }  // namespace detail
 
-/// True if Callback has a member of the hook's name, whatever its signature, template or access: the name is then
-/// ambiguous in a class that inherits it from elsewhere too. Of a final class this cannot be known.
+/// True if Callback has a member of the hook's name. Of a final class this cannot be known.
 template <class Hook, class Callback>
-inline constexpr bool declares_hook = [] {
-  if constexpr (std::is_class_v<Callback> && !std::is_final_v<Callback>) {
-    return !detail::NamesOneMember<Hook, detail::NameProbe<Callback, typename Hook::Named>>;
-  } else {
-    return false;
-  }
-}();
+inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
 
 /// True if Callback has the hook and it can be called; a hook that is there and cannot be called does not compile.
 template <class Hook, class Callback, class Run>
@@ -79,6 +65,20 @@ consteval bool has_hook() {
   }
 }
 
+/// True if the callback could be called were it not const.
+template <class Hook, class Callback, class Run>
+consteval bool is_hook_of_a_variable() {
+  if constexpr (std::is_const_v<Callback> && declares_hook<Hook, Callback>)
+    return !HookCallable<Hook, Callback, Run> && HookCallable<Hook, std::remove_const_t<Callback>, Run>;
+  else
+    return false;
+}
+
+template <class Callback, class Run, class... Hooks>
+consteval bool must_be_variable(HookList<Hooks...>) {
+  return (... || is_hook_of_a_variable<Hooks, Callback, Run>());
+}
+
 template <class Callback, class Run, class... Hooks>
 consteval bool has_any_hook(HookList<Hooks...>) {
   return (... || has_hook<Hooks, Callback, Run>());
@@ -89,6 +89,10 @@ consteval bool has_any_hook(HookList<Hooks...>) {
 /// Compiles if Callback has at least one hook; `fit` calls it for each of its callbacks.
 template <class Callback, class Run>
 consteval bool require_callback() {
+  static_assert(
+      !detail::must_be_variable<std::remove_reference_t<Callback>, Run>(hooks::All{}),
+      "trireme: a callback whose hooks change it must not be const: fit works on the callback itself, not on a "
+      "copy");
   static_assert(detail::has_any_hook<std::remove_reference_t<Callback>, Run>(hooks::All{}),
                 "trireme: a callback needs at least one hook, such as on_epoch_end(run)");
   return true;

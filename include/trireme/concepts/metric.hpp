@@ -37,11 +37,21 @@ consteval bool require_loss() {
   return true;
 }
 
-template <class M, class Target, class Out>
-consteval bool require_metric() {
-  static_assert(Metric<M>,
+/// Whether it is a metric, whatever the loss.
+template <class M>
+consteval bool require_metric_argument() {
+  static_assert(Metric<M> || !Loss<M>,
+                "trireme: a loss stands where a metric belongs; the losses are metrics under their names in metrics, "
+                "metrics::MeanAbsoluteError{}, and others as metrics::MeanOf<Loss>{}");
+  static_assert(Metric<M> || Loss<M>,
                 "trireme: a metric needs name, direction, state_size, update(prediction, target, size, "
                 "weight, state) and result(state)");
+  return Metric<M>;
+}
+
+template <class M, class Target, class Out>
+consteval bool require_metric() {
+  require_metric_argument<M>();
   if constexpr (requires { M::template require_fit<Target, Out>(); }) return M::template require_fit<Target, Out>();
   return true;
 }

@@ -138,9 +138,6 @@ inline constexpr bool is_own_strategy<S, CompiledModel> = std::is_same_v<S, type
 /// A model is trained by the strategy that placed it.
 template <class S, class CompiledModel>
 consteval bool require_own_strategy() {
-  static_assert(
-      requires { typename CompiledModel::Part; },
-      "trireme: fit, evaluate and predict take a model that compile(strategy, ...) returned");
   static_assert(detail::is_own_strategy<S, CompiledModel>,
                 "trireme: the model was compiled for another strategy; compile it with the strategy that trains it");
   return require_strategy<S>();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/collectives/same_config.hpp"
+#include "trireme/concepts/compile_call.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/concepts/trainable_model.hpp"
 #include "trireme/config.hpp"
@@ -23,6 +24,7 @@
 namespace trireme {
 
 /// `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
+/// Designated initializers name the members in this order.
 struct CompileOptions {
   std::uint64_t seed = 0;       ///< of initial weights and of Dropout
   Plan plan = Plan::automatic;  ///< how a host space runs a step
@@ -75,19 +77,18 @@ template <class T = float, class Strategy, class Architecture, class Optimizer, 
 auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
                 "trireme: a model computes in float or double, or in Mixed precision");
-  CompileOptions const options = detail::find_options(rest...);
-  return std::apply(
-      [&]<class... Metrics>(Metrics const&... metrics) {
-        using M = typename detail::ModelIn<T, Architecture, Optimizer, Loss, Metrics...>::type;
-        return CompiledModel<Strategy, M>(strategy,
-                                          detail::agreed_model(strategy, options.plan,
-                                                               [&] {
-                                                                 return M(std::move(architecture), std::move(optimizer),
-                                                                          std::move(loss), options.seed, metrics...);
-                                                               }),
-                                          options.plan);
-      },
-      std::tuple_cat(detail::as_metric(rest)...));
+  if constexpr (detail::require_compile_call<Strategy, Architecture, Optimizer, Loss, Rest...>()) {
+    CompileOptions const options = detail::find_options(rest...);
+    return std::apply(
+        [&]<class... Metrics>(Metrics const&... metrics) {
+          using M = typename detail::ModelIn<T, Architecture, Optimizer, Loss, Metrics...>::type;
+          auto const make = [&] {
+            return M(std::move(architecture), std::move(optimizer), std::move(loss), options.seed, metrics...);
+          };
+          return CompiledModel<Strategy, M>(strategy, detail::agreed_model(strategy, options.plan, make), options.plan);
+        },
+        std::tuple_cat(detail::as_metric(rest)...));
+  }
 }
 
 /// A model that is not made of layers (see OwnModel), which has its optimizer and its loss itself.

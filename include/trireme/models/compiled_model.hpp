@@ -49,6 +49,33 @@ class PlacedModel {
   using T = typename Model::scalar;
   using L = typename Model::label;
 
+#if defined(__GNUC__) && !defined(__CUDACC__)  // nvcc knows no such attribute
+#define TRIREME_NOT_COPIED    \
+  __attribute__((unavailable( \
+      "trireme: a compiled model is moved, not copied, since it owns its weights; give it on by reference")))
+  TRIREME_NOT_COPIED PlacedModel(PlacedModel const&);
+  TRIREME_NOT_COPIED PlacedModel& operator=(PlacedModel const&);
+#undef TRIREME_NOT_COPIED
+#else
+  PlacedModel(PlacedModel const&) = delete;
+  PlacedModel& operator=(PlacedModel const&) = delete;
+#endif
+  PlacedModel(PlacedModel&& other) noexcept
+      : needs_kokkos_(std::move(other.needs_kokkos_)),
+        part_(std::move(other.part_)),
+        shared_(std::move(other.shared_)),
+        use_(std::move(other.use_)) {
+    shared_.follow(part_);
+  }
+  PlacedModel& operator=(PlacedModel&& other) noexcept {
+    needs_kokkos_ = std::move(other.needs_kokkos_);
+    part_ = std::move(other.part_);
+    shared_ = std::move(other.shared_);
+    shared_.follow(part_);
+    use_ = std::move(other.use_);
+    return *this;
+  }
+
   Part& part() {
     use_.require_present();
     return part_;
@@ -224,22 +251,6 @@ class PlacedModel {
       part_.drain();
       shared_.publish(part_, true);
     }
-  }
-
-  PlacedModel(PlacedModel&& other)
-      : needs_kokkos_(std::move(other.needs_kokkos_)),
-        part_(std::move(other.part_)),
-        shared_(std::move(other.shared_)),
-        use_(std::move(other.use_)) {
-    shared_.follow(part_);
-  }
-  PlacedModel& operator=(PlacedModel&& other) {
-    needs_kokkos_ = std::move(other.needs_kokkos_);
-    part_ = std::move(other.part_);
-    shared_ = std::move(other.shared_);
-    use_ = std::move(other.use_);
-    shared_.follow(part_);
-    return *this;
   }
 
  protected:

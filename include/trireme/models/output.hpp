@@ -67,6 +67,7 @@ constexpr auto output(LossAndRest... given) {
         weight = r.value;
         return std::tuple<>{};
       } else {
+        static_assert(detail::require_metric_argument<R>());
         return std::tuple<R>{r};
       }
     };

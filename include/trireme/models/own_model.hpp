@@ -21,6 +21,7 @@
 namespace trireme {
 
 /// What a model of the user's own takes, gives and trains.
+/// Designated initializers name the members in this order.
 struct OwnModelTable {
   std::string name = "model";
   std::size_t inputs = 1;   ///< numbers of a sample

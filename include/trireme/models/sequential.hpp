@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trireme/concepts/declares_member.hpp"
 #include "trireme/concepts/layer.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/call.hpp"
@@ -18,8 +19,24 @@
 namespace trireme {
 
 namespace detail {
+/// What all layers have by name.
+struct OutputName {
+  struct Named {
+    int output;
+  };
+  template <class Class>
+  using Member = decltype(&Class::output);
+};
+template <class L>
+consteval bool require_layer() {
+  static_assert(is_input<L> || declares_member<OutputName, L, true>,
+                "trireme: a model is made of layers: Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}");
+  return true;
+}
+
 template <class L>
 struct AsLayer {
+  static_assert(require_layer<L>());
   using type = L;
 };
 template <ActivationFunction A>
@@ -52,6 +69,8 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
   }();
   static constexpr std::size_t first = has_input ? 1 : 0, last = sizeof...(Layers);
   static_assert(last > first, "trireme: Sequential needs at least one layer");
+  static_assert((std::size_t{0} + ... + detail::is_input<Layers>) == first,
+                "trireme: an Input stands at the beginning of a model alone");
 
  public:
   using composite = void;
