@@ -26,6 +26,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct EnvironmentOptions {
   /// Threads of Kokkos' host space in each process; 0: what OMP_NUM_THREADS, KOKKOS_NUM_THREADS or
   /// --kokkos-num-threads say, else all cores. Several processes on a node do not share cores by themselves: choose

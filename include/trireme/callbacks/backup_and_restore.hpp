@@ -24,6 +24,7 @@ namespace trireme {
 /// whenever the program ends, and the one before is kept as `<path>.previous`, which is taken if the newest is damaged.
 /// To go on takes the same program on the same data, and as many processes and threads; whatever differs is named by an
 /// error, and nothing is trained. When training is complete the files are removed, so that the next run begins anew.
+/// Designated initializers name the members in this order.
 struct BackupAndRestore {
   std::string path{};  ///< .h5, or .npz where there is no HDF5; of this `fit` alone
   SaveFreq save_freq = SaveFreq::epoch;

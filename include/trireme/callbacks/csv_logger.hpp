@@ -24,6 +24,7 @@ namespace trireme {
 /// Keras's CSVLogger: the columns are `epoch` (from 0) and the names in the order of the alphabet; a value that an
 /// epoch did not log is `NA`. Only the chief writes. The file is opened and closed for each line, so that what was
 /// logged is there whatever ends the program.
+/// Designated initializers name the members in this order.
 struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like

@@ -18,6 +18,7 @@ namespace trireme {
 ///
 /// An epoch in which the value is missing does not count. Patience 0 behaves as 1, and the first epoch stops nothing.
 /// With `restore_best_weights` the best weights come back at the end of training, whatever ended it.
+/// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct EarlyStopping {
   static constexpr std::string_view monitor = Monitor.view();

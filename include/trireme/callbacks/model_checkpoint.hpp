@@ -34,6 +34,7 @@ namespace trireme {
 /// all of their updates count, but only the chief saves, at the end of its first own batch after so many: later, and
 /// none if it gets no further batch in the epoch. Values in the path, and of the monitor, are then those of its own
 /// batches.
+/// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
   static constexpr std::string_view monitor = Monitor.view();

@@ -19,6 +19,7 @@ namespace trireme {
 /// A bar that moves on a terminal; elsewhere one line an epoch. Only the chief shows it.
 ///
 /// While an epoch runs it shows steps and time, which need no collective call; losses and metrics come at its end.
+/// Designated initializers name the members in this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: find out

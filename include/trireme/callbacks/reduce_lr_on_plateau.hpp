@@ -18,6 +18,7 @@ namespace trireme {
 ///
 /// Writes the rate that the epoch was trained with to the logs as `learning_rate`. While it cools down, an epoch
 /// counts the cooldown and nothing else (so a cooldown of 1 has no effect).
+/// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct ReduceLROnPlateau {
   static constexpr std::string_view monitor = Monitor.view();

@@ -45,6 +45,7 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 ///
 /// Only the chief writes, to a new file for each run; what an epoch wrote is on the disk at its end. A folder that
 /// cannot be written to is a FileError on every process when training begins.
+/// Designated initializers name the members in this order.
 struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;

@@ -27,6 +27,7 @@ inline double truncated_normal(ParameterStream const& stream, std::uint64_t elem
 }  // namespace detail
 
 /// Keras's VarianceScaling: variance scale / n, with n from the fans of the parameter.
+/// Designated initializers name the members in this order.
 struct VarianceScaling {
   double scale = 1;
   FanMode mode = FanMode::fan_in;

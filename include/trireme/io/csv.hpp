@@ -21,6 +21,7 @@
 
 namespace trireme::io {
 
+/// Designated initializers name the members in this order.
 struct CsvOptions {
   char delimiter = ',';       ///< ' ' stands for any number of blanks and tabs
   std::size_t skip_rows = 0;  ///< lines before the numbers, such as names of columns

@@ -22,6 +22,7 @@ namespace trireme {
 /// statistics are those of the replica's rows (of all rows, under `SyncBatchNormalization`), and the moving ones follow
 /// with `momentum`: as means over the replicas, weighted with their rows. Otherwise, and while Frozen, the moving
 /// statistics are used. Variances are the biased ones. Source: Ioffe & Szegedy, Batch Normalization, 2015.
+/// Designated initializers name the members in this order.
 template <RowScope Scope, class... Options>
 struct BasicBatchNormalization {
   static constexpr RowScope mixes_rows = Scope;

@@ -19,6 +19,7 @@ namespace trireme {
 /// `Conv2D<32, 3, 3, ReLU, Same, Strides<2, 2>>{}`; also Dilation<h, w> and NoBias.
 ///
 /// Input (H, W, C), output (H', W', Filters); kernel (KH, KW, C, Filters), bias (Filters).
+/// Designated initializers name the members in this order.
 template <std::size_t Filters, std::size_t KH, std::size_t KW, class... Options>
 struct Conv2D {
   static_assert(Filters > 0 && KH > 0 && KW > 0, "trireme: Conv2D has at least one filter, of at least 1 x 1, not 0");

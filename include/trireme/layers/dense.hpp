@@ -21,6 +21,7 @@ namespace trireme {
 /// `Dense<64, ReLU>{}`, `Dense<10, NoBias>{}`, with a width from the command line `Dense<dynamic, ReLU>{.units = n}`.
 ///
 /// Input (..., n), output (..., Units); kernel (n, Units), bias (Units).
+/// Designated initializers name the members in this order.
 template <std::size_t Units, class... Options>
 struct Dense {
   static_assert(Units > 0, "trireme: Dense has at least one unit, not 0");

@@ -25,6 +25,7 @@ namespace trireme {
 /// checked before they get here; an index outside of the vocabulary would read zeros and train nothing. Of
 /// a table of `sparse_from` numbers or more only the rows that occur in a batch get gradients and travel between
 /// processes, where the plan is by products; the optimizer moves all of them, as Keras's does.
+/// Designated initializers name the members in this order.
 template <std::size_t Vocabulary, std::size_t Dim>
 struct Embedding {
   static_assert(Vocabulary > 0 && Dim > 0, "trireme: Embedding has at least one row of at least one number, not 0");

@@ -19,6 +19,7 @@ namespace trireme {
 ///
 /// Input and output (..., n), where n is the extents of the normalized axes; gamma and beta have those extents. The
 /// variance is the biased one. Source: Ba et al., Layer Normalization, 2016.
+/// Designated initializers name the members in this order.
 template <class... Options>
 struct LayerNormalization {
   using Chosen = detail::ChosenOptions<detail::Takes<NoScale, NoCenter, detail::AnyNumber<LastAxes>>, Options...>;

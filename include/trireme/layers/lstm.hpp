@@ -34,6 +34,7 @@ struct UnitForgetBias {
 /// Keras's order: input, forget, cell, output; kernel (features, 4 Units), recurrent kernel (Units, 4 Units), bias
 /// (4 Units). With GoBackwards outputs are in the order of the steps, so reversed. Source: Hochreiter & Schmidhuber,
 /// Neural Computation, 1997; with the forget gate of Gers et al., 2000.
+/// Designated initializers name the members in this order.
 template <std::size_t Units, class... Options>
 struct LSTM {
   static_assert(Units > 0, "trireme: LSTM has at least one unit, not 0");

@@ -26,6 +26,7 @@ namespace trireme {
 /// the keys, (keys, features); without it the values' sequence gives them too. Kernels of query, key and value
 /// (features, Heads, width), of the output (Heads, ValueDim, OutputDim), each with a bias. Source: Vaswani et al.,
 /// Attention Is All You Need, 2017.
+/// Designated initializers name the members in this order.
 template <std::size_t Heads, std::size_t KeyDim, class... Options>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && KeyDim > 0,

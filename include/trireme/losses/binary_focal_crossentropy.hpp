@@ -14,6 +14,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct BinaryFocalCrossentropy {
   static constexpr FixedString name = "binary_focal_crossentropy";
   using target = DenseTarget;

@@ -14,6 +14,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct CategoricalFocalCrossentropy {
   static constexpr FixedString name = "categorical_focal_crossentropy";
   using target = DenseTarget;

@@ -18,6 +18,7 @@ namespace trireme {
 template <class T>
 struct AdadeltaStep;
 
+/// Designated initializers name the members in this order.
 struct Adadelta {
   static constexpr FixedString name = "adadelta";
 

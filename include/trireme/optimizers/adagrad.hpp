@@ -18,6 +18,7 @@ namespace trireme {
 template <class T>
 struct AdagradStep;
 
+/// Designated initializers name the members in this order.
 struct Adagrad {
   static constexpr FixedString name = "adagrad";
 

@@ -19,6 +19,7 @@ namespace trireme {
 template <class T>
 struct AdamStep;
 
+/// Designated initializers name the members in this order.
 struct Adam {
   static constexpr FixedString name = "adam";
 

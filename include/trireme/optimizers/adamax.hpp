@@ -19,6 +19,7 @@ namespace trireme {
 template <class T>
 struct AdamaxStep;
 
+/// Designated initializers name the members in this order.
 struct Adamax {
   static constexpr FixedString name = "adamax";
 

@@ -13,6 +13,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct AdamW {
   static constexpr FixedString name = "adamw";
 

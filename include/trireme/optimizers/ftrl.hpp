@@ -17,6 +17,7 @@ namespace trireme {
 template <class T>
 struct FtrlStep;
 
+/// Designated initializers name the members in this order.
 struct Ftrl {
   static constexpr FixedString name = "ftrl";
 

@@ -18,6 +18,7 @@ namespace trireme {
 template <class T>
 struct LionStep;
 
+/// Designated initializers name the members in this order.
 struct Lion {
   static constexpr FixedString name = "lion";
 

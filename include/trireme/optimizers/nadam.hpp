@@ -19,6 +19,7 @@ namespace trireme {
 template <class T>
 struct NadamStep;
 
+/// Designated initializers name the members in this order.
 struct Nadam {
   static constexpr FixedString name = "nadam";
 

@@ -17,6 +17,7 @@ namespace trireme {
 template <class T>
 struct RMSpropStep;
 
+/// Designated initializers name the members in this order.
 struct RMSprop {
   static constexpr FixedString name = "rmsprop";
 

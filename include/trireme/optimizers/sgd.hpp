@@ -17,6 +17,7 @@ namespace trireme {
 template <class T>
 struct SGDStep;
 
+/// Designated initializers name the members in this order.
 struct SGD {
   static constexpr FixedString name = "sgd";
 

@@ -12,6 +12,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct CosineDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

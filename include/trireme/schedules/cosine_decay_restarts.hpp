@@ -10,6 +10,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct CosineDecayRestarts {
   double initial_learning_rate = 1e-3;
   double first_decay_steps = 1000;

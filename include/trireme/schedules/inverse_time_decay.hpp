@@ -8,6 +8,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct InverseTimeDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

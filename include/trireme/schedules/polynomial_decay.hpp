@@ -9,6 +9,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct PolynomialDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

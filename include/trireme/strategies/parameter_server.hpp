@@ -19,6 +19,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct ParameterServerOptions {
   /// Ranks that hold a range of the weights and the optimizer's state for it.
   std::size_t servers = 1;

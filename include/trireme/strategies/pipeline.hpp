@@ -21,6 +21,7 @@
 
 namespace trireme {
 
+/// Designated initializers name the members in this order.
 struct PipelineOptions {
   std::size_t micro_batches = 4;  ///< into which a process's rows of a batch are cut
   std::size_t stages = 0;         ///< where the type says no cuts; 0: as many as ranks
