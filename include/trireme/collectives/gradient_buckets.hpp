@@ -70,6 +70,7 @@ class GradientBuckets final : public GradientListener {
     return tables_.only_rows(gradients, indices, count);
   }
   void no_rows() override { tables_.no_rows(); }
+  Tables& tables() { return tables_; }
   void finish() { tables_.sum(); }
 
  private:
@@ -128,6 +129,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
     return tables_.only_rows(gradients, indices, count);
   }
   void no_rows() override { tables_.no_rows(); }
+  Tables& tables() { return tables_; }
 
   void gradients_ready(void const* from) override {
     if (communicator_->size() == 1 || shared_) return;

@@ -35,6 +35,10 @@ class TableGradients {
     bool told = false;           ///< whether backward said which rows it touches
     T const* indices = nullptr;  ///< those, while the step lasts
     std::size_t positions = 0;
+    // Of a step that is taken in pieces: the rows that `keep` has added up elsewhere, each once, in ascending order.
+    std::vector<T> kept{};
+    bool kept_all = false, keeps_zeros = true;  ///< whether all rows are kept; whether there are zeros in all others
+    View touched{};                             ///< rows of all pieces
   };
 
  public:
@@ -72,6 +76,27 @@ class TableGradients {
     }
   }
 
+  /// f(begin, end) for the ranges of the arena's elements [begin, end) that are of no table.
+  template <class F>
+  void for_each_other(std::size_t begin, std::size_t end, F const& f) const {
+    for (Table const& table : tables_) {
+      if (table.offset >= end) break;
+      if (table.offset > begin) f(begin, table.offset);
+      begin = std::max(begin, table.offset + table.rows * table.columns);
+    }
+    if (begin < end) f(begin, end);
+  }
+
+  /// Between the pieces of a step: adds the tables' gradients of one piece to `earlier`, an arena of the same layout
+  /// that is zero before its first use, and leaves all rows alone that no piece touched.
+  void keep(T* earlier) {
+    for (Table& table : tables_) keep(table, earlier + table.offset);
+  }
+  /// After the last piece: adds what was kept, so that the tables have the gradients of all pieces.
+  void add_kept(T* earlier) {
+    for (Table& table : tables_) add_kept(table, earlier + table.offset);
+  }
+
   /// Adds up the tables' gradients over the processes, and notes which rows to clear. Collective.
   void sum() {
     for (Table& table : tables_) {
@@ -100,6 +125,62 @@ class TableGradients {
   void clear_rows(Table const& table, T const* indices, std::size_t count) {
     context_.for_each("trireme::clear_rows", count, table.columns,
                       kernels::ClearRows<T>{indices, rows_of(table), table.rows, table.columns});
+  }
+
+  void keep(Table& table, T* earlier) {
+    std::size_t const size = table.rows * table.columns;
+    T* const gradients = rows_of(table);
+    bool const first = table.kept.empty() && !table.kept_all;
+    if (!table.told && first) {
+      kernels::copy(context_, size, static_cast<T const*>(gradients), earlier);
+    } else if (!table.told) {
+      context_.for_each("trireme::keep_table", size, kernels::AddTo<T>{gradients, earlier});
+    } else {
+      if (first && !table.keeps_zeros) context_.for_each("trireme::clear_table", size, kernels::Clear<T>{earlier});
+      if (first) table.keeps_zeros = true;
+      find_own_rows(table);
+      add_rows(own_, gradients, earlier, table.columns);
+      merge_own_rows(table.kept);
+      keep_dirty(table, indices_.data(), own_.size());
+    }
+    if (!table.told) table.kept_all = true, table.keeps_zeros = false;
+    table.all_dirty = !table.told;
+    table.told = false;
+  }
+
+  void add_kept(Table& table, T* earlier) {
+    T* const gradients = rows_of(table);
+    if (table.kept_all) {
+      context_.for_each("trireme::add_table", table.rows * table.columns, kernels::AddTo<T>{earlier, gradients});
+      table.told = false;
+    } else if (!table.kept.empty()) {
+      add_rows(table.kept, earlier, gradients, table.columns);
+      context_.for_each("trireme::clear_rows", table.kept.size(), table.columns,
+                        kernels::ClearRows<T>{indices_.data(), earlier, table.rows, table.columns});
+      if (table.told) {
+        find_own_rows(table);
+        merge_own_rows(table.kept);
+        reserve(table.touched, table.kept.size());
+        copy_from_host(table.touched.data(), table.kept.data(), table.kept.size());
+        table.indices = table.touched.data();
+        table.positions = table.kept.size();
+      }
+    }
+    table.kept.clear();
+    table.kept_all = false;
+  }
+
+  /// to += from in the rows of the indices, each named once; these are in `indices_` then.
+  void add_rows(std::vector<T> const& rows, T const* from, T* to, std::size_t columns) {
+    reserve(indices_, rows.size());
+    copy_from_host(indices_.data(), rows.data(), rows.size());
+    context_.for_each("trireme::add_rows", rows.size(), columns,
+                      kernels::AddTableRows<T>{indices_.data(), from, to, columns});
+  }
+  void merge_own_rows(std::vector<T>& rows) {
+    merged_.resize(rows.size() + own_.size());
+    merged_.erase(std::set_union(rows.begin(), rows.end(), own_.begin(), own_.end(), merged_.begin()), merged_.end());
+    rows.swap(merged_);
   }
 
   /// \param indices  in the space's memory.
@@ -194,7 +275,7 @@ class TableGradients {
   SpaceContext<Space> context_;
   std::vector<Table> tables_;
   T* gradients_ = nullptr;
-  std::vector<T> own_, sent_, received_;
+  std::vector<T> own_, merged_, sent_, received_;
   std::vector<std::size_t> counts_;
   View indices_{}, packed_{}, all_{};
 };
@@ -206,6 +287,12 @@ struct NoTables {
   void begin(void*) {}
   bool only_rows(void const*, void const*, std::size_t) { return false; }
   void no_rows() {}
+  template <class F>
+  void for_each_other(std::size_t begin, std::size_t end, F const& f) const {
+    if (begin < end) f(begin, end);
+  }
+  void keep(void*) {}
+  void add_kept(void*) {}
   void sum() {}
 };
 

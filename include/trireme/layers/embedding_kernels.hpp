@@ -37,6 +37,19 @@ struct ClearRows {
   }
 };
 
+/// Rows that the indices name, each once, are added to those of another table.
+template <class T>
+struct AddTableRows {
+  T const* indices;
+  T const* from;
+  T* to;
+  std::size_t columns;
+  KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t j) const {
+    std::size_t const at = static_cast<std::size_t>(indices[i]) * columns + j;
+    to[at] += from[at];
+  }
+};
+
 /// Records of an index and its row.
 template <class T>
 struct PackRows {

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "trireme/backend/profiling.hpp"
+#include "trireme/backend/row_scope.hpp"
 #include "trireme/backend/views.hpp"
+#include "trireme/collectives/table_gradients.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/layers/copy.hpp"
@@ -35,14 +37,20 @@ class AccumulatedPart : public Base {
     ProfilingRegion const region("trireme::train_step");
     auto const step = this->prepare(batch);
     gradients_.begin(lanes_.gradients());
+    bool const by_rows = !lanes_.plan().rows && !tables().empty();
+    TouchedRows touched(*this);
+    kept_ = false;
     for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
-      this->differentiate(piece_of(step, piece), nullptr);
-      keep(piece == 0);
+      auto const part = piece_of(step, piece);
+      if (part.slice.rows == 0 && model_.description().row_scope == RowScope::none) continue;
+      this->differentiate(part, by_rows ? &touched : nullptr);
+      keep();
     }
     // Only with the last piece do gradients become final: what was kept is added to them before others are told.
     AddEarlier sums(*this, gradients_.listener());
     this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
     sums.add_from(0);
+    tables().add_kept(earlier_.data());
     this->reduce_and_update(step);
   }
 
@@ -61,6 +69,28 @@ class AccumulatedPart : public Base {
  private:
   using Step = typename Base::Step;
 
+  /// The tables of which a step touches some rows only.
+  decltype(auto) tables() {
+    if constexpr (requires { gradients_.tables(); })
+      return (gradients_.tables());
+    else
+      return NoTables();
+  }
+
+  /// Told by a piece that is not the last, whose gradients are final for nobody.
+  class TouchedRows final : public GradientListener {
+   public:
+    explicit TouchedRows(AccumulatedPart& part) : part_(part) {}
+    void gradients_ready(void const*) override {}
+    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+      return part_.tables().only_rows(gradients, indices, count);
+    }
+    void no_rows() override { part_.tables().no_rows(); }
+
+   private:
+    AccumulatedPart& part_;
+  };
+
   class AddEarlier final : public GradientListener {
    public:
     AddEarlier(AccumulatedPart& part, GradientListener* next)
@@ -70,12 +100,18 @@ class AccumulatedPart : public Base {
       add_from(static_cast<std::size_t>(static_cast<T const*>(from) - part_.lanes_.gradients()));
       next_->gradients_ready(from);
     }
-    /// Up to where that was done before.
+    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+      return next_->only_rows(gradients, indices, count);
+    }
+    void no_rows() override { next_->no_rows(); }
+    /// Up to where that was done before; those of tables come when all of their rows are known.
     void add_from(std::size_t begin) {
-      if (Pieces > 1)
-        part_.lanes_.context().for_each(
-            "trireme::add_earlier_gradients", end_ - begin,
-            kernels::AddTo<T>{part_.earlier_.data() + begin, part_.lanes_.gradients() + begin});
+      if (part_.kept_)
+        part_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
+          part_.lanes_.context().for_each(
+              "trireme::add_earlier_gradients", last - first,
+              kernels::AddTo<T>{part_.earlier_.data() + first, part_.lanes_.gradients() + first});
+        });
       end_ = begin;
     }
 
@@ -95,16 +131,22 @@ class AccumulatedPart : public Base {
   }
 
   /// Adds the piece's gradients to those of the earlier ones; the first has none before it.
-  void keep(bool first) {
+  void keep() {
     auto& context = lanes_.context();
-    std::size_t const n = earlier_.extent(0);
-    if (first)
-      kernels::copy(context, n, static_cast<T const*>(lanes_.gradients()), earlier_.data());
-    else
-      context.for_each("trireme::keep_gradients", n, kernels::AddTo<T>{lanes_.gradients(), earlier_.data()});
+    tables().for_each_other(0, earlier_.extent(0), [&](std::size_t begin, std::size_t end) {
+      T const* const from = lanes_.gradients() + begin;
+      T* const to = earlier_.data() + begin;
+      if (kept_)
+        context.for_each("trireme::keep_gradients", end - begin, kernels::AddTo<T>{from, to});
+      else
+        kernels::copy(context, end - begin, from, to);
+    });
+    tables().keep(earlier_.data());
+    kept_ = true;
   }
 
   Arena<T, Space> earlier_;
+  bool kept_ = false;  ///< whether that has gradients of this step
 };
 
 /// `Accumulate<MultiWorkerMirroredStrategy<>, 4>(world)`: batches of four times the rows that memory has room for.

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include <mpi.h>
+
 #include "trireme/fit.hpp"
 #include "trireme/layers/embedding.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
@@ -17,11 +19,40 @@
 #include "trireme/models/branches.hpp"
 #include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/accumulate.hpp"
 #include "trireme/strategies/mirrored.hpp"
 #include "trireme/strategies/multi_worker_mirrored.hpp"
 #include "trireme/strategies/one_device.hpp"
 
 using namespace trireme;
+
+namespace {
+/// Bytes that this process has given to collectives of MPI, which call these in place of its own (profiling interface).
+std::size_t sent = 0;
+void count_bytes(int count, MPI_Datatype type) {
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  sent += static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
+}
+}  // namespace
+
+extern "C" {
+int MPI_Allreduce(void const* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  count_bytes(count, type);
+  return PMPI_Allreduce(from, to, count, type, op, comm);
+}
+int MPI_Iallreduce(void const* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  count_bytes(count, type);
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
+}
+int MPI_Allgatherv(void const* from, int count, MPI_Datatype type, void* to, int const* counts, int const* offsets,
+                   MPI_Datatype to_type, MPI_Comm comm) {
+  count_bytes(count, type);
+  return PMPI_Allgatherv(from, count, type, to, counts, offsets, to_type, comm);
+}
+}
 
 namespace {
 
@@ -97,4 +128,69 @@ BOOST_AUTO_TEST_CASE(rows_alone_give_the_bits_that_whole_tables_give_on_one_devi
     }
     BOOST_TEST(bits[0] == bits[1]);
   }
+}
+
+// Pieces of a step touch rows of their own: those of all pieces travel, and no others.
+
+BOOST_AUTO_TEST_CASE(pieces_give_the_bits_that_whole_tables_give_on_one_device) {
+  auto const samples = sentences<double>(23, 2);
+  Accumulate<OneDeviceStrategy<>, 3> const strategy;
+  for (std::size_t batch : {7u, 2u}) {  // of batches of 2 most pieces have no rows
+    std::vector<std::uint64_t> bits;
+    for (std::size_t sparse_from : {0u, 1000u}) {
+      auto model =
+          compile<double>(strategy, network(sparse_from), Adam{.learning_rate = 0.01},
+                          SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = Plan::products});
+      fit(strategy, model, samples.data().batch(GlobalBatch{batch}), {.epochs = 3, .verbose = false});
+      bits.push_back(test::weight_bits(model));
+    }
+    BOOST_TEST(bits[0] == bits[1]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pieces_of_tables_train_on_ranks_as_on_one_device) {
+  auto const& world = test::environment().world();
+  Adam const optimizer{.learning_rate = 0.01, .epsilon = 1e-3};
+  for (std::size_t batch : {7u, 2u})
+    trained<double>(
+        OneDeviceStrategy<>(), network(0), optimizer, Plan::rows, batch,
+        [&](auto const& reference, auto const& expected) {
+          for (Plan plan : {Plan::rows, Plan::products})
+            for (Exchange exchange : {Exchange::automatic, Exchange::messages})
+              trained<double>(
+                  Accumulate<MultiWorkerMirroredStrategy<>, 3>(world, Kokkos::DefaultExecutionSpace(), 256, exchange),
+                  network(0), optimizer, plan, batch, [&](auto const& model, History const& history) {
+                    test::check_same_weights(model, reference, 10 * test::tolerance<double>);
+                    test::check_same_history(history, expected, 10 * test::tolerance<double>);
+                    test::check_equal_on_all(world, model);
+                  });
+        });
+}
+
+BOOST_AUTO_TEST_CASE(bytes_that_pieces_exchange_follow_the_rows_that_they_touch) {
+  auto const& world = test::environment().world();
+  constexpr std::size_t large = 5000, columns = 8, steps = 4;
+  auto const samples = sentences<float>(8 * steps, 2);
+  auto const bytes = [&](auto const& strategy) {
+    auto model = compile(
+        strategy,
+        Sequential{Input<words>{}, Embedding<large, columns>{.sparse_from = 0}, Flatten{}, Dense<test::classes>{}},
+        SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true},
+        CompileOptions{.plan = Plan::products});
+    std::size_t const before = sent;
+    for (std::size_t step = 0; step < steps; ++step) {
+      std::size_t const rows = 8 / world.size(), first = 8 * step + rows * world.rank();
+      model.part().train_step({.x = samples.x.data() + first * words,
+                               .y = samples.y.data() + first,
+                               .rows = rows,
+                               .first_row = rows * world.rank(),
+                               .global_rows = rows * world.size()});
+    }
+    return sent - before;
+  };
+  using Workers = MultiWorkerMirroredStrategy<>;
+  std::size_t const whole = bytes(Workers(world)), pieces = bytes(Accumulate<Workers, 2>(world));
+  BOOST_TEST(pieces == whole);  // the same rows, each once a step
+  BOOST_TEST(pieces < large * columns * sizeof(float) / 10);
+  if (world.size() > 1) BOOST_TEST(pieces > 0u);
 }
