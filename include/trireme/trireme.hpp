@@ -28,6 +28,7 @@
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/path_template.hpp"
+#include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/position.hpp"
 #include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"

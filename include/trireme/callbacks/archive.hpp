@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/callbacks/stored_values.hpp"
 #include "trireme/io/stored_tensor.hpp"
@@ -55,8 +56,8 @@ class Archive : public StoredValues {
   /// One that saves.
   Archive(Part& part, std::string path) : StoredValues(std::move(path)), part_(&part) {}
   /// One that sets what a checkpoint holds.
-  Archive(Part& part, std::string path, StoredTensors tensors)
-      : StoredValues(std::move(path), std::move(tensors)), part_(&part) {}
+  Archive(Part& part, std::string path, StoredTensors tensors, Placement allowed = Placement::same)
+      : StoredValues(std::move(path), std::move(tensors)), part_(&part), allowed_(allowed) {}
 
   /// \throws FileError if the checkpoint has no such value.
   template <class V>
@@ -113,6 +114,46 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
+  /// What the bits of a result depend on besides the program and its data, for people to read.
+  /// \throws FileError as `same` where it differs, unless the run may go on elsewhere; `moved()` is true then.
+  void placed(std::string_view difference, std::string_view name, std::string const& here) {
+    std::string there = here;
+    (*this)(name, there);
+    if (there == here) return;
+    if (allowed_ == Placement::same)
+      fail(
+          formatted("holds a run that {}: {} there, and {} here; BackupAndRestore{{.placement = Placement::any}} goes "
+                    "on here, where results no longer agree to the bit",
+                    difference, there, here));
+    if (!moved_) there_ = there, here_ = here;
+    moved_ = true;
+  }
+  /// Whether the run was saved where the bits of its results are others.
+  bool moved() const { return moved_; }
+  /// The first difference of `placed`, as it was where the run was saved, and as it is here.
+  std::string const& there() const { return there_; }
+  std::string const& here() const { return here_; }
+
+  /// Summands of `width` sums, any number of them in each process of the group: (summands, width), possibly none. Of a
+  /// run that has moved, the first summand gets the sums and all others zeros, since only the sums matter. Collective.
+  template <class Group, class V>
+  void summands(std::string_view name, Group const& group, std::vector<V>& own, std::size_t width) {
+    auto const gathered = group.allgatherv(own);
+    std::vector<V> all = gathered.values();
+    (*this)(name, all);
+    if (!loads()) return;
+    std::size_t const begin = gathered.offset(group.rank());
+    if (all.size() % width != 0 || (!moved_ && all.size() != gathered.values().size()))
+      fail(formatted("has {} values '{}' in place of {}", all.size(), name, gathered.values().size()));
+    if (!moved_) {
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(begin), own.size(), own.begin());
+      return;
+    }
+    std::fill(own.begin(), own.end(), V{0});
+    if (begin == 0 && !own.empty())
+      for (std::size_t i = 0; i < all.size(); ++i) own[i % width] += all[i];
+  }
+
  private:
   /// Those of a tuple that have a state; they alone are numbered.
   template <class Tuple, std::size_t... I>
@@ -163,6 +204,9 @@ class Archive : public StoredValues {
   }
 
   Part* part_;
+  Placement allowed_ = Placement::same;
+  bool moved_ = false;
+  std::string there_{}, here_{};
 };
 
 /// A part that a checkpoint can take and give back.

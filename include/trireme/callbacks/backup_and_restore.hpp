@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/callbacks/output_files.hpp"
+#include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/save_freq.hpp"
 #include "trireme/config.hpp"
 #include "trireme/error.hpp"
@@ -23,13 +24,16 @@ namespace trireme {
 /// The file holds weights, optimizer, metrics, the state of all callbacks and the position in the data. It is whole
 /// whenever the program ends, and the one before is kept as `<path>.previous`, which is taken if the newest is damaged.
 /// To go on takes the same program on the same data, and as many processes and threads; whatever differs is named by an
-/// error, and nothing is trained. When training is complete the files are removed, so that the next run begins anew.
+/// error, and nothing is trained. With `.placement = Placement::any` other numbers of processes, replicas and threads
+/// go on too: under VirtualReplicas to the bit, else to rounding, and a message says which. When training is complete
+/// the files are removed, so that the next run begins anew.
 /// Designated initializers name the members in this order.
 struct BackupAndRestore {
   std::string path{};  ///< .h5, or .npz where there is no HDF5; of this `fit` alone
   SaveFreq save_freq = SaveFreq::epoch;
   bool delete_checkpoint = true;  ///< false: a run that was completed is at its end when it is started again
   bool verbose = false;
+  Placement placement = Placement::same;  ///< whether other processes and threads may go on
 
   void config(Config& c) const {
     c("save_freq", save_freq);
@@ -57,7 +61,7 @@ struct BackupAndRestore {
 
   template <class Run>
   void on_train_resume(Run& run) {
-    if (run.resume(path) && verbose)
+    if (run.resume(path, placement) && verbose)
       run.message(formatted("Going on with epoch {} after {} of its batches, from {}", run.epoch() + 1,
                             run.position().batch, path));
   }

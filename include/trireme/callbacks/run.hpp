@@ -17,6 +17,7 @@
 
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/position.hpp"
 #include "trireme/collectives/status_record.hpp"
 #include "trireme/collectives/uniform.hpp"
@@ -104,14 +105,17 @@ class Run {
     save_checkpoint(part(), *this, CheckpointFile(path));
     detail::note_checkpoint(path);
   }
-  /// Puts the run where the saved one stood; in on_train_resume alone. False if there is no file. Collective.
-  /// \throws FileError on all processes, if the file holds the run of another model, of other data, or placed otherwise
-  bool resume(std::string const& path) {
+  /// Puts the run where the saved one stood; in on_train_resume alone. False if there is no file. Under
+  /// `Placement::any` other processes and threads may have saved it, and a message says then how far results agree.
+  /// Collective. \throws FileError on all processes, if the file holds the run of another model, of other data, or
+  /// placed otherwise
+  bool resume(std::string const& path, Placement placement = Placement::same) {
     static_assert(require_resumable_part<Part>());
     require_rest("resumed in on_train_resume");
-    std::string report;
-    bool const found = load_checkpoint(part(), *this, CheckpointFile(path), report);
-    if (!report.empty()) message(formatted("warning: {}; an earlier checkpoint was taken", report));
+    LoadReport report;
+    bool const found = load_checkpoint(part(), *this, CheckpointFile(path), placement, report);
+    if (!report.damage.empty()) message(formatted("warning: {}; an earlier checkpoint was taken", report.damage));
+    if (!report.move.empty()) message(report.move);
     return found;
   }
   /// Where training stands: complete epochs, batches of the next one, and whether it was agreed to stop.

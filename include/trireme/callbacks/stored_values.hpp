@@ -38,7 +38,8 @@ class StoredValues {
   void require_complete() const {
     if (named_ == tensors_.size()) return;
     fail(formatted(
-        "holds {} values, of which this run knows {}: a run goes on with the callbacks that it had, in their order",
+        "holds {} values, of which this run knows {}: a run goes on with the strategy and the callbacks that it had, "
+        "these in their order",
         tensors_.size(), named_));
   }
 
@@ -134,7 +135,9 @@ class StoredValues {
     }
     auto const found = tensors_.find(path);
     if (found == tensors_.end() || found->second.type != type)
-      fail(formatted("has no value '{}': a run goes on with the callbacks that it had, in their order", path));
+      fail(formatted(
+          "has no value '{}': a run goes on with the strategy and the callbacks that it had, these in their order",
+          path));
     return found->second;
   }
 

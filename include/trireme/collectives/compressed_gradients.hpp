@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -89,20 +90,14 @@ class CompressedGradients<T, Space, Communicator, Codec> {
 
   /// Gradients become sums over all processes. Collective.
   void finish() {
-    if (communicator_->size() == 1) return;
-    ProfilingRegion const region("trireme::CompressedGradients::finish");
-    if constexpr (on_host) {
-      space_.fence(tool_label("trireme: gradients complete before they are sent"));
-      sum(gradients_);
-    } else {
-      auto const device = space_view<Space>(gradients_, stage_.size());
-      auto const host = host_view(stage_);
-      copy_view(space_, host, device);
-      space_.fence(tool_label("trireme: gradients complete before they are sent"));
-      sum(stage_.data());
-      copy_view(space_, device, host);
-    }
+    if (communicator_->size() > 1)
+      on_host_arena([this](T* arena) { sum(arena); });
+    else if (std::exchange(carries_, false))
+      on_host_arena([this](T* arena) { add_left_out(arena); });
   }
+
+  /// Whether one process alone has what several left out before, so that its next step is not the optimizer's alone.
+  bool carries() const { return carries_; }
 
   /// What this process has left out so far, by element of the arena.
   std::span<T> residual() { return residual_; }
@@ -111,12 +106,8 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   /// What all processes have left out so far. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    auto const gathered = communicator_->allgatherv(residual_);
-    std::vector<T> all = gathered.values();
-    archive.sized("left_out", all);
-    if (archive.loads())
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(gathered.offset(communicator_->rank())), residual_.size(),
-                  residual_.begin());
+    archive.summands("left_out", *communicator_, residual_, std::max<std::size_t>(1, residual_.size()));
+    carries_ = archive.loads() && archive.moved() && communicator_->size() == 1;
   }
 
   /// Payload of all messages of this process so far.
@@ -136,6 +127,27 @@ class CompressedGradients<T, Space, Communicator, Codec> {
       space.fence(tool_label(label));
     }
   };
+
+  /// f(arena of the gradients in host memory), which may change them.
+  template <class F>
+  void on_host_arena(F const& f) {
+    ProfilingRegion const region("trireme::CompressedGradients::finish");
+    if constexpr (on_host) {
+      space_.fence(tool_label("trireme: gradients complete before they are sent"));
+      f(gradients_);
+    } else {
+      auto const device = space_view<Space>(gradients_, stage_.size());
+      auto const host = host_view(stage_);
+      copy_view(space_, host, device);
+      space_.fence(tool_label("trireme: gradients complete before they are sent"));
+      f(stage_.data());
+      copy_view(space_, device, host);
+    }
+  }
+
+  void add_left_out(T* arena) {
+    for (std::size_t i = 0; i < residual_.size(); ++i) arena[i] += std::exchange(residual_[i], T{0});
+  }
 
   void sum(T* arena) {
     exchange_.sum(loop_, arena, residual_.data());
@@ -161,6 +173,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   std::vector<T> stage_;
   Loop loop_{};
   T* gradients_ = nullptr;
+  bool carries_ = false;
 };
 
 }  // namespace trireme

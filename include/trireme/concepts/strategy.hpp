@@ -20,9 +20,11 @@ namespace trireme {
 ///   reset_metrics(phase), metrics(phase)   collective, exact, Uniform
 ///   agree(wish), decide(wishes)  turn wishes of this process into a decision of all
 ///   snapshot(), restore(s)       keep its weights where they lie
-///   stream_to(state)             send the complete state to the chief
+///   stream_to(state)             send the complete state to the chief, and change none: const
 ///   state(archive), gather(s), scatter(weights)   the rest of what a checkpoint holds (optional: ResumablePart)
-///   drain()                      wait until nothing is in flight, and say whether a process has ended the epoch
+///   resumed()                    (optional) the whole of a checkpoint has been set
+///   drain()                      end the epoch: wait until nothing is in flight, perhaps bring the processes' weights
+///                                together, and say whether a process has ended the epoch; called by fit alone
 ///   verify_replicas()            throw if the processes no longer agree on the weights
 template <class S>
 concept DistributionStrategy = requires {

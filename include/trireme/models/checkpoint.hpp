@@ -32,26 +32,56 @@ std::uint64_t model_fingerprint(Model const& model) {
   return data::hash_bytes(text.data(), text.size());
 }
 
-/// The run's own values, and what they have to fit.
+/// The run's own values, and what they have to fit. Returns how many processes saved it.
 template <class Part, class Run>
-void run_state(Archive<Part>& archive, Part& part, Run& run) {
+std::size_t run_state(Archive<Part>& archive, Part& part, Run& run) {
   archive.same("is of another model (its layers, optimizer, metrics, scalars or seed)", "model",
                model_fingerprint(part.model()));
+  std::size_t ranks = part.group().size();
+  archive("ranks", ranks);
   archive("part", part);
   run.state(archive);
+  return ranks;
+}
+
+/// How far results agree with those of the run where it was saved, for people to read.
+template <class Part>
+std::string resumed_agreement(Archive<Part> const& archive, Part const& part) {
+  if (!archive.moved()) return "agree to the bit";
+  if constexpr (requires { part.moved_agreement(); })
+    return part.moved_agreement();
+  else
+    return "agree to rounding";
+}
+
+/// A sentence if the run was saved elsewhere, else nothing.
+template <class Part>
+std::string describe_move(Archive<Part> const& archive, Part const& part, std::size_t saved_by) {
+  std::size_t const ranks = part.group().size();
+  if (!archive.moved() && saved_by == ranks) return {};
+  auto const count = [](std::size_t n) { return formatted("{} rank{}", n, n == 1 ? "" : "s"); };
+  std::string const agreement = resumed_agreement(archive, part);
+  if (saved_by != ranks)
+    return formatted("resumed on {} what {} saved: results {}", count(ranks), count(saved_by), agreement);
+  return formatted("resumed ({}) what was saved otherwise ({}): results {}", archive.here(), archive.there(),
+                   agreement);
 }
 
 }  // namespace detail
 
-/// Writes the checkpoint on the chief. Collective; an error there is thrown on every process. `run.state(archive)`
-/// names what there is beside the model.
+/// What loading a checkpoint has to say to people, on the chief: of files that were damaged, and of where it was saved.
+struct LoadReport {
+  std::string damage{}, move{};
+};
+
+/// Writes the checkpoint on the chief, and changes nothing that training goes on with. Collective; an error there is
+/// thrown on every process. `run.state(archive)` names what there is beside the model.
 template <class Part, class Run>
 void save_checkpoint(Part& part, Run& run, CheckpointFile const& file) {
   using T = typename Part::T;
   part.require_together("saving the run");
-  part.drain();
   detail::HostState<T> state;
-  part.stream_to(state);
+  std::as_const(part).stream_to(state);
   Archive<Part> archive(part, file.path());
   detail::run_state(archive, part, run);
   auto const& model = part.model().description();
@@ -66,10 +96,10 @@ void save_checkpoint(Part& part, Run& run, CheckpointFile const& file) {
 }
 
 /// Sets model and run to what the newest undamaged checkpoint holds; false if there is none. Collective; only the chief
-/// reads. `report`: on the chief, what is to be said of damaged files.
+/// reads. `placement`: whether it may have been saved by other processes and threads.
 /// \throws FileError that says what does not fit, on every process
 template <class Part, class Run>
-bool load_checkpoint(Part& part, Run& run, CheckpointFile const& file, std::string& report) {
+bool load_checkpoint(Part& part, Run& run, CheckpointFile const& file, Placement placement, LoadReport& report) {
   using T = typename Part::T;
   auto const& model = part.model().description();
   detail::HostState<T> state;
@@ -84,14 +114,16 @@ bool load_checkpoint(Part& part, Run& run, CheckpointFile const& file, std::stri
   bool const found =
       part.on_chief([](auto const&, CheckpointFile const* source, std::vector<NamedDestination> const& all,
                        StoredTensors* values, std::string* damage) { return source->read(all, *values, *damage); },
-                    &file, weights, &tensors, &report);
+                    &file, weights, &tensors, &report.damage);
   if (!found) return false;
   broadcast_tensors(part.group(), tensors);
-  Archive<Part> archive(part, file.path(), std::move(tensors));
-  detail::run_state(archive, part, run);
+  Archive<Part> archive(part, file.path(), std::move(tensors), placement);
+  std::size_t const saved_by = detail::run_state(archive, part, run);
   archive.require_complete();
   part.set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
+  if constexpr (requires { part.resumed(); }) part.resumed();
+  report.move = detail::describe_move(archive, part, saved_by);
   return true;
 }
 

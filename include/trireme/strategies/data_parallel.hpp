@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -65,17 +66,24 @@ class DataParallel : public Replica<ModelType, SpaceType, Group> {
     auto const step = this->prepare(batch);
     // Tables of which only some rows have gradients are listened for, also in one process.
     bool const listens = !lanes_.plan().rows && gradients_.listener();
-    if (group_->size() == 1 && !listens && this->updates_at_once()) return this->differentiate_and_update(step);
+    if (group_->size() == 1 && !listens && !carries() && this->updates_at_once())
+      return this->differentiate_and_update(step);
     gradients_.begin(lanes_.gradients());
     this->differentiate(step, gradients_.listener());
     reduce_and_update(step);
+  }
+
+  /// See PlacedPart; of gradients that do not travel whole.
+  std::string moved_agreement() const {
+    if constexpr (requires { gradients_.carries(); }) return "differ as what compression leaves out on each process";
+    return Base::moved_agreement();
   }
 
   /// What a run has besides weights and the optimizer's state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     Base::state(archive);
-    archive.same("exchanged gradients otherwise", "exchange", gradients_.placement());
+    archive.placed("exchanged gradients otherwise", "exchange", gradients_.placement());
     if constexpr (requires { gradients_.state(archive); }) archive("gradients", gradients_);
   }
 
@@ -85,6 +93,14 @@ class DataParallel : public Replica<ModelType, SpaceType, Group> {
   using Base::model_;
   using Base::parameters_;
   using Base::updater_;
+
+  /// Whether gradients of steps before are to be added even by one process.
+  bool carries() const {
+    if constexpr (requires { gradients_.carries(); })
+      return gradients_.carries();
+    else
+      return false;
+  }
 
   /// Sums the gradients over the processes, from what `differentiate` left, and takes the optimizer's step.
   void reduce_and_update(typename Base::Step const& step) {

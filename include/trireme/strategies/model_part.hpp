@@ -134,15 +134,12 @@ class ModelPart : public PlacedPart<ModelType, Communicator> {
   template <class Archive>
   void state(Archive& archive) {
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
-    std::vector<double> sums = group_->allgatherv(to_host(own_sums)).values();
-    std::vector<double> penalties = group_->allgather(updater_.trained_penalty());
-    archive.sized("sums", sums);
-    archive.sized("penalties", penalties);
+    std::vector<double> sums = to_host(own_sums), penalty{updater_.trained_penalty()};
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    archive.summands("penalties", *parts_, penalty, 1);  // every copy of the model has the same
     if (!archive.loads()) return;
-    sums.resize(Model::totals_width * group_->size());
-    penalties.resize(group_->size());
-    copy_view(own_sums, host_view(sums.data() + group_->rank() * Model::totals_width, Model::totals_width));
-    updater_.set_trained_penalty(penalties[group_->rank()]);
+    copy_view(own_sums, host_view(sums));
+    updater_.set_trained_penalty(penalty[0]);
   }
 
  protected:

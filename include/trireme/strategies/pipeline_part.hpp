@@ -153,7 +153,7 @@ class PipelinePart : public ModelPart<ModelType, SpaceType> {
   /// What a run has besides weights and the optimizer's state. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.same("was placed otherwise", "placement", placement());
+    archive.placed("was placed otherwise", "placement", placement());
     Base::state(archive);
   }
 

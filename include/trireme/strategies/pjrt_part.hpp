@@ -132,17 +132,14 @@ class PjrtPart : public PjrtReplicas<ModelType, GroupType> {
   /// Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.same("was placed otherwise", "placement", this->placement());
-    constexpr std::size_t width = Model::totals_width;
-    std::vector<double> sums = group_->allgatherv(sums_.to_host(Phase::train)).values();
-    std::size_t const all = sums.size();
+    archive.placed("was placed otherwise", "placement", this->placement());
+    std::vector<double> sums = sums_.to_host(Phase::train);
     double penalty = sums_.penalty_to_host();
-    archive.sized("sums", sums);
+    archive.summands("sums", *group_, sums, Model::totals_width);
     archive("penalty", penalty);
     if (!archive.loads()) return;
-    sums.resize(all);
     for (std::size_t r = 0; r < replicas_; ++r)
-      sums_.set(*client_, Phase::train, r, sums.data() + (group_->rank() * replicas_ + r) * width, penalty);
+      sums_.set(*client_, Phase::train, r, sums.data() + r * Model::totals_width, penalty);
   }
 
  private:

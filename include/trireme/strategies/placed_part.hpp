@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,13 @@ class PlacedPart {
 
   /// Throws where processes cannot do together what is called `what`, since each goes its own pace.
   static constexpr void require_together(char const*) {}
+
+  /// How far results agree where a run goes on that was saved by other processes or threads, for people to read.
+  std::string moved_agreement() const {
+    if (model_.description().mixes_replica)
+      return "differ as BatchNormalization does, whose statistics are those of a replica's rows";
+    return "agree to rounding";
+  }
 
   /// f(ChiefScope const&, arguments...) on the chief alone. Collective.
   template <class F, class... Arguments>

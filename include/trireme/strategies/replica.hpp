@@ -139,7 +139,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// that those of a resumed epoch are the same to the bit. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.same("was placed otherwise", "placement", placement());
+    archive.placed("was placed otherwise", "placement", placement());
     running_sums(archive);
   }
 
@@ -150,17 +150,16 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
 
   template <class Archive>
   void running_sums(Archive& archive) {
-    std::size_t const own = lanes_.plan().lanes * Model::totals_width;
-    auto const gathered = group_->allgatherv(lanes_.totals().all(Phase::train));
-    std::vector<double> sums = gathered.values();
-    std::size_t const before = gathered.offset(group_->rank()), all = sums.size();
-    double penalty = updater_.trained_penalty();
-    archive.sized("sums", sums);
+    lane_sums(archive);
+    double penalty = updater_.trained_penalty();  // the same in all processes
     archive("penalty", penalty);
-    if (!archive.loads()) return;
-    sums.resize(all);
-    lanes_.totals().set(Phase::train, std::span(sums).subspan(before, own));
-    updater_.set_trained_penalty(penalty);
+    if (archive.loads()) updater_.set_trained_penalty(penalty);
+  }
+  template <class Archive>
+  void lane_sums(Archive& archive) {
+    std::vector<double> sums = lanes_.totals().all(Phase::train);
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    if (archive.loads()) lanes_.totals().set(Phase::train, sums);
   }
 
   /// Collective: the chief's initial weights are broadcast. `updates`: whether this process keeps the optimizer's

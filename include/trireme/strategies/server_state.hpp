@@ -132,14 +132,20 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
                                       roles_.evaluator ? ", an evaluator" : "", staleness_);
     std::string replica = replica_ ? replica_->placement() : "";
     group_->broadcast(replica);
-    archive.same("was placed otherwise", "placement", formatted("{}, each of {}", placement, replica));
-    auto sums = group_->allgatherv(replica_ ? replica_->sums() : std::vector<double>{});
-    auto penalties = group_->allgather(shard_ ? shard_->updater().trained_penalty() : 0.0);
-    archive.sized("sums", sums.values());
-    archive.sized("penalties", penalties);
+    archive.placed("was placed otherwise", "placement", formatted("{}, each of {}", placement, replica));
+    std::vector<double> sums, penalty;
+    if (replica_) sums = replica_->sums();
+    if (shard_) penalty.push_back(shard_->updater().trained_penalty());
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    archive.summands("penalties", *group_, penalty, 1);
     if (!archive.loads()) return;
-    if (replica_) replica_->set_sums(sums.part(group_->rank()));
-    if (shard_) shard_->updater().set_trained_penalty(penalties[group_->rank()]);
+    if (replica_) replica_->set_sums(sums);
+    if (shard_) shard_->updater().set_trained_penalty(penalty[0]);
+  }
+
+  std::string moved_agreement() const {
+    if (staleness_ > 0) return "depend on the order of updates, as in every run with a staleness";
+    return Base::moved_agreement();
   }
 
   /// A copy of the arena on the host. Not collective. \throws ValueError on a server.

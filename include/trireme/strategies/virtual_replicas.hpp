@@ -116,7 +116,7 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
   /// What a run has besides weights and the optimizer's state: the epoch's running sums of each shard. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.same("was placed otherwise", "placement", placement());
+    archive.placed("was placed otherwise", "placement", placement());
     this->running_sums(archive);
   }
 

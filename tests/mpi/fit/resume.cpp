@@ -139,7 +139,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_a_checkpoint_is_named_on_all_ranks) {
   if (world().size() > 1)
     BOOST_TEST(moved == folder.file() +
                             ": holds a run that exchanged gradients otherwise: in shared memory there, and in buckets "
-                            "of 256 bytes here");
+                            "of 256 bytes here; BackupAndRestore{.placement = Placement::any} goes on here, where "
+                            "results no longer agree to the bit");
 
   // Fewer ranks.
   if (world().size() > 1) {

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "trireme/callbacks/archive.hpp"
 #include "trireme/collectives/compressed_gradients.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/strategies/accumulate.hpp"
@@ -83,6 +84,42 @@ void check_nothing_is_lost(Codec const& codec, ModelDescription const& model) {
   bool const sparse = std::is_same_v<Codec, TopK>;
   // Dense sums are added up in parts and given to all, and sparse contributions go to all.
   BOOST_TEST(all == steps * (ranks - 1) * ((sparse ? ranks : 2) * of_all + ranks * states));
+}
+
+/// What an archive asks a part for.
+struct NoPart {
+  using T = double;
+  using Snapshot = int;
+};
+
+/// One step on all ranks leaves something out; the run goes on with the first `ranks` of them.
+template <class Codec>
+void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
+  ModelDescription const model = description(37, 8, 0);
+  NoPart part;
+  Archive<NoPart> saving(part, "run.npz");
+  saving.placed("was placed otherwise", "placement", "all ranks");
+  std::vector<double> arena(model.reduced_elements());
+  for (std::size_t i = 0; i < arena.size(); ++i) arena[i] = value_of(0, world().rank(), i);
+  CompressedGradients<double, Space, Communicator, Codec> before(world(), Space(), model, codec);
+  before.begin(arena.data());
+  before.finish();
+  std::vector<double> left(before.residual().begin(), before.residual().end());
+  world().sum(left);
+  before.state(saving);
+
+  Communicator const fewer = world().split(world().rank() < ranks ? 0 : 1);
+  Archive<NoPart> loading(part, "run.npz", saving.tensors(), Placement::any);
+  loading.placed("was placed otherwise", "placement", "some ranks");
+  CompressedGradients<double, Space, Communicator, Codec> after(fewer, Space(), model, codec);
+  after.state(loading);
+  std::fill(arena.begin(), arena.end(), 0.0);
+  after.begin(arena.data());
+  after.finish();
+  std::vector<double> still(after.residual().begin(), after.residual().end());
+  fewer.sum(still);
+  for (std::size_t i = 0; i < model.elements; ++i) still[i] += arena[i];
+  BOOST_TEST(test::distance(still, left) <= 1e-14);
 }
 
 /// Fits three lines by a common matrix; `samples` (x, y) are exact, so that the loss's minimum is 0, at the matrix.
@@ -221,4 +258,11 @@ BOOST_AUTO_TEST_CASE(a_fraction_that_is_none_is_an_error) {
   };
   for (double fraction : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()})
     BOOST_CHECK_THROW(place(fraction), ValueError);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_left_out_goes_on_with_fewer_ranks) {
+  for (std::size_t ranks = 1; ranks < world().size(); ++ranks) {
+    check_residuals_go_on(TopK{.fraction = 0.2}, ranks);
+    check_residuals_go_on(BFloat16{}, ranks);
+  }
 }

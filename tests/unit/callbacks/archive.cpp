@@ -227,8 +227,8 @@ BOOST_AUTO_TEST_CASE(callbacks_without_a_state_take_no_place_and_other_callbacks
   auto fewer = std::tie(none, stopping);
   Archive a(part, "run.h5", saving.tensors()), b(part, "run.h5", saving.tensors());
   BOOST_TEST(message_of<tr::FileError>([&] { a("callbacks", swapped); }) ==
-             "run.h5: has no value 'callbacks/0/cooldown_counter': a run goes on with the callbacks that it had, in "
-             "their order");
+             "run.h5: has no value 'callbacks/0/cooldown_counter': a run goes on with the strategy and the callbacks "
+             "that it had, these in their order");
   b("callbacks", fewer);
   BOOST_TEST(message_of<tr::FileError>([&] { b.require_complete(); }).starts_with("run.h5: holds "));
 }
@@ -243,6 +243,41 @@ BOOST_AUTO_TEST_CASE(what_has_to_be_the_same_and_is_not_is_named) {
   BOOST_TEST(message_of<tr::FileError>([&] {
                loading.same("was placed otherwise", "placement", std::string("2 processes"));
              }) == "run.h5: holds a run that was placed otherwise: 4 processes there, and 2 processes here");
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_keeps_its_sums) {
+  tr::SingleProcess const one;
+  std::vector<double> four{1, 2, 10, 20, 100, 200, 1000, 2000};
+  Archive saving(part, "run.h5");
+  saving.placed("was placed otherwise", "placement", "4 lanes");
+  saving.summands("sums", one, four, 2);
+  BOOST_TEST(!saving.moved());
+
+  Archive same(part, "run.h5", saving.tensors());
+  std::vector<double> again(8);
+  same.placed("was placed otherwise", "placement", "4 lanes");
+  same.summands("sums", one, again, 2);
+  BOOST_TEST((again == four));
+  BOOST_TEST(!same.moved());
+
+  Archive refused(part, "run.h5", saving.tensors());
+  BOOST_TEST(message_of<tr::FileError>([&] { refused.placed("was placed otherwise", "placement", "3 lanes"); }) ==
+             "run.h5: holds a run that was placed otherwise: 4 lanes there, and 3 lanes here; "
+             "BackupAndRestore{.placement = Placement::any} goes on here, where results no longer agree to the bit");
+  for (std::size_t const lanes : {1u, 3u, 5u}) {
+    Archive moved(part, "run.h5", saving.tensors(), tr::Placement::any);
+    std::vector<double> own(2 * lanes, 7.0), expected(2 * lanes, 0.0);
+    expected[0] = 1111, expected[1] = 2222;
+    moved.placed("was placed otherwise", "placement", std::to_string(lanes) + " lanes");
+    moved.summands("sums", one, own, 2);
+    BOOST_TEST((own == expected));
+    BOOST_TEST(moved.moved());
+  }
+  std::vector<double> three(6);
+  Archive damaged(part, "run.h5", saving.tensors());
+  damaged.placed("was placed otherwise", "placement", "4 lanes");
+  BOOST_TEST(message_of<tr::FileError>([&] { damaged.summands("sums", one, three, 2); }) ==
+             "run.h5: has 8 values 'sums' in place of 6");
 }
 
 BOOST_AUTO_TEST_CASE(an_epoch_that_was_begun_is_ended_even_if_training_is_to_stop) {

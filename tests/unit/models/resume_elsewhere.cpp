@@ -6,18 +6,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
+#include <Kokkos_Core.hpp>
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/data/from_generator.hpp"
 #include "trireme/fit.hpp"
+#include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/compile.hpp"
@@ -222,6 +227,95 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
                              SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}),
                      data(), options)
                  .starts_with(path + ": "));
+}
+
+namespace {
+
+/// What a program prints meanwhile.
+template <class F>
+std::string printed(std::string const& path, F const& f) {
+  std::fflush(stdout);
+  int const terminal = ::dup(STDOUT_FILENO);
+  BOOST_REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
+  f();
+  std::fflush(stdout);
+  ::dup2(terminal, STDOUT_FILENO);
+  ::close(terminal);
+  return test::text_of(path);
+}
+
+std::vector<double> weights_of(auto const& model) { return model.part().host_parameters(); }
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(other_threads_and_replicas_go_on_to_rounding_and_say_so, Fixture) {
+  auto const doubles = test::mlp_samples<double>(23);
+  auto const train = doubles.data().shuffle(23, 4).batch(GlobalBatch{5});
+  auto const model_of = [](auto const& s) {
+    return compile<double>(s, test::mlp(), Adam{.learning_rate = 0.01, .epsilon = 1e-3},
+                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                           CompileOptions{.seed = 6, .plan = Plan::rows});
+  };
+  FitOptions const options{.epochs = 3, .verbose = false};
+  auto whole = model_of(strategy);
+  auto const expected = fit(strategy, whole, train, options);
+  auto const goes_on = [&](auto const& from, auto const& to, std::size_t batches) {
+    auto killed = model_of(from);
+    BackupAndRestore const backup{.path = path, .save_freq = 2, .placement = Placement::any};
+    BOOST_CHECK_THROW(fit(from, killed, train, options, Killer{.batch_ends = batches}, backup), Killed);
+    auto model = model_of(to);
+    History history;
+    std::string const said =
+        printed(file("said.txt"), [&] { history = fit(to, model, train, options, Killer{}, backup); });
+    BOOST_TEST(test::distance(weights_of(model), weights_of(whole)) <= test::tolerance<double>);
+    test::check_same_history(history, expected, test::tolerance<double>);
+    return said;
+  };
+  auto const half = Kokkos::Experimental::partition_space(Kokkos::DefaultExecutionSpace(), 1, 1);
+  OneDeviceStrategy<> const fewer_threads(half[0]);
+  MirroredStrategy<> const replicas(5);
+  for (std::size_t const batches : {3u, 7u}) {
+    std::string const said = goes_on(strategy, replicas, batches);
+    BOOST_TEST(said.starts_with("resumed (1 processes with "));
+    BOOST_TEST(said.find(", 5 replicas in ") < said.find(") what was saved otherwise (1 processes with "));
+    BOOST_TEST(said.ends_with("): results agree to rounding\n"));
+    goes_on(strategy, fewer_threads, batches);
+    goes_on(fewer_threads, strategy, batches);
+    goes_on(replicas, fewer_threads, batches);
+  }
+  BOOST_TEST(goes_on(strategy, strategy, 3).empty());  // which is to the bit
+}
+
+BOOST_FIXTURE_TEST_CASE(batches_that_grow_with_the_replicas_are_not_those_of_the_run, Fixture) {
+  MirroredStrategy<> const two(2), three(3);
+  auto const model_of = [](auto const& s) {
+    return compile(s, test::mlp(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{});
+  };
+  auto const train = samples.data().batch(PerReplicaBatch{2});
+  BackupAndRestore const backup{.path = path, .save_freq = 2, .placement = Placement::any};
+  auto killed = model_of(two), other = model_of(three);
+  FitOptions const options{.verbose = false};
+  BOOST_CHECK_THROW(fit(two, killed, train, options, Killer{.batch_ends = 3}, backup), Killed);
+  BOOST_TEST(test::message_of<FileError>([&] { fit(three, other, train, options, Killer{}, backup); }) ==
+             path +
+                 ": holds a run that took other global batches, whose size per replica was given: 4 samples there, "
+                 "and 6 samples here");
+}
+
+BOOST_FIXTURE_TEST_CASE(statistics_of_a_replica_are_said_to_differ, Fixture) {
+  auto const model_of = [](auto const& s) {
+    return compile(
+        s, Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{}, BatchNormalization<>{}, Dense<test::classes>{}},
+        Adam{}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{});
+  };
+  MirroredStrategy<> const three(3);
+  auto killed = model_of(strategy), other = model_of(three);
+  FitOptions const options{.verbose = false};
+  BackupAndRestore const backup{.path = path, .save_freq = 2, .placement = Placement::any};
+  BOOST_CHECK_THROW(fit(strategy, killed, data(), options, Killer{.batch_ends = 3}, backup), Killed);
+  std::string const said = printed(file("said.txt"), [&] { fit(three, other, data(), options, Killer{}, backup); });
+  BOOST_TEST(
+      said.ends_with("): results differ as BatchNormalization does, whose statistics are those of a replica's rows\n"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_is_an_error_before_training, Fixture) {

@@ -1,0 +1,65 @@
+#include "support/misuse.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "trireme/callbacks/backup_and_restore.hpp"
+#include "trireme/data/from_tensor_slices.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/layers/dense.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/models/compile.hpp"
+#include "trireme/models/sequential.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/tensor/xtensor.hpp"
+
+namespace trireme::test {
+
+struct Killed {};
+struct Killer {
+  std::size_t batches;
+  void on_train_batch_end(auto&) {
+    if (batches-- == 0) throw Killed();
+  }
+};
+
+void train(Environment& environment, Plan plan, std::size_t batches, std::size_t batch = 4) {
+  MultiWorkerMirroredStrategy<> const strategy(environment.world());
+  xt::xtensor<float, 2> const x = xt::zeros<float>({12, 3});
+  std::vector<std::int32_t> const y(12, 1);
+  auto model = compile(strategy, Sequential{Input<3>{}, Dense<4>{}}, SGD{},
+                       SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = plan});
+  try {
+    fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{batch}), {.verbose = false}, Killer{batches},
+        BackupAndRestore{.path = "run.npz", .save_freq = 1});
+  } catch (Killed const&) {
+  }
+}
+
+/// Of a test that was run before.
+void remove_checkpoint(Environment& environment) {
+  if (environment.world().is_chief()) std::filesystem::remove("run.npz");
+  environment.world().barrier();
+}
+
+Misuse const table[] = {
+    {"another_plan", "BackupAndRestore{.placement = Placement::any} goes on here",
+     [](Environment& environment) {
+       remove_checkpoint(environment);
+       train(environment, Plan::rows, 1);
+       train(environment, Plan::products, 9);
+     }},
+    {"another_batch_size", "run.npz: holds a run that was trained on other data",
+     [](Environment& environment) {
+       remove_checkpoint(environment);
+       train(environment, Plan::rows, 1);
+       train(environment, Plan::rows, 9, 6);
+     }},
+};
+
+}  // namespace trireme::test
+
+int main(int argc, char** argv) { return trireme::test::misuse(argc, argv, trireme::test::table); }
