@@ -10,44 +10,35 @@
 #include <trireme/trireme.hpp>
 
 template <class Model, class Space>
-class GossipPart : public trireme::Replica<Model, Space, trireme::Communicator> {
-  using Base = trireme::Replica<Model, Space, trireme::Communicator>;
+class GossipPart : public trireme::LocalReplica<Model, Space> {
+  using Base = trireme::LocalReplica<Model, Space>;
 
  public:
   using typename Base::L;
   using typename Base::T;
 
   GossipPart(Model model, Space const& space, std::shared_ptr<trireme::Communicator const> world, trireme::Plan plan)
-      : Base(std::move(model), space, std::move(world), 1, plan), theirs_(this->parameters_.extent(0)) {
+      : Base(std::move(model), space, std::move(world), plan), theirs_(this->parameters_.extent(0)) {
     static_assert(trireme::is_host_space<Space>, "gossip: weights are exchanged where the host reads them");
   }
 
   void train_step(trireme::Batch<T, L> const& batch) {
-    auto own = batch;
-    own.global_rows = batch.rows;  // the mean is over this rank's rows
-    auto const step = this->prepare(own);
-    this->differentiate(step, nullptr);
-    this->update(step);
-    this->lanes_.context().fence("gossip: weights complete before they are sent");
+    this->step_on_own_rows(batch);
     average_with_partner();
   }
 
   trireme::Uniform<bool> drain() {
-    auto const own = weights();
-    this->group_->sum(own);
-    for (T& weight : own) weight /= static_cast<T>(this->group_->size());
+    this->average_weights();
     return Base::drain();
   }
 
  private:
-  std::span<T> weights() { return {this->parameters_.data(), this->parameters_.extent(0)}; }
-
   /// Neighbours meet in pairs, with the one and the other side in turn; who is left over waits a round.
   void average_with_partner() {
     std::size_t const rank = this->group_->rank(), round = this->iteration();
     std::size_t const partner = (rank + round) % 2 == 0 ? rank + 1 : rank - 1;
     if (partner >= this->group_->size()) return;  // rank 0 has none before it: 0 - 1 is the largest number
-    auto const own = weights();
+    std::span<T> const own(this->parameters_.data(), this->parameters_.extent(0));
     auto sending = this->group_->isend(std::span<T const>(own), partner);
     this->group_->receive(theirs_, partner);
     sending.wait();

@@ -224,6 +224,7 @@
 #include "trireme/strategies/initial_parameters.hpp"
 #include "trireme/strategies/input_rows.hpp"
 #include "trireme/strategies/lanes.hpp"
+#include "trireme/strategies/local_replica.hpp"
 #include "trireme/strategies/mirrored.hpp"
 #include "trireme/strategies/multi_worker_mirrored.hpp"
 #include "trireme/strategies/no_rows.hpp"

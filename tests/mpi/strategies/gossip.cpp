@@ -9,6 +9,7 @@
 
 #include "../../../examples/digits/digits_data.hpp"
 #include "../../../examples/gossip/gossip_strategy.hpp"
+#include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/strategies/one_device.hpp"
 
@@ -52,6 +53,75 @@ BOOST_AUTO_TEST_CASE(after_a_step_partners_have_the_mean_of_what_each_made_of_it
   if (partner < ranks)
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
   BOOST_TEST(test::distance(model.part().host_parameters(), expected) <= 1e-14);
+}
+
+namespace {
+
+/// Whatever a step divides by shows: positions that are left out, a penalty, statistics of rows.
+auto counting(auto const& strategy) {
+  return compile<double>(strategy,
+                         Sequential{Input<test::mlp_inputs>{}, Dense<5, Tanh>{.kernel_regularizer = L2(0.1)},
+                                    SyncBatchNormalization<>{.momentum = 0.8}, Dense<test::classes>{}},
+                         SGD{.learning_rate = 0.1},
+                         SparseCategoricalCrossentropy{.from_logits = true, .ignore_class = 1}, Accuracy{},
+                         CompileOptions{.seed = 4});
+}
+
+/// Rows of its own that each rank has in a step of the others' too: 3, 4, 5, …
+struct OwnRows {
+  std::size_t rank, rows = 3 + rank, first = rank * (rank + 5) / 2;
+  auto batch(test::Samples<double> const& samples, std::size_t global_rows) const {
+    return Batch<double, std::int32_t>{.x = samples.x.data() + first * test::mlp_inputs,
+                                       .y = samples.y.data() + first,
+                                       .rows = rows,
+                                       .first_row = first,
+                                       .global_rows = global_rows};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(means_of_a_step_are_over_own_rows_and_those_of_metrics_over_all) {
+  std::size_t const ranks = world().size(), all = OwnRows{ranks}.first;
+  auto const samples = test::mlp_samples<double>(all);
+  std::vector<std::vector<double>> alone;
+  double loss = 0, positions = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    OwnRows const own{rank};
+    auto reference = counting(OneDeviceStrategy<>());
+    reference.part().train_step(own.batch(samples, own.rows));
+    alone.push_back(reference.part().host_parameters());
+    double count = 0;
+    for (std::size_t row = own.first; row < own.first + own.rows; ++row) count += samples.y[row] == 1 ? 0 : 1;
+    loss += reference.part().metrics(Phase::train).value()[0] * count;
+    positions += count;
+  }
+  std::size_t const rank = world().rank(), partner = rank % 2 == 1 ? rank + 1 : rank - 1;
+  auto model = counting(GossipStrategy<>(world()));
+  model.part().train_step(OwnRows{rank}.batch(samples, all));
+  auto expected = alone[rank];
+  if (partner < ranks)
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
+  BOOST_TEST(test::distance(model.part().host_parameters(), expected) <= 1e-14);
+  double const found = model.part().metrics(Phase::train).value()[0];
+  test::check_close(found, loss / positions, 1e-14, "the loss over all ranks");
+  BOOST_TEST(world().min(found).value() == world().max(found).value());
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_weights_between_two_epochs_has_the_mean_and_changes_nobodys) {
+  std::size_t const ranks = world().size(), all = OwnRows{ranks}.first;
+  auto const samples = test::mlp_samples<double>(all);
+  auto model = counting(GossipStrategy<>(world()));
+  model.part().train_step(OwnRows{world().rank()}.batch(samples, all));
+  auto const own = model.part().host_parameters();
+  auto mean = own;
+  world().sum(mean);
+  for (double& weight : mean) weight /= static_cast<double>(ranks);
+  model.save_weights("mean.npz");
+  BOOST_TEST((model.part().host_parameters() == own));
+  auto loaded = counting(OneDeviceStrategy<>());
+  loaded.load_weights("mean.npz");
+  BOOST_TEST(test::distance(loaded.part().host_parameters(), mean) <= 1e-14);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_without_rows_still_meet_their_partners_and_all_end_with_the_same_weights) {
