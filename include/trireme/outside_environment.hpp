@@ -34,7 +34,7 @@ struct LivingEnvironment {
   std::_Exit(1);
 }
 
-/// Throws an error about what was done outside of an Environment. If nobody catches it, it still ends the program with
+/// Throws an error about what was done outside of an Environment. Uncaught, it still ends the program with
 /// exit code 1 and one line.
 template <class E>
 [[noreturn]] void raise_outside_environment(E error) {

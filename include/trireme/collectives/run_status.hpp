@@ -74,7 +74,7 @@ class RunStatus {
   }
 
  private:
-  /// A number that no other run has, and that nobody can guess.
+  /// A number that no other run has, and that cannot be guessed.
   static std::uint64_t fresh_number() {
     std::uint64_t number = 0;
     if (::getentropy(&number, sizeof number) != 0)
