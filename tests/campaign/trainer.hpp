@@ -2,9 +2,9 @@
 ///
 ///     campaign_mirrored FOLDER FORMAT
 ///
-/// In FOLDER/work lie the outputs of three callbacks; FORMAT is h5 or npz. A run that ends well writes result.npz (weights
-/// and optimizer), best.npz (of ModelCheckpoint) and, at last, history.txt to FOLDER; one that was ended goes on when it
-/// is started again.
+/// In FOLDER/work lie the outputs of three callbacks; FORMAT is h5 or npz. A run that ends well writes result.npz
+/// (weights and optimizer), best.npz (of ModelCheckpoint) and, at last, history.txt to FOLDER; one that was ended goes
+/// on when it is started again.
 ///
 ///     TRIREME_CAMPAIGN_KILL=1:7         rank 1 kills itself after the seventh step
 #pragma once

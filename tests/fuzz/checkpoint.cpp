@@ -1,6 +1,7 @@
 // Checkpoints with a seal that fits: a whole file, or a table of contents and the values of its tensors. What is read
 // is given to a state of every kind.
 #include "trireme/callbacks/archive.hpp"
+#include "trireme/collectives/single_process.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 
 #include "target.hpp"
@@ -39,7 +40,7 @@ struct State {
     archive("perhaps", perhaps);
     archive("names", names);
     archive("series", series);
-    archive.sized("sums", sums);
+    archive.summands("sums", tr::SingleProcess{}, sums, 1);
   }
 };
 

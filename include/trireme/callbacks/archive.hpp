@@ -88,13 +88,6 @@ class Archive : public StoredValues {
     }
   }
 
-  /// Numbers of which a checkpoint has to hold as many as there are here. \throws FileError if it does not.
-  template <class V>
-  void sized(std::string_view name, std::vector<V>& values) {
-    require_elements(name, values.size());
-    (*this)(name, values);
-  }
-
   /// Numbers that the chief alone has and is given, such as all weights of a model; empty elsewhere.
   template <class V>
   void on_chief(std::string_view name, std::vector<V>& values) {

@@ -67,8 +67,9 @@ struct TensorBoard {
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
-    return {{.writer = "TensorBoard", .path = folder("train"), .kind = OutputFile::Kind::folder, .made_below = ""},
-            {.writer = "TensorBoard", .path = folder("validation"), .kind = OutputFile::Kind::folder, .made_below = ""}};
+    return {
+        {.writer = "TensorBoard", .path = folder("train"), .kind = OutputFile::Kind::folder, .made_below = ""},
+        {.writer = "TensorBoard", .path = folder("validation"), .kind = OutputFile::Kind::folder, .made_below = ""}};
   }
 
   template <class Run>

@@ -6,8 +6,9 @@
 /// A callback that monitors a value says so with `static constexpr std::string_view monitor`; one that adds values to
 /// the logs with `static constexpr std::array<std::string_view, N> logs`. One whose answers depend on its past has
 /// `template <class Archive> void state(Archive& archive)`, which names each such member once: `archive("wait", wait)`.
-/// That is what a run that was killed gives it back (Archive says which kinds of values there are). One that writes files
-/// lists them in `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before training.
+/// That is what a run that was killed gives it back (Archive says which kinds of values there are). One that writes
+/// files lists them in `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before
+/// training.
 #pragma once
 
 #include <type_traits>

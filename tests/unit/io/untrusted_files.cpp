@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "trireme/callbacks/archive.hpp"
+#include "trireme/collectives/single_process.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/csv.hpp"
 #include "trireme/io/idx.hpp"
@@ -292,9 +293,10 @@ BOOST_AUTO_TEST_CASE(a_snapshot_of_another_number_of_weights_is_refused) {
 BOOST_AUTO_TEST_CASE(sums_of_another_number_are_refused) {
   std::vector<double> three{1, 2, 3}, two{1, 2};
   tr::Archive<Part> saving(part, "run.h5");
-  saving.sized("sums", three);
+  saving.summands("sums", tr::SingleProcess{}, three, 1);
   tr::Archive<Part> loading(part, "run.h5", saving.tensors());
-  BOOST_TEST(refusal("run.h5", [&] { loading.sized("sums", two); }) == "has 3 values 'sums' in place of 2");
+  BOOST_TEST(refusal("run.h5", [&] { loading.summands("sums", tr::SingleProcess{}, two, 1); }) ==
+             "has 3 values 'sums' in place of 2");
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_a_table_of_contents_cannot_hold_is_refused_when_it_is_saved) {

@@ -241,9 +241,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
     return message_of<ShapeError>(
         [&] { evaluate(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4})); });
   };
-  BOOST_TEST(
-      says(std::tie(data.second.x, data.first.x), data.y()) ==
-      "samples of the test data have the extents (2, 3, 1) and (3,), but the model takes (3,) and (2, 3, 1)");
+  BOOST_TEST(says(std::tie(data.second.x, data.first.x), data.y()) ==
+             "samples of the test data have the extents (2, 3, 1) and (3,), but the model takes (3,) and (2, 3, 1)");
   BOOST_TEST(says(data.first.x, data.y()) ==
              "samples of the test data have the extents (3,), but the model takes (3,) and (2, 3, 1)");
   BOOST_TEST(says(data.x(), data.number) ==
