@@ -99,7 +99,6 @@ class Feed {
     std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
     count_ = limit_.value_or(all.value_or(0));
     endless_ = !all && limit_;
-    global_batch_ = data.global_batch(share(part, options));
   }
 
   /// Batches of an epoch, or 0 if that is not known.
@@ -154,7 +153,7 @@ class Feed {
     archive.same("was trained on other data, or with other class weights or steps per epoch", "fingerprint",
                  *fingerprint_);
     archive.same("took other global batches, whose size per replica was given", "global_batch",
-                 formatted("{} samples", global_batch_));
+                 formatted("{} samples", data_->global_batch(share(*part_, options_))));
     archive("pass", pass_);
     archive("position", position_);
     restored_ = archive.loads();
@@ -239,7 +238,7 @@ class Feed {
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
   bool endless_ = false, restored_ = false;
-  std::size_t global_batch_ = 0, count_ = 0, next_epoch_ = 0;
+  std::size_t count_ = 0, next_epoch_ = 0;
   std::size_t pass_ = 0;                  ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
