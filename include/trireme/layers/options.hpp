@@ -170,7 +170,7 @@ class ChosenOptions<Takes<Kinds...>, Options...> {
 
   /// The number in the option `Option<n>`, or the default.
   template <template <std::size_t> class Option, std::size_t Default>
-  static constexpr std::size_t number = get<AnyNumber<Option>, Option<Default>>::value;
+  static constexpr std::size_t number = get<AnyNumber<Option>, std::integral_constant<std::size_t, Default>>::value;
 
   template <class Tag>
   static constexpr bool has = may_read<Tag> && (... || std::is_same_v<Tag, Options>);
