@@ -2,6 +2,7 @@
 # expect_error.sh COMPILER FLAGS_FILE SOURCE -- [FLAG…]             the source compiles as it is
 # expect_error.sh COMPILER FLAGS_FILE SOURCE MACRO TEXT -- [FLAG…]  with MACRO it does not, and the first error's line
 #                                                                   contains TEXT
+# expect_error.sh COMPILER FLAGS_FILE HEADER PRECOMPILE OUTPUT -- [FLAG…]  compiles a header for the flags of the others
 set -u
 compiler=$1 flags=$2 source=$3 macro="" text=""
 shift 3
@@ -18,6 +19,9 @@ arguments+=("$@")
 compile=("$compiler" -fsyntax-only -w -x c++ "${arguments[@]}")
 case $compiler in *nvcc*) compile=("$compiler" -c -o /dev/null "${arguments[@]}") ;; esac
 
+if [ "$macro" = PRECOMPILE ]; then
+  exec "$compiler" -w -x c++-header "${arguments[@]}" "$source" -o "$text"
+fi
 if [ -z "$macro" ]; then
   if ! output=$("${compile[@]}" "$source" 2>&1); then
     printf '%s\n' "$output" | grep -m 5 'error' >&2

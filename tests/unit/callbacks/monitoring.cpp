@@ -71,20 +71,28 @@ BOOST_AUTO_TEST_CASE(a_metric_without_direction_is_named_before_training) {
 BOOST_AUTO_TEST_CASE(a_checkpoint_names_the_unknown_field_and_those_there_are) {
   ScriptedRun run;
   run.names = {"loss", "val_loss", "learning_rate"};
+  auto const refusal = [&](auto const& callback) -> std::string {  // `fit` marks it as uniform
+    try {
+      callback.output_files(run);
+    } catch (tr::ValueError const& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
   tr::ModelCheckpoint<"val_loss"> callback{.path = "{epoch}-{val_f1:.2f}.weights.h5"};
-  BOOST_TEST(message_of([&] { callback.output_files(run); }) ==
+  BOOST_TEST(refusal(callback) ==
              "ModelCheckpoint: the path '{epoch}-{val_f1:.2f}.weights.h5' has the field 'val_f1', but at the end of an "
              "epoch there are only: epoch, loss, val_loss, learning_rate");
   tr::ModelCheckpoint<"val_loss"> batch{.path = "{epoch}-{batch}.weights.h5"};
-  BOOST_TEST(message_of([&] { batch.output_files(run); }).find("'batch'") != std::string::npos);
+  BOOST_TEST(refusal(batch).find("'batch'") != std::string::npos);
   tr::ModelCheckpoint<"val_loss"> by_batch{.path = "{epoch}-{val_loss}.weights.h5", .save_freq = 3};
-  BOOST_TEST(message_of([&] { by_batch.output_files(run); }).find("'val_loss'") != std::string::npos);
+  BOOST_TEST(refusal(by_batch).find("'val_loss'") != std::string::npos);
   tr::ModelCheckpoint<"val_loss"> format{.path = "{epoch:q}.weights.h5"};
-  BOOST_TEST(message_of([&] { format.output_files(run); }).find("{epoch:q}") != std::string::npos);
+  BOOST_TEST(refusal(format).find("{epoch:q}") != std::string::npos);
   tr::ModelCheckpoint<"val_loss"> open{.path = "{epoch"};
-  BOOST_TEST(message_of([&] { open.output_files(run); }) == "the file name '{epoch' lacks a '}'");
+  BOOST_TEST(refusal(open) == "the file name '{epoch' lacks a '}'");
   tr::ModelCheckpoint<"val_loss"> none{};
-  BOOST_TEST(message_of([&] { none.output_files(run); }) == "ModelCheckpoint needs a .path");
+  BOOST_TEST(refusal(none) == "ModelCheckpoint needs a .path");
 }
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_by_batches_looks_at_metrics_only_when_it_saves) {

@@ -12,7 +12,7 @@
 
 namespace trireme::test {
 
-inline Uniform<double> uniform(double value) { return detail::UniformAccess::make(value); }
+inline Uniform<double> uniform(double value) { return trireme::detail::UniformAccess::make(value); }
 
 /// The "weights" are one integer, so that a test sees whose they are.
 struct ScriptedRun {
