@@ -3,6 +3,7 @@
 
 #ifdef TRIREME_HAVE_HDF5
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -97,13 +98,15 @@ inline hid_t hdf5_file_type(ElementType type) {
   return type == ElementType::float64 ? H5T_IEEE_F64LE : H5T_STD_I64LE;
 }
 
+/// Builds the file in memory: HDF5 keeps a file open that it could not write, and the program would crash at its end.
 class Hdf5Writer {
  public:
-  explicit Hdf5Writer(std::string const& path)
+  /// \param bytes  of all tensors, about as much as will be written.
+  Hdf5Writer(std::string const& path, std::size_t bytes)
       : target_(path),
         path_(path),
         with_parents_(H5Pcreate(H5P_LINK_CREATE), H5Pclose),
-        file_(H5Fcreate(target_.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose) {
+        file_(in_memory(target_.temporary(), bytes), H5Fclose) {
     require(file_.valid(), "the file");
     H5Pset_create_intermediate_group(with_parents_, 1);
   }
@@ -138,12 +141,24 @@ class Hdf5Writer {
   }
 
   void commit(bool sealed) {
-    require(H5Fflush(file_, H5F_SCOPE_LOCAL) >= 0 && file_.close(), "the file");
+    require(H5Fflush(file_, H5F_SCOPE_LOCAL) >= 0, "the file");
+    ssize_t const size = H5Fget_file_image(file_, nullptr, 0);
+    void* memory = nullptr;  // of the driver: a pointer to where the file begins
+    require(size > 0 && H5Fget_vfd_handle(file_, H5P_DEFAULT, &memory) >= 0 && memory, "the file");
+    target_.write(*static_cast<char const* const*>(memory), static_cast<std::size_t>(size));
+    require(file_.close(), "the file");
     if (sealed) write_seal(target_);
     target_.commit();
   }
 
  private:
+  static hid_t in_memory(std::string const& name, std::size_t bytes) {
+    Hdf5Handle const access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    std::size_t const step = std::clamp<std::size_t>(bytes / 8, std::size_t{1} << 16, std::size_t{1} << 26);
+    H5Pset_fapl_core(access, step, false);
+    return H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  }
+
   /// Closing writes what HDF5 has kept back, and what fails then is written by no later call.
   void close(Hdf5Handle& written, std::string const& what) const { require(written.close(), what); }
 
@@ -154,7 +169,7 @@ class Hdf5Writer {
   AtomicFile target_;
   std::string path_;
   Hdf5Handle with_parents_;
-  Hdf5Handle file_;  ///< last, since the next call of HDF5 forgets why it could not be made
+  Hdf5Handle file_;
 };
 
 class Hdf5Reader {
@@ -258,7 +273,9 @@ class Hdf5Reader {
 inline void write_weights_h5(std::string const& path, std::span<NamedTensor const> tensors,
                              std::span<NamedGroup const> groups, bool sealed) {
   detail::Hdf5Silence const silence;
-  detail::Hdf5Writer writer(path);
+  std::size_t bytes = 0;
+  for (auto const& tensor : tensors) bytes += tensor.bytes();
+  detail::Hdf5Writer writer(path, bytes);
   for (auto const& group : groups) writer.group(group);
   for (auto const& tensor : tensors) writer.tensor(tensor);
   writer.commit(sealed);

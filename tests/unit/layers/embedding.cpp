@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(data_that_come_as_they_are_read_are_checked_batch_by_batch)
           });
   BOOST_TEST(message_of([&] {
                fit(OneDeviceStrategy<>(), compiled, words.batch(GlobalBatch{2}), {.verbose = false});
-             }) == "input 6 of row 1 of a batch is outside of the vocabulary [0, 6)");
+             }) == "input 6 of row 1 of a batch of the training data is outside of the vocabulary [0, 6)");
 }
 
 BOOST_AUTO_TEST_CASE(of_several_inputs_those_that_are_looked_up_are_checked) {
