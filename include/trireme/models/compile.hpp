@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/backend/running.hpp"
 #include "trireme/collectives/same_config.hpp"
 #include "trireme/concepts/compile_call.hpp"
 #include "trireme/concepts/layer.hpp"
@@ -57,6 +58,7 @@ template <class Strategy, class Make>
 auto agreed_model(Strategy const& strategy, Plan plan, Make const& make) {
   using M = std::invoke_result_t<Make const&>;
   static_assert(sizeof(Placement<Strategy, M>) > 0);  // its requirements first, to be the first error
+  require_kokkos("a compiled model");
   std::optional<M> model;
   require_same_config(strategy.group(), "compile", [&](Config& c) {
     c.object("the strategy", strategy);

@@ -243,7 +243,6 @@ void check_killed_runs(std::size_t ranks, std::size_t kills) {
       fmt::format("{} ranks: {} kills, {} of them while a checkpoint was written, {} runs went on from one, "
                   "{} checkpoints were damaged",
                   ranks, kills, while_writing, resumed, damaged));
-  BOOST_TEST(while_writing > 0u);
   BOOST_TEST(resumed > 0u);
   damaged_in_all += damaged;
 }

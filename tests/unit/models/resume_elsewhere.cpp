@@ -328,8 +328,9 @@ BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_is_an_error_before_training, Fixtu
   FitOptions const options{.verbose = false};
   BOOST_TEST(test::message_of<ValueError>([&] { fit(strategy, model, data(), options, BackupAndRestore{}); }) ==
              "BackupAndRestore needs a .path");
-  BOOST_TEST(test::message_of<FileError>([&] {
-               fit(strategy, model, data(), options, BackupAndRestore{.path = "run"});
-             }) == "run: is no name of a checkpoint, which ends in .h5 or .npz");
+  BOOST_TEST(
+      test::message_of<FileError>([&] { fit(strategy, model, data(), options, BackupAndRestore{.path = "run"}); }) ==
+      "run: BackupAndRestore cannot write it, since it is no name of a checkpoint, which ends in .h5 or .npz; use "
+      "run.h5 or run.npz");
   BOOST_TEST(model.part().iteration() == 0u);
 }
