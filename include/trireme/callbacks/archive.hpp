@@ -190,7 +190,10 @@ class Archive : public StoredValues {
       std::vector<T> weights;
       if (!loads()) weights = part_->gather(snapshot.template get<Handle>());
       if constexpr (requires { part_->model().description().arena_elements(); })
-        in_folder("weights", [&] { require_elements(of_chief, part_->model().description().arena_elements()); });
+        in_folder("weights", [&] {
+          constexpr bool of_each = requires { requires Part::snapshots_of_each; };
+          require_elements(of_chief, part_->model().description().arena_elements(), of_each);
+        });
       on_chief("weights", weights);
       if (loads()) snapshot.set(part_->scatter(weights));
     });

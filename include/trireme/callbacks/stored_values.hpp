@@ -85,15 +85,18 @@ class StoredValues {
                    [&](Stored v) { return converted<typename V::value_type>(name, v); });
   }
 
-  /// \throws FileError unless the tensor of this name has `size` elements, which every process knows of each tensor,
-  ///         also where the chief alone has its values. Looks at nothing where values are saved.
-  void require_elements(std::string_view name, std::size_t size) const {
+  /// \throws FileError unless the tensor of this name has `size` elements, or some times as many where `repeated`.
+  /// Every
+  ///         process knows the extents of each tensor, also where the chief alone has its values. Looks at nothing
+  ///         where values are saved.
+  void require_elements(std::string_view name, std::size_t size, bool repeated = false) const {
     if (!loads_) return;
     auto const found = tensors_.find(folder_ + std::string(name));
     if (found == tensors_.end()) return;  // reading it says so
     std::size_t elements = 1;
     for (std::size_t const extent : found->second.extents) elements *= extent;
-    if (elements != size) fail(formatted("has {} values '{}{}' in place of {}", elements, folder_, name, size));
+    bool const fits = repeated ? elements >= size && elements % size == 0 : elements == size;
+    if (!fits) fail(formatted("has {} values '{}{}' in place of {}", elements, folder_, name, size));
   }
 
   [[noreturn]] void fail(std::string const& what) const {

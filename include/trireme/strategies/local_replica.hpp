@@ -63,6 +63,9 @@ class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
     }
   }
 
+  /// A gathered snapshot holds one of each process.
+  static constexpr bool snapshots_of_each = true;
+
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     return std::move(group_->gatherv(to_host(snapshot), 0).values());
