@@ -13,8 +13,8 @@
 
 #include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
-#ifdef TRIREME_HAVE_PROTOZERO
 #include "trireme/config.hpp"
+#ifdef TRIREME_HAVE_PROTOZERO
 #include "trireme/io/event_file.hpp"
 #endif
 
