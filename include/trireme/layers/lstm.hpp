@@ -221,8 +221,8 @@ struct LSTM {
       dc = workspace.take<T>(rows * layer.units);
     }
     /// The cell before a step; before the first one zeros, which is what the state was.
-    T* cell_before(std::size_t step, std::size_t time, std::size_t units) const {
-      return step == 0 ? before + slot(0, time) * units : cell + slot(step - 1, time) * units;
+    T* cell_before(std::size_t step, std::size_t time, std::size_t width) const {
+      return step == 0 ? before + slot(0, time) * width : cell + slot(step - 1, time) * width;
     }
     T *gates, *cell, *before, *dh, *dc;
   };
