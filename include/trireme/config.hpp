@@ -151,7 +151,7 @@ class Config {
   void add(std::string name, std::string value) { entries_.push_back({std::move(name), std::move(value)}); }
   void add(std::vector<Entry> const& entries) { entries_.insert(entries_.end(), entries.begin(), entries.end()); }
 
-  /// What several numbers have to fulfil together. \throws ValueError "<type> <sentence>"
+  /// A condition on several numbers together. \throws ValueError "<type> <sentence>"
   void require(bool holds, std::string_view sentence) const {
     if (!holds) throw ValueError(type_ + (owner_.empty() ? "" : " of " + owner_) + " " + std::string(sentence));
   }

@@ -57,7 +57,7 @@ class ObjectPool {
     std::atomic<Object*> object{nullptr};
   };
 
-  /// Where a thread looks first, so that it finds what it used before and threads seldom look at one cell.
+  /// The first cell of a thread's search: it finds its former object there, and threads seldom share a cell.
   static std::size_t own_cell() {
     static std::atomic<std::size_t> threads{0};
     static thread_local std::size_t const own = threads.fetch_add(1, std::memory_order_relaxed);

@@ -107,7 +107,7 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
-  /// What the bits of a result depend on besides the program and its data, for people to read.
+  /// Placement, as text: the bits of a result depend on it besides the program and its data.
   /// \throws FileError as `same` where it differs, unless the run may go on elsewhere; `moved()` is true then.
   void placed(std::string_view difference, std::string_view name, std::string const& here) {
     std::string there = here;
@@ -121,7 +121,7 @@ class Archive : public StoredValues {
     if (!moved_) there_ = there, here_ = here;
     moved_ = true;
   }
-  /// Whether the run was saved where the bits of its results are others.
+  /// True if the run was saved under another placement.
   bool moved() const { return moved_; }
   /// The first difference of `placed`, as it was where the run was saved, and as it is here.
   std::string const& there() const { return there_; }

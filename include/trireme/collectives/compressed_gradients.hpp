@@ -96,7 +96,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
       on_host_arena([this](T* arena) { add_left_out(arena); });
   }
 
-  /// Whether one process alone has what several left out before, so that its next step is not the optimizer's alone.
+  /// True if one process alone has the residuals that several had before, and adds them to its next step.
   bool carries() const { return carries_; }
 
   /// What this process has left out so far, by element of the arena.

@@ -73,7 +73,7 @@ class Farewell {
     return lowest;
   }
 
-  /// Whether no Environment that began later still lives.
+  /// True unless an Environment that began later still lives.
   bool is_innermost() const { return innermost() == this; }
 
   /// Ends this process with exit code 1 and one line. \param uniform  whether the others end so too, or in order: then

@@ -1,4 +1,4 @@
-/// What all processes have to be given alike: compared as one hash, and named where it differs.
+/// Arguments that have to be the same on all processes: compared as one hash, and named where they differ.
 #pragma once
 
 #include <algorithm>

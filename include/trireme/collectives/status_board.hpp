@@ -69,7 +69,7 @@ class StatusBoard {
     if (memory != MAP_FAILED) begin(memory, run, rank, ranks);
   }
 
-  /// Whether others of the node can see the record.
+  /// True if other processes of the node can see the record.
   bool is_shared() const { return static_cast<bool>(directory_); }
 
   /// Finds the others on this node, once all have made their files.

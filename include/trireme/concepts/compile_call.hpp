@@ -100,7 +100,7 @@ consteval bool require_metric_or_options() {
     return require_metric_argument<M>();
 }
 
-/// Whether the arguments are of the right kinds.
+/// True if the arguments are of the right kinds.
 template <class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
 consteval bool require_compile_call() {
   if constexpr (!require_strategy_to_compile<Strategy>())

@@ -1,4 +1,4 @@
-/// Whether a class has a member of a name.
+/// True if a class has a member of a name.
 #pragma once
 
 #include <type_traits>

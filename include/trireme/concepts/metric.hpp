@@ -37,7 +37,7 @@ consteval bool require_loss() {
   return true;
 }
 
-/// Whether it is a metric, whatever the loss.
+/// True for a metric, whatever the loss.
 template <class M>
 consteval bool require_metric_argument() {
   static_assert(Metric<M> || !Loss<M>,

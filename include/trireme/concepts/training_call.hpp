@@ -96,7 +96,7 @@ consteval bool require_callback_argument() {
   return !AnyData<C>;
 }
 
-/// Whether the arguments are of the right kinds and the strategy is the model's own.
+/// True if the arguments are of the right kinds and the strategy is the model's own.
 template <class Strategy, class Model, class Data, class... Callbacks>
 consteval bool require_call() {
   if constexpr (!require_strategy_argument<Strategy>())

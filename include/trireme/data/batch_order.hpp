@@ -43,7 +43,7 @@ class BatchOrder {
     return locate(operations_.size(), position, pass);
   }
 
-  /// Whether an epoch has no end, of passes that have one or not.
+  /// True if an epoch has no end, of passes that have one or not.
   bool endless(bool pass) const {
     for (Operation const& operation : operations_) {
       if (operation.kind == Kind::take) pass = false;

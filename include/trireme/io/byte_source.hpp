@@ -52,7 +52,7 @@ class ByteSource {
   explicit ByteSource(std::string const& path)
       : ByteSource(path, within_memory(path, [&] { return detail::file_bytes(path); })) {}
 
-  /// The content of a file that is in memory. A gzip file is told by its first bytes, not by its name.
+  /// The content of a file that is in memory. The first bytes distinguish a gzip file, not its name.
   /// \param subject  begins each message after the path: empty, or a part of the file, such as "'layers/dense/vars/0' "
   ByteSource(std::string path, std::string bytes, std::string subject = {})
       : path_(std::move(path)), subject_(std::move(subject)), bytes_(std::move(bytes)) {

@@ -77,7 +77,7 @@ class AccumulatedPart : public Base {
       return NoTables();
   }
 
-  /// Told by a piece that is not the last, whose gradients are final for nobody.
+  /// Notes the rows of a piece that is not the last, whose gradients are not final yet.
   class TouchedRows final : public GradientListener {
    public:
     explicit TouchedRows(AccumulatedPart& part) : part_(part) {}
