@@ -61,14 +61,15 @@ template <class Make>
 void check(Make const& make, std::size_t batch, std::size_t epochs) {
   Digits const digits;
   auto const train = digits.train.data().shuffle(digits.train.y.size(), 7).batch(GlobalBatch{batch});
+  auto const endless = digits.train.data().shuffle(digits.train.y.size(), 7).repeat().batch(GlobalBatch{batch});
   auto const tests = digits.test.data().batch(GlobalBatch{256});
   OneDeviceStrategy<> const one;
   auto reference = make(one);
-  fit(one, reference, train, {.epochs = 1, .steps_per_epoch = 50, .verbose = false});
+  fit(one, reference, endless, {.epochs = 1, .steps_per_epoch = 50, .verbose = false});
   for (std::size_t replicas = 1; replicas <= 3; ++replicas) {
     auto const strategy = test::pjrt_strategy(replicas);
     auto model = make(strategy);
-    fit(strategy, model, train, {.epochs = 1, .steps_per_epoch = 50, .verbose = false});
+    fit(strategy, model, endless, {.epochs = 1, .steps_per_epoch = 50, .verbose = false});
     BOOST_TEST_CONTEXT(replicas << " replicas") test::check_same_weights(model, reference, test::program_tolerance);
     if (replicas < 3) continue;
     auto const history = fit(strategy, model, train, validation(tests), {.epochs = epochs, .verbose = false});

@@ -11,15 +11,8 @@
 #include "trireme/backend/cache_gemm.hpp"
 #include "trireme/backend/host_blas.hpp"
 #include "trireme/backend/host_loop.hpp"
+#include "trireme/backend/one_blas_thread.hpp"
 #include "trireme/backend/product.hpp"
-
-#if defined(__ELF__) && defined(__GNUC__)
-extern "C" {
-__attribute__((weak)) int openblas_get_parallel();
-__attribute__((weak)) int openblas_get_num_threads();
-__attribute__((weak)) void openblas_set_num_threads(int);
-}
-#endif
 
 namespace trireme::detail {
 
@@ -64,31 +57,6 @@ struct GemmBlocks {
     part.c += i * whole.ldc + j;
     if (part.m > 0 && part.n > 0) cache_gemm(part);
   }
-};
-
-/// While it lives, a BLAS with threads of its own uses one. In its OpenMP build OpenBLAS sees by itself that it is
-/// called from a parallel region.
-class OneBlasThread {
- public:
-#if defined(__ELF__) && defined(__GNUC__)
-  OneBlasThread() {
-    constexpr int own_threads = 1;
-    if (!openblas_get_parallel || !openblas_get_num_threads || !openblas_set_num_threads) return;
-    if (openblas_get_parallel() != own_threads || openblas_get_num_threads() == 1) return;
-    before_ = openblas_get_num_threads();
-    openblas_set_num_threads(1);
-  }
-  ~OneBlasThread() {
-    if (before_ > 1) openblas_set_num_threads(before_);
-  }
-#else
-  OneBlasThread() {}
-#endif
-  OneBlasThread(OneBlasThread const&) = delete;
-  OneBlasThread& operator=(OneBlasThread const&) = delete;
-
- private:
-  int before_ = 1;
 };
 
 template <class Space, class T>

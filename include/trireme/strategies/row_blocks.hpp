@@ -11,6 +11,7 @@
 
 #include "trireme/backend/host_loop.hpp"
 #include "trireme/backend/object_pool.hpp"
+#include "trireme/backend/one_blas_thread.hpp"
 #include "trireme/backend/thread_context.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/models/flops.hpp"
@@ -53,6 +54,7 @@ class RowBlocks {
     std::size_t const blocks = (rows + block_ - 1) / block_;
     auto const compute = [&](Workspace const& workspace, std::size_t first, std::size_t step) {
       ThreadContext context;
+      detail::OneBlasThread const one;  // its threads would divide products, and so sums, in another way
       for (std::size_t block = first; block < blocks; block += step) {
         std::size_t const row = block * block_;
         model.predict(context, std::min(block_, rows - row), x + row * model.input_size(),
