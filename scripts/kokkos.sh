@@ -36,12 +36,19 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "Building Kokkos ($backend) for $prefix: a few minutes"
-python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
-pip="$work/venv/bin/pip"
-"$pip" install -q --upgrade pip setuptools wheel scikit-build-core pybind11 numpy
-PATH="$work/venv/bin:$PATH" "$pip" download -q --no-deps --no-build-isolation --no-binary :all: \
-  -d "$work" pygenten==0.1.5 || die "the source package that holds Kokkos could not be downloaded from PyPI"
-tar xzf "$work"/pygenten-0.1.5.tar.gz -C "$work"
+archive=pygenten-0.1.5.tar.gz
+kept=${XDG_CACHE_HOME:-$HOME/.cache}/trireme/$archive  # of the first build, for the other backends
+if [ ! -e "$kept" ]; then
+  python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
+  pip="$work/venv/bin/pip"
+  "$pip" install -q --upgrade pip setuptools wheel scikit-build-core pybind11 numpy
+  PATH="$work/venv/bin:$PATH" "$pip" download -q --no-deps --no-build-isolation --no-binary :all: \
+    -d "$work" pygenten==0.1.5 || die "the source package that holds Kokkos could not be downloaded from PyPI"
+  mkdir -p "$(dirname "$kept")"
+  cp "$work/$archive" "$kept.$$"
+  mv "$kept.$$" "$kept"
+fi
+tar xzf "$kept" -C "$work"
 source="$work/pygenten-0.1.5/tpls/kokkos"
 
 case $backend in
