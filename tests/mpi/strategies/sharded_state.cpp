@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_of_shards_is_read_by_one_device_and_back, S
   SharedFile const file(".npz");
   model.save_weights(file.path);
 
-  auto whole = compiled(one, 12), again = compiled(strategy, 12);
+  auto whole = compiled(one, 12);
+  auto again = compiled(strategy, 12);
   whole.load_weights(file.path);
   again.load_weights(file.path);
   test::check_same_weights(model, whole, 0);
