@@ -50,9 +50,9 @@ class HandWritten {
   void step(float const* x, std::int32_t const* labels) {
     ++iteration_;
     auto const adam = tr::Adam{.learning_rate = 1e-3}.step<float>(iteration_, 1e-3);
-    tr::parallel_region(Space(), threads_, [&](std::size_t t, auto& barrier) {
-      rows(*parts_[t], x, labels, tr::row_range(batch_, t, threads_));
-      barrier();
+    tr::ThreadPool& pool = tr::ThreadPool::of(Space());
+    pool.run(threads_, [&](std::size_t t) { rows(*parts_[t], x, labels, tr::row_range(batch_, t, threads_)); });
+    pool.run(threads_, [&](std::size_t t) {
       auto const [begin, end] = tr::row_range(size / line, t, threads_);
       update(adam, begin * line, end * line);
     });

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <Kokkos_Core.hpp>
-
 #include "trireme/backend/profiling.hpp"
+#include "trireme/backend/thread_pool.hpp"
 
 namespace trireme::detail {
 
@@ -33,20 +32,13 @@ void run_host_kernel(void const* kernel, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) f(i);
 }
 
-template <class Space>
-[[gnu::noinline]] void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n,
-                                 HostKernel const& kernel) {
-  std::size_t const shares = std::min(n, threads);
-  // To choose the chunk itself, Kokkos makes an instance of the space, which allocates.
-  Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>> const policy(space, 0, shares, Kokkos::ChunkSize(1));
-  Kokkos::parallel_for(tool_label(label), policy, HostShares{kernel, n, shares});
-}
-
-/// f(i) for i < n on all threads of a host space. One Kokkos loop serves all kernels: a loop of its own for each costs
-/// more time to compile than the kernel.
+/// f(i) for i < n on `threads` threads of a host space.
 template <class Space, class F>
 void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, F const& f) {
-  if (n > 0) host_loop(space, threads, label, n, HostKernel{run_host_kernel<F>, &f});
+  if (n == 0) return;
+  std::size_t const shares = std::min(n, threads);
+  ProfilingLoop const loop(space, label);
+  ThreadPool::of(space).run(shares, HostShares{{run_host_kernel<F>, &f}, n, shares});
 }
 
 }  // namespace trireme::detail

@@ -1,6 +1,7 @@
 /// Names of kernels, fences and regions for Kokkos' tools, which cost nothing where no tool is loaded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <Kokkos_Core.hpp>
@@ -26,6 +27,24 @@ class [[nodiscard]] ProfilingRegion {
 
  private:
   bool shown_;
+};
+
+/// Shows in a loaded tool as a loop of a space, as long as it lives.
+class [[nodiscard]] ProfilingLoop {
+ public:
+  template <class Space>
+  ProfilingLoop(Space const& space, char const* label) : shown_(Kokkos::Tools::profileLibraryLoaded()) {
+    if (shown_) Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &kernel_);
+  }
+  ProfilingLoop(ProfilingLoop const&) = delete;
+  ProfilingLoop& operator=(ProfilingLoop const&) = delete;
+  ~ProfilingLoop() {
+    if (shown_) Kokkos::Tools::endParallelFor(kernel_);
+  }
+
+ private:
+  bool shown_;
+  std::uint64_t kernel_ = 0;
 };
 
 }  // namespace trireme

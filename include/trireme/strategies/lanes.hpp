@@ -10,11 +10,12 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/crew.hpp"
-#include "trireme/backend/parallel_region.hpp"
+#include "trireme/backend/profiling.hpp"
 #include "trireme/backend/row_gather.hpp"
 #include "trireme/backend/space_context.hpp"
 #include "trireme/backend/thread_context.hpp"
+#include "trireme/backend/thread_meeting.hpp"
+#include "trireme/backend/thread_pool.hpp"
 #include "trireme/backend/views.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
@@ -54,7 +55,8 @@ class Lanes {
         meeting_(plan),
         totals_(plan.lanes, Model::totals_width),
         products_(plan.lanes) {
-    if (plan.threads > static_cast<std::size_t>(space.concurrency())) crew_ = std::make_unique<Crew>(plan.threads);
+    if (plan.threads > static_cast<std::size_t>(space.concurrency()))
+      own_pool_ = std::make_unique<ThreadPool>(plan.threads);
     for (std::size_t lane = 0; lane < plan.lanes; ++lane) {
       Lane& l = lanes_.emplace_back();
       l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
@@ -103,18 +105,28 @@ class Lanes {
     // Shards have sums of their own, and one lane that only stores its gradients has nothing to share them with.
     bool const shares = plan_.shards == 0 && (plan_.lanes > 1 || sink);
     products_.begin(shares ? batch.rows : 0);
-    if (in_region([&](auto&, std::size_t thread, auto& barrier) {
-          LaneExchange exchange(meeting_, thread, barrier);
+    if constexpr (is_host_space<Space>) {
+      if (plan_.rows) {
+        ThreadPool& threads = pool();
+        ThreadMeeting meeting(plan_.threads, threads.patience());
+        auto const pass = [&](std::size_t lane) {
+          LaneExchange exchange(meeting_, lane, meeting);
           ThreadContext context(&exchange);
-          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) {
-            RowRange const rows = lane_rows(lane, batch.rows);
-            train_lane(context, lane, products_.listener(lane, rows.end - rows.begin, gradients(lane)));
-          }
-          barrier();
-          Gathering const gathering(lanes_[thread].inputs.gathering());  // of the thread's first lane
-          sum_lanes(context, thread, batch.rows, sink);
-        }))
-      return;
+          RowRange const rows = lane_rows(lane, batch.rows);
+          train_lane(context, lane, products_.listener(lane, rows.end - rows.begin, gradients(lane)));
+        };
+        ProfilingLoop const loop(context_.space(), "trireme::train");
+        if (mixes_rows_)
+          threads.run_at_once(plan_.lanes, pass);
+        else
+          threads.run(plan_.lanes, pass);
+        threads.run(plan_.threads, [&](std::size_t part) {
+          Gathering const gathering(lanes_[part].inputs.gathering());  // of the rows of the next batch
+          sum_lanes(ThreadContext(), part, batch.rows, sink);
+        });
+        return;
+      }
+    }
     SpaceExchange exchange(meeting_);
     context_.set_exchange(&exchange);
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane)
@@ -203,38 +215,30 @@ class Lanes {
       RowRange const range = lane_rows(index, rows);
       if (range.begin != range.end) f(context, index, range);
     };
-    if (in_region([&](auto& context, std::size_t thread, auto&) {
-          for (std::size_t lane = thread; lane < plan_.lanes; lane += plan_.threads) run_lane(context, lane);
-        }))
-      return;
+    if constexpr (is_host_space<Space>) {
+      if (plan_.rows) {
+        ProfilingLoop const loop(context_.space(), "trireme::lanes");
+        pool().run(plan_.lanes, [&](std::size_t lane) {
+          ThreadContext context;
+          run_lane(context, lane);
+        });
+        return;
+      }
+    }
     for (std::size_t lane = 0; lane < plan_.lanes; ++lane) run_lane(context_, lane);
   }
 
-  /// Runs f(context, thread, barrier) on every thread under the plan by rows; false under the plan by products.
-  template <class F>
-  bool in_region(F const& f) {
-    if constexpr (is_host_space<Space>) {
-      auto const run = [&](std::size_t thread, auto& barrier) {
-        ThreadContext context;
-        f(context, thread, barrier);
-      };
-      if (crew_)
-        crew_->run(run);
-      else if (plan_.rows)
-        parallel_region(context_.space(), plan_.threads, run);
-    }
-    return plan_.rows;
-  }
+  ThreadPool& pool() { return own_pool_ ? *own_pool_ : ThreadPool::of(context_.space()); }
 
   bool has_gradients(std::size_t lane, std::size_t rows) const {
     RowRange const range = lane_rows(lane, rows);
     return plan_.shards != 0 || range.begin != range.end;
   }
 
-  /// What a thread does when all lanes are through: its part of all sums.
-  void sum_lanes(ThreadContext const& context, std::size_t thread, std::size_t rows, GradientSink<T> const& sink) {
-    products_.compute(context, thread, plan_.threads, gradients(0), sink);
-    products_.for_each_other(thread, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
+  /// Part `part` of all sums, when all lanes are through.
+  void sum_lanes(ThreadContext const& context, std::size_t part, std::size_t rows, GradientSink<T> const& sink) {
+    products_.compute(context, part, plan_.threads, gradients(0), sink);
+    products_.for_each_other(part, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; i += update_block) {
         std::size_t const count = std::min(end - i, update_block);
         for (LaneSum const& s : order_)
@@ -269,7 +273,7 @@ class Lanes {
   Context context_;
   LanePlan plan_;
   std::vector<LaneSum> order_;
-  std::unique_ptr<Crew> crew_;  ///< where more lanes run at once than the space has threads
+  std::unique_ptr<ThreadPool> own_pool_;  ///< where more lanes run at once than the space has threads
   std::size_t first_shard_ = 0, global_rows_ = 0;
   std::size_t elements_;
   bool mixes_rows_;

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "trireme/backend/parallel_region.hpp"
 #include "trireme/backend/row_scope.hpp"
+#include "trireme/backend/thread_meeting.hpp"
 #include "trireme/strategies/plan.hpp"
 #include "trireme/strategies/process_sum.hpp"
 
@@ -26,7 +26,7 @@ class RowMeeting {
   }
 
   /// All lanes call this at once, each on its own thread.
-  void sum(std::size_t lane, RegionBarrier& barrier, std::span<double> values, RowScope scope) {
+  void sum(std::size_t lane, ThreadMeeting& barrier, std::span<double> values, RowScope scope) {
     std::size_t const per_replica = plan_.lanes / plan_.replicas;
     bool const global = scope == RowScope::global;
     if (global ? plan_.lanes == 1 && !processes_ : per_replica == 1) return;
@@ -72,7 +72,7 @@ class RowMeeting {
 /// A lane's way to the meeting, under the plan by rows.
 class LaneExchange final : public RowExchange {
  public:
-  LaneExchange(RowMeeting& meeting, std::size_t lane, RegionBarrier& barrier)
+  LaneExchange(RowMeeting& meeting, std::size_t lane, ThreadMeeting& barrier)
       : meeting_(meeting), lane_(lane), barrier_(barrier) {}
   void sum(double* values, std::size_t count, RowScope scope) override {
     meeting_.sum(lane_, barrier_, {values, count}, scope);
@@ -81,7 +81,7 @@ class LaneExchange final : public RowExchange {
  private:
   RowMeeting& meeting_;
   std::size_t lane_;
-  RegionBarrier& barrier_;
+  ThreadMeeting& barrier_;
 };
 
 /// The same under the plan by products.

@@ -1,0 +1,145 @@
+// Tasks of the thread pool: each once, by any thread, and all by the caller where no other thread runs.
+#define BOOST_TEST_MODULE thread_pool
+#include "support/kokkos_fixture.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trireme/backend/thread_meeting.hpp"
+#include "trireme/backend/thread_pool.hpp"
+
+using namespace trireme;
+
+BOOST_AUTO_TEST_CASE(each_task_runs_once_and_is_done_when_run_returns) {
+  for (std::size_t threads = 1; threads <= 5; ++threads) {
+    ThreadPool pool(threads);
+    BOOST_TEST(pool.threads() == threads);
+    for (std::size_t round = 0; round < 3000; ++round) {
+      std::size_t const tasks = round % 12;
+      std::vector<std::size_t> runs(tasks, 0);  // not atomic: what a task wrote is there after run
+      pool.run(tasks, [&](std::size_t task) { ++runs[task]; });
+      BOOST_REQUIRE(std::count(runs.begin(), runs.end(), 1u) == static_cast<std::ptrdiff_t>(tasks));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(more_tasks_than_a_pool_takes_are_the_callers) {
+  ThreadPool pool(3);
+  std::vector<int> runs(5000, 0);
+  pool.run(runs.size(), [&](std::size_t task) { ++runs[task]; });
+  BOOST_TEST(std::count(runs.begin(), runs.end(), 1) == 5000);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_task_is_the_callers) {
+  ThreadPool pool(4);
+  auto const caller = std::this_thread::get_id();
+  for (int round = 0; round < 500; ++round) {
+    std::thread::id first;
+    pool.run(4, [&](std::size_t task) {
+      if (task == 0) first = std::this_thread::get_id();
+    });
+    BOOST_REQUIRE((first == caller));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tasks_at_once_may_meet) {
+  constexpr std::size_t threads = 4;
+  ThreadPool pool(threads);
+  for (int round = 0; round < 300; ++round) {
+    ThreadMeeting meeting(threads, pool.patience());
+    std::vector<std::size_t> given(threads), sums(threads);
+    pool.run_at_once(threads, [&](std::size_t task) {
+      for (std::size_t step = 1; step <= 3; ++step) {
+        given[task] = task * step;
+        meeting();
+        sums[task] = 0;
+        for (std::size_t const value : given) sums[task] += value;
+        meeting();
+      }
+    });
+    for (std::size_t const sum : sums) BOOST_REQUIRE(sum == 18);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(callers_at_once_each_get_all_their_tasks_done) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong = 0;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 1000; ++round) {
+        std::vector<int> runs(7, 0);
+        auto const task = [&](std::size_t i) { ++runs[i]; };
+        if (round % 10 == 0)
+          pool.run_at_once(3, task), runs.resize(3);
+        else
+          pool.run(7, task);
+        if (std::count(runs.begin(), runs.end(), 1) != static_cast<std::ptrdiff_t>(runs.size())) ++wrong;
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_task_may_run_tasks) {
+  ThreadPool pool(3);
+  std::atomic<int> runs = 0;
+  pool.run(3, [&](std::size_t) { pool.run(5, [&](std::size_t) { ++runs; }); });
+  BOOST_TEST(runs == 15);
+}
+
+// A child of fork has none of the other threads: as if they never got a core.
+BOOST_AUTO_TEST_CASE(the_caller_alone_does_all_tasks_where_no_other_thread_runs) {
+  ThreadPool& pool = ThreadPool::of(Kokkos::DefaultHostExecutionSpace());
+  pool.run(3, [](std::size_t) {});
+  pid_t const child = fork();
+  if (child == 0) {
+    std::vector<int> runs(9, 0);
+    for (int round = 0; round < 10; ++round) pool.run(runs.size(), [&](std::size_t task) { ++runs[task]; });
+    bool const all = std::count(runs.begin(), runs.end(), 10) == 9;
+    _exit(all ? 0 : 1);
+  }
+  int status = -1;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
+#ifdef __linux__
+BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
+  cpu_set_t usable;
+  BOOST_REQUIRE(sched_getaffinity(0, sizeof(usable), &usable) == 0);
+  std::vector<cpu_set_t> places;
+  for (int cpu = 0; cpu < CPU_SETSIZE && places.size() < 3; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    CPU_ZERO(&places.emplace_back());
+    CPU_SET(cpu, &places.back());
+  }
+  ThreadPool pool(4, places);
+  std::vector<cpu_set_t> seen(4);
+  ThreadMeeting meeting(4, pool.patience());
+  pool.run_at_once(4, [&](std::size_t task) {
+    meeting();  // so that each has a thread of its own
+    sched_getaffinity(0, sizeof(cpu_set_t), &seen[task]);
+  });
+  BOOST_TEST(CPU_EQUAL(&seen[0], &usable));  // the caller's are its own
+  std::size_t found = 0;
+  for (std::size_t task = 1; task < 4; ++task)
+    for (cpu_set_t const& place : places) found += CPU_EQUAL(&seen[task], &place) != 0 ? 1 : 0;
+  BOOST_TEST(found == 3);
+}
+#endif
+
+BOOST_AUTO_TEST_CASE(the_pool_of_a_space_has_its_threads) {
+  Kokkos::DefaultHostExecutionSpace const space;
+  BOOST_TEST(ThreadPool::of(space).threads() == static_cast<std::size_t>(space.concurrency()));
+  BOOST_TEST(&ThreadPool::of(space) == &ThreadPool::of(Kokkos::DefaultHostExecutionSpace()));
+}
