@@ -7,7 +7,8 @@
 namespace trireme {
 
 /// On a host: `rows` divides a batch's rows into as many lanes as there are threads, and a thread takes a lane through
-/// all layers; `products` lets all threads work on each product. `automatic` takes rows while the parameters fit a core's cache.
+/// all layers; `products` lets all threads work on each product. `automatic` takes rows while the parameters fit a
+/// core's cache.
 enum class Plan { automatic, rows, products };
 
 /// Beyond this many bytes of parameters a gradient arena for each thread costs more than it brings.
