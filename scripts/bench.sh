@@ -2,17 +2,20 @@
 # Measures trireme's training steps against PyTorch, JAX and Keras, alternately in one run, and prints the ratios.
 #
 #   scripts/bench.sh [--cases "mlp_b32 cnn_b64 …"] [--peers "torch jax keras"] [--pairs 3] [--json FILE]
-#                    [--steps N] [--repetitions N] [--sweep] [--compile-time] [--kernels]
+#                    [--busy N] [--steps N] [--repetitions N] [--sweep] [--compile-time] [--kernels]
 #
 # --cases        of: mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096
 #                transformer_b16 lstm_b32 ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256 (all of them; also sweep_w64_d2_b8 and
 #                the like), and pjrt: pjrt_mlp_b32 pjrt_cnn_b64 on a PJRT plugin for CPUs, against JAX on the same and
 #                our own kernels
-# --peers        those that cannot be installed are left out
+# --peers        of: torch jax keras jax-scan (JAX with the loop over steps inside its program); those that cannot be
+#                installed are left out
 # --pairs        how often each program runs; minima and medians are over all of them
+# --busy         processes that compute all the time beside each program
 # --steps        steps of an epoch, for a quick look; 0: what scripts/bench/compare.py has for each case
 # --repetitions  epochs measured in each run (15)
-# --json         also writes {"results": [{"case": …, "peer": …, "trireme_us": …, "peer_us": …, "speedup": …}, …]}
+# --json         also writes {"results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
+#                "peer_median_us": …, "speedup": …, "speedup_median": …, "busy": N if there are such processes}, …]}
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
@@ -22,7 +25,7 @@
 # torch of PyPI is built for GPUs too). Let nothing else run meanwhile.
 source "$(dirname "$0")/dependencies.sh"
 
-cases="" peers="torch jax keras" pairs=3 json="" steps=0 repetitions=15 mode=table
+cases="" peers="torch jax keras" pairs=3 json="" busy=0 steps=0 repetitions=15 mode=table
 while [ $# -gt 0 ]; do
   option=$1 value=${2:-}
   case $option in
@@ -35,15 +38,15 @@ while [ $# -gt 0 ]; do
       shift
       continue
       ;;
-    --cases | --peers | --pairs | --json | --steps | --repetitions) [ $# -ge 2 ] || die "$option needs a value" ;;
+    --cases | --peers | --pairs | --json | --busy | --steps | --repetitions) [ $# -ge 2 ] || die "$option needs a value" ;;
     *) die "unknown option '$option' (see --help)" ;;
   esac
   case $option in
     --pairs | --repetitions) [[ $value =~ ^[1-9][0-9]*$ ]] || die "$option needs a positive number, not '$value'" ;;
-    --steps) [[ $value =~ ^[0-9]+$ ]] || die "$option needs a number, not '$value'" ;;
+    --busy | --steps) [[ $value =~ ^[0-9]+$ ]] || die "$option needs a number, not '$value'" ;;
     --peers)
       for peer in $value; do
-        case $peer in torch | jax | keras) ;; *) die "there is no peer '$peer' (torch, jax or keras)" ;; esac
+        case $peer in torch | jax | jax-scan | keras) ;; *) die "there is no peer '$peer' (torch, jax, jax-scan or keras)" ;; esac
       done
       ;;
   esac
@@ -52,6 +55,7 @@ while [ $# -gt 0 ]; do
     --peers) peers=$value ;;
     --pairs) pairs=$value ;;
     --json) json=$value ;;
+    --busy) busy=$value ;;
     --steps) steps=$value ;;
     --repetitions) repetitions=$value ;;
   esac
@@ -72,12 +76,12 @@ install_torch() {
 # install_peer NAME: leaves the peer importable, or says that it is left out.
 install_peer() {
   local imports
-  case $1 in torch) imports="import torch" ;; jax) imports="import jax, optax" ;; *) imports="import keras, tensorflow" ;; esac
+  case $1 in torch) imports="import torch" ;; jax*) imports="import jax, optax" ;; *) imports="import keras, tensorflow" ;; esac
   if ! KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null; then
     say "installing $1"
     case $1 in
       torch) install_torch ;;
-      jax) pip_install "jax[cpu]" optax ;;
+      jax*) pip_install "jax[cpu]" optax ;;
       keras) pip_install tensorflow-cpu keras ;;
     esac 2>&1 | grep -v -e "dependency resolver" -e "requires .* which is not installed" || true
     KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null || return 1
@@ -150,7 +154,7 @@ for peer in $peers; do
   fi
 done
 arguments=(--programs "$programs" --python "$python" --mpiexec "$mpiexec" --threads "$threads" --pairs "$pairs"
-           --steps "$steps" --repetitions "$repetitions" --peers "${present[*]}")
+           --busy "$busy" --steps "$steps" --repetitions "$repetitions" --peers "${present[*]}")
 [ -z "$json" ] || arguments+=(--json "$json")
 if [ "$mode" = sweep ]; then arguments+=(--sweep); else arguments+=(--cases "$cases"); fi
 exec python3 "$project/scripts/bench/compare.py" "${arguments[@]}"

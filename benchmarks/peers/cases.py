@@ -86,13 +86,16 @@ def make_data(case):
     return x.reshape(batches, case.batch, *case.extents), y.reshape(batches, case.batch)
 
 
-def parse_arguments(description):
+def parse_arguments(description, *switches):
+    """The command line; `switches` are (name, help) of what one peer has besides."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--case", action="append", required=True)
     parser.add_argument("--steps", type=int, default=0, help="steps of an epoch; 0: as many as take --seconds")
     parser.add_argument("--seconds", type=float, default=0.05, help="an epoch's time, where --steps is 0")
     parser.add_argument("--repetitions", type=int, default=15, help="epochs measured, after one to warm up")
     parser.add_argument("--threads", type=int, default=2)
+    for name, explanation in switches:
+        parser.add_argument(name, action="store_true", help=explanation)
     return parser.parse_args()
 
 

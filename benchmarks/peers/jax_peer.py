@@ -1,5 +1,6 @@
-"""JAX: one jitted step whose state is donated, optax, batches on the device."""
+"""JAX: one jitted step whose state is donated, optax, batches on the device; with --scan one program for an epoch."""
 
+import functools
 import os
 import sys
 
@@ -101,9 +102,29 @@ def train(case, options):
         updates, state = optimizer.update(gradients, state, parameters)
         return optax.apply_updates(parameters, updates), state, loss
 
-    step = jax.jit(step, donate_argnums=(0, 1))
     parameters = make_parameters(case)
     state = optimizer.init(parameters)
+    if options.scan:
+        x, y = map(jax.device_put, make_data(case))
+
+        @functools.partial(jax.jit, static_argnums=4, donate_argnums=(0, 1))
+        def epoch(parameters, state, x, y, steps):
+            def next_step(carried, batch):
+                *carried, loss = step(*carried, x[batch], y[batch])
+                return tuple(carried), loss
+
+            carried, losses = jax.lax.scan(next_step, (parameters, state), jnp.arange(steps) % len(x))
+            return *carried, losses[-1]
+
+        def run_epoch(steps):
+            nonlocal parameters, state
+            parameters, state, loss = epoch(parameters, state, x, y, steps)
+            jax.block_until_ready(parameters)
+            return loss
+
+        return measure(run_epoch, options)
+
+    step = jax.jit(step, donate_argnums=(0, 1))
     batches = [(jax.device_put(x), jax.device_put(y)) for x, y in zip(*make_data(case))]
 
     def run(steps):
@@ -117,6 +138,6 @@ def train(case, options):
 
 
 if __name__ == "__main__":
-    arguments = parse_arguments(__doc__)
+    arguments = parse_arguments(__doc__, ("--scan", "the loop over steps inside one program"))
     for one in map(parse_case, arguments.case):
         report(one, *train(one, arguments))

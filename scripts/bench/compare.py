@@ -4,6 +4,7 @@ Called by scripts/bench.sh, which builds the programs and installs the peers.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -17,6 +18,9 @@ PEERS = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
 STEPS = {"mlp_b32": 512, "mlp_b64": 512, "mlp_b512": 128, "cnn_b64": 32, "cnn_b256": 16, "wide_b256": 8,
          "surrogate_b256": 512, "surrogate_b4096": 128, "transformer_b16": 8, "lstm_b32": 16, "pjrt_mlp_b32": 512,
          "pjrt_cnn_b64": 32, "ddp_mlp_b32": 512, "ddp_cnn_b64": 32, "ddp_wide_b256": 8}
+
+# Peers that are another one's program, started otherwise.
+VARIANTS = {"jax-scan": ("jax", ["--scan"])}
 
 WIDTHS, DEPTHS, BATCHES = [16, 64, 256, 1024, 4096], [1, 2, 4, 8], [1, 8, 64, 512, 4096]
 SWEEP_FLOPS = 1e12  # of a step: more would only measure the BLAS, for minutes
@@ -60,7 +64,8 @@ class Runner:
             model = arguments[1].split("_")[0]
             program = [f"{o.programs}/training_{'sequences' if model in ('transformer', 'lstm') else model}"]
             return ([o.mpiexec, "-n", "2"] if distributed else []) + program + arguments
-        return [o.python, str(PEERS / f"{who}_peer.py")] + arguments + ["--threads", str(o.threads)]
+        peer, switches = VARIANTS.get(who, (who, []))
+        return [o.python, str(PEERS / f"{peer}_peer.py")] + arguments + ["--threads", str(o.threads)] + switches
 
     def run(self, who, cases):
         """{case: its line}; nothing for a program that failed, which is said."""
@@ -83,11 +88,23 @@ class Runner:
         return {prefix + line["case"]: line for line in lines}
 
 
+@contextlib.contextmanager
+def busy_processes(count):
+    """So many processes beside the programs, each of which never stops computing."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def takes_part(peer, case):
     if case.startswith("ddp_"):
         return peer == "torch"
     if case.startswith("pjrt_") or peer == "kernels":
-        return case.startswith("pjrt_") and peer in ("jax", "kernels")
+        return case.startswith("pjrt_") and peer in ("jax", "jax-scan", "kernels")
     return peer != "keras" or not case.startswith(("sweep_", "transformer_", "lstm_"))
 
 
@@ -108,7 +125,7 @@ def summarise(lines):
     return min(line["us_min"] for line in lines), statistics.median(line["us_median"] for line in lines)
 
 
-def compare(seen, cases, peers):
+def compare(seen, cases, peers, busy):
     results, rows = [], []
     for case in cases:
         for peer in peers:
@@ -116,8 +133,10 @@ def compare(seen, cases, peers):
                 continue
             own, own_median = summarise(seen["trireme", case])
             other, other_median = summarise(seen[peer, case])
-            results.append({"case": case, "peer": peer, "trireme_us": own, "peer_us": other,
-                            "speedup": round(other / own, 3)})
+            result = {"case": case, "peer": peer, "trireme_us": own, "trireme_median_us": own_median, "peer_us": other,
+                      "peer_median_us": other_median, "speedup": round(other / own, 3),
+                      "speedup_median": round(other_median / own_median, 3)}
+            results.append(result | ({"busy": busy} if busy else {}))
             rows.append((case, peer, own, own_median, other, other_median, other / own, other_median / own_median))
     return results, rows
 
@@ -143,7 +162,7 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--cases", type=str.split, default=[])
     parser.add_argument("--peers", type=str.split, default=[])
-    for name, default in (("--pairs", 3), ("--threads", 2), ("--steps", 0), ("--repetitions", 15)):
+    for name, default in (("--pairs", 3), ("--threads", 2), ("--steps", 0), ("--repetitions", 15), ("--busy", 0)):
         parser.add_argument(name, type=int, default=default)
     parser.add_argument("--json")
     parser.add_argument("--sweep", action="store_true")
@@ -164,8 +183,11 @@ def main():
         options.peers.append("kernels")
     describe_machine()
     runner = Runner(options)
-    seen = measure(runner, groups, options.peers, options.pairs)
-    results, rows = compare(seen, cases, options.peers)
+    if options.busy:
+        print(f"beside {options.busy} busy process{'es' if options.busy > 1 else ''}", flush=True)
+    with busy_processes(options.busy):
+        seen = measure(runner, groups, options.peers, options.pairs)
+    results, rows = compare(seen, cases, options.peers, options.busy)
     print_table(rows)
     print_overlap(runner.overlap)
     if options.sweep:

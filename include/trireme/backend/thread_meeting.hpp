@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "trireme/backend/waiting_thread.hpp"
@@ -21,7 +22,7 @@ class ThreadMeeting {
     std::uint32_t const round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
-      round_.store(round + 1, std::memory_order_release);
+      round_.store(round + 1);  // before notify_all looks whether anybody sleeps
       round_.notify_all();
       return;
     }

@@ -147,13 +147,13 @@ class ThreadPool {
     for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
          left = left_.load(std::memory_order_acquire))
       detail::wait_while_equal(left_, left, patience_);
-    busy_.store(false, std::memory_order_release);
+    busy_.store(false);
     busy_.notify_one();
   }
 
   void announce(std::uint64_t round) {
     round_.store(round, std::memory_order_release);
-    signal_.store(static_cast<std::uint32_t>(round), std::memory_order_release);
+    signal_.store(static_cast<std::uint32_t>(round));  // before notify_all looks whether anybody sleeps
     signal_.notify_all();
   }
 
@@ -168,7 +168,7 @@ class ThreadPool {
           !claims_[task].state.compare_exchange_strong(open, open + 1, std::memory_order_acq_rel))
         continue;
       job_.run(job_.f, task);
-      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+      if (left_.fetch_sub(1) == 1) left_.notify_one();
     }
   }
 
