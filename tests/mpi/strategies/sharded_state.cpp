@@ -173,7 +173,9 @@ BOOST_AUTO_TEST_CASE(a_rank_with_all_weights_infers_alone) {
       predict(strategy, model, data::from_tensor_slices(zeros, std::vector<std::int32_t>(2)).batch(GlobalBatch{2}));
   if (world().rank() + 1 == world().size()) {
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y);
-    for (std::size_t i = 0; i < host.extent(0); ++i) BOOST_TEST(host(i) == expected.data()[i]);
+    // Not to the bit: predict gives ranks a row each, and a BLAS adds up one row in another order than two.
+    for (std::size_t i = 0; i < host.extent(0); ++i)
+      test::check_close(host(i), expected.data()[i], test::tolerance<double>, "y");
   }
 }
 
