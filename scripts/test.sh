@@ -13,9 +13,15 @@ build="$project/build/$preset"
 require_packages "${core_packages[@]}"
 configure=()
 case $preset in
+  clang19 | asan | tsan) require_packages "${clang_packages[@]}" ;;
+esac
+case $preset in
+  # As a shared library a sanitizer's runtime lets tests have an operator new of their own.
+  asan | tsan) export LDFLAGS="-Wl,-rpath,$(dirname "$(clang++-19 -print-file-name=libclang_rt.asan-x86_64.so)") ${LDFLAGS:-}" ;;
+esac
+case $preset in
   tsan) require_kokkos serial ;;
-  clang19)
-    require_packages "${clang_packages[@]}"
+  clang19 | asan)
     CXX=clang++-19 bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp clang19)"
     export Kokkos_ROOT
     Kokkos_ROOT=$(kokkos_cache openmp clang19)
