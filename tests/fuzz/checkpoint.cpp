@@ -88,8 +88,8 @@ std::vector<std::string> seeds() {
 void try_input(std::string_view bytes) {
   unsigned const kind = fuzz::take(bytes) % 3;
   if (kind == 1) {
-    fuzz::write_file(path, bytes);
-    tr::write_seal(path);
+    auto const seal = tr::detail::seal_of(bytes);
+    fuzz::write_file(path, std::string(bytes) + std::string(seal.data(), seal.size()));
   } else {
     std::string_view const table = fuzz::take_until(bytes, '\xff');
     auto size = static_cast<std::int64_t>(table.size());

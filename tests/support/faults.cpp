@@ -77,7 +77,7 @@ bool is_below(char const* path) {
   return path != nullptr && !plan().folder.empty() && std::string_view(path).starts_with(plan().folder);
 }
 
-bool counts(int descriptor) {
+[[maybe_unused]] bool counts(int descriptor) {
   return descriptor >= 0 && static_cast<std::size_t>(descriptor) < is_counted.size() &&
          is_counted[static_cast<std::size_t>(descriptor)];
 }
@@ -111,13 +111,13 @@ bool fails(char const* name, Need need) {
   return false;
 }
 
-std::size_t allowed(std::size_t bytes) {
+[[maybe_unused]] std::size_t allowed(std::size_t bytes) {
   for (Fault const& fault : plan().faults)
     if (fault.action == Action::part && calls == fault.at && bytes > 1) return bytes / 2;
   return bytes;
 }
 
-int open_counted(char const* name, char const* path, int flags, mode_t mode) {
+[[maybe_unused]] int open_counted(char const* name, char const* path, int flags, mode_t mode) {
   bool const writes = (flags & O_ACCMODE) != O_RDONLY;
   if (writes && is_below(path) && fails(name, (flags & O_CREAT) != 0 ? Need::space : Need::nothing)) return -1;
   int const descriptor = system_call<int(char const*, int, ...)>(name)(path, flags, mode);
@@ -147,7 +147,9 @@ int on_path(char const* name, Need need, char const* path, Arguments... argument
   return system_call<int(char const*, Arguments...)>(name)(path, arguments...);
 }
 
-mode_t mode_of(int flags, va_list arguments) { return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0; }
+[[maybe_unused]] mode_t mode_of(int flags, va_list arguments) {
+  return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+}
 
 }  // namespace
 

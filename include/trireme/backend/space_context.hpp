@@ -103,10 +103,10 @@ struct BlockColumnSums {
   void operator()(std::size_t block) const {
     std::size_t const first_row = block % row_blocks * sum_rows, first = block / row_blocks * sum_columns;
     std::size_t const height = std::min(rows - first_row, sum_rows), width = std::min(columns - first, sum_columns);
-    T const* row = x + first_row * columns + first;
     T block_sums[sum_columns];
     std::fill_n(block_sums, width, T{0});
-    for (std::size_t i = 0; i < height; ++i, row += columns) {
+    for (std::size_t i = 0; i < height; ++i) {
+      T const* const row = x + (first_row + i) * columns + first;
       TRIREME_SIMD
       for (std::size_t j = 0; j < width; ++j) block_sums[j] += row[j];
     }
