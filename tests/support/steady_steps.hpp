@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <initializer_list>
 #include <thread>
+#include <utility>
 
 #include <boost/test/unit_test.hpp>
 
 #include "support/allocations.hpp"
+#include "trireme/backend/pack.hpp"
+#include "trireme/backend/thread_meeting.hpp"
+#include "trireme/backend/thread_pool.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
@@ -61,6 +65,20 @@ struct SteadySteps {
   }
 };
 
+/// Gives each thread of the default host space the memory that kernels keep for a thread. Which thread takes which lane
+/// is not fixed, so that one may come to its first lane at any time.
+inline void warm_threads() {
+  ThreadPool& pool = ThreadPool::of(Kokkos::DefaultHostExecutionSpace());
+  ThreadMeeting meeting(pool.threads(), pool.patience());
+  pool.run_at_once(pool.threads(), [&](std::size_t) {
+    meeting();  // so that each has a task
+    [&]<int... Use>(std::integer_sequence<int, Use...>) {
+      (::trireme::detail::pack_buffer<float, Use>(std::size_t{1} << 18), ...);
+    }
+    (std::make_integer_sequence<int, 4>());
+  });
+}
+
 /// Trains for some epochs with tests between under each plan, once counting operator new and malloc, once Views.
 /// \param counts_malloc  whether malloc has to be silent as well; an MPI may use it.
 template <class Strategy, class Architecture, class Optimizer, class Train, class Tests>
@@ -68,6 +86,7 @@ void check_steady(Strategy const& strategy, Architecture const& architecture, Op
                   Train const& train, Tests const& tests, bool counts_malloc = true,
                   FitOptions const& options = {.epochs = 3, .verbose = false},
                   std::initializer_list<Plan> plans = {Plan::rows, Plan::products}) {
+  warm_threads();
   for (Plan plan : plans) BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")) {
       auto const run = [&] {
         auto model =

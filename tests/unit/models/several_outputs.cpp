@@ -308,6 +308,7 @@ BOOST_AUTO_TEST_CASE(a_step_allocates_nothing) {
   auto const batches = data.slices().shuffle(samples, 1).batch(GlobalBatch{3});
   auto const run = [&](auto const& strategy, Plan plan) {
     auto model = compiled<float>(strategy, plan);
+    test::warm_threads();
     test::SteadySteps counts;
     fit(strategy, model, batches, validation(batches), {.epochs = 5, .verbose = false}, counts);
     return counts.counts;
