@@ -33,11 +33,12 @@ namespace trireme {
 
 class ThreadPool {
  public:
+  /// Processors that a thread may use.
+  struct Cpus {  // not an alias: nvcc takes no vector of a type without a name
 #ifdef __linux__
-  using Cpus = cpu_set_t;
-#else
-  struct Cpus {};
+    cpu_set_t set;
 #endif
+  };
 
   /// \param threads  the caller's own among them
   /// \param places   the processors that each thread may use; empty: those of the thread that calls this
@@ -117,16 +118,16 @@ class ThreadPool {
     Kokkos::parallel_for(
         tool_label("trireme::places"),
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space, 0, places.size(), Kokkos::ChunkSize(1)),
-        [&places](std::size_t thread) { sched_getaffinity(0, sizeof(Cpus), &places[thread]); });
+        [&places](std::size_t thread) { sched_getaffinity(0, sizeof(cpu_set_t), &places[thread].set); });
 #endif
     return places;
   }
 
   std::size_t usable_processors() const {
 #ifdef __linux__
-    Cpus all;
+    cpu_set_t all;
     CPU_ZERO(&all);
-    for (Cpus const& place : places_) CPU_OR(&all, &all, &place);
+    for (Cpus const& place : places_) CPU_OR(&all, &all, &place.set);
     if (places_.empty()) sched_getaffinity(0, sizeof(all), &all);
     return static_cast<std::size_t>(CPU_COUNT(&all));
 #else
@@ -174,7 +175,7 @@ class ThreadPool {
 
   void work(std::size_t thread) {
 #ifdef __linux__
-    if (!places_.empty()) sched_setaffinity(0, sizeof(Cpus), &places_[thread % places_.size()]);
+    if (!places_.empty()) sched_setaffinity(0, sizeof(cpu_set_t), &places_[thread % places_.size()].set);
 #endif
 #ifdef _OPENMP
     omp_set_num_threads(1);  // for a BLAS that starts threads

@@ -117,11 +117,11 @@ BOOST_AUTO_TEST_CASE(the_caller_alone_does_all_tasks_where_no_other_thread_runs)
 BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
   cpu_set_t usable;
   BOOST_REQUIRE(sched_getaffinity(0, sizeof(usable), &usable) == 0);
-  std::vector<cpu_set_t> places;
+  std::vector<ThreadPool::Cpus> places;
   for (int cpu = 0; cpu < CPU_SETSIZE && places.size() < 3; ++cpu) {
     if (!CPU_ISSET(cpu, &usable)) continue;
-    CPU_ZERO(&places.emplace_back());
-    CPU_SET(cpu, &places.back());
+    CPU_ZERO(&places.emplace_back().set);
+    CPU_SET(cpu, &places.back().set);
   }
   ThreadPool pool(4, places);
   std::vector<cpu_set_t> seen(4);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
   BOOST_TEST(CPU_EQUAL(&seen[0], &usable));  // the caller's are its own
   std::size_t found = 0;
   for (std::size_t task = 1; task < 4; ++task)
-    for (cpu_set_t const& place : places) found += CPU_EQUAL(&seen[task], &place) != 0 ? 1 : 0;
+    for (ThreadPool::Cpus const& place : places) found += CPU_EQUAL(&seen[task], &place.set) != 0 ? 1 : 0;
   BOOST_TEST(found == 3);
 }
 #endif
