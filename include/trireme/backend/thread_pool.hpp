@@ -105,7 +105,7 @@ class ThreadPool {
     void (*run)(void const* f, std::size_t task);
     void const* f;
   };
-  /// Whether a task can be had: 2 * round says so, the next number that somebody has it.
+  /// State of a task: 2 * round if it is open, the next number once a thread has taken it.
   struct alignas(64) Claim {
     std::atomic<std::uint64_t> state{0};
   };
@@ -158,7 +158,7 @@ class ThreadPool {
     signal_.notify_all();
   }
 
-  /// Runs what tasks of the round nobody has, a thread's own one first: its rows are in its core's cache.
+  /// Runs the open tasks of the round, a thread's own one first: its rows are in its core's cache.
   void take(std::uint64_t round, std::size_t own) {
     std::size_t const tasks = tasks_.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i + 1 < tasks; ++i) {

@@ -1,4 +1,4 @@
-/// How a thread waits for others that it meets many times a second.
+/// Waiting of a thread for others that it meets many times a second: it spins, then sleeps.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ inline void spin_pause() {
 #endif
 }
 
-/// Waits until `value` is no longer `old`: spins for `patience`, then sleeps until it is told by notify_one() or
-/// notify_all(). A thread that sleeps leaves its core to the one that it waits for.
+/// Waits until `value` is no longer `old`: spins for `patience`, then sleeps until notify_one() or notify_all()
+/// wakes it. A thread that sleeps leaves its core to the one that it waits for.
 inline void wait_while_equal(std::atomic<std::uint32_t> const& value, std::uint32_t old,
                              std::chrono::nanoseconds patience) {
   using Clock = std::chrono::steady_clock;
