@@ -3,14 +3,14 @@
 #include <vector>
 
 #include <trireme/activations/relu.hpp>
-#include <trireme/backend/math.hpp>
-#include <trireme/backend/thread_context.hpp>
+#include <trireme/backend/execution/thread_context.hpp>
+#include <trireme/backend/simd/math.hpp>
 #include <trireme/layers/conv2d.hpp>
 #include <trireme/layers/conv_pool.hpp>
 #include <trireme/layers/pooling2d.hpp>
 #include <trireme/optimizers/adam.hpp>
 #include <trireme/optimizers/sgd.hpp>
-#include <trireme/strategies/update_kernels.hpp>
+#include <trireme/strategies/engine/update_kernels.hpp>
 
 #include "main.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <trireme/environment.hpp>
+#include <trireme/environment/environment.hpp>
 
 inline int run_benchmarks(int argc, char** argv) {
   trireme::Environment environment(argc, argv);

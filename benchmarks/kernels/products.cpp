@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <trireme/backend/thread_context.hpp>
+#include <trireme/backend/execution/thread_context.hpp>
 
 #include "main.hpp"
 

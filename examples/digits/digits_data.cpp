@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <trireme/error.hpp>
+#include <trireme/core/error.hpp>
 #include <trireme/io/csv.hpp>
 #include <trireme/io/idx.hpp>
 #include <trireme/tensor/extents.hpp>

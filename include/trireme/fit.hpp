@@ -13,19 +13,19 @@
 
 #include "trireme/callbacks/dispatch.hpp"
 #include "trireme/callbacks/history.hpp"
+#include "trireme/callbacks/monitor.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/position.hpp"
 #include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/run.hpp"
-#include "trireme/concepts/monitor.hpp"
-#include "trireme/concepts/strategy.hpp"
-#include "trireme/concepts/training_call.hpp"
-#include "trireme/config.hpp"
+#include "trireme/compiled_model.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/data/feed.hpp"
-#include "trireme/models/compiled_model.hpp"
+#include "trireme/detail/training_call.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/models/predictions.hpp"
+#include "trireme/strategies/strategy.hpp"
 
 namespace trireme {
 

@@ -2,5 +2,5 @@
 /// trireme.hpp, since what lowers models takes a tenth of a program's time to read.
 #pragma once
 
-#include "trireme/strategies/pjrt.hpp"
+#include "trireme/pjrt/strategy/pjrt.hpp"
 #include "trireme/trireme.hpp"

@@ -25,12 +25,12 @@
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
-#include "trireme/environment.hpp"
+#include "trireme/compile.hpp"
+#include "trireme/environment/environment.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
 
 namespace trireme::campaign {

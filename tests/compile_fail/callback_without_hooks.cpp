@@ -1,5 +1,5 @@
 // expect: trireme: a callback needs at least one hook, such as on_epoch_end(run)
-#include "trireme/concepts/callback.hpp"
+#include "trireme/callbacks/callback.hpp"
 
 struct Run {};
 

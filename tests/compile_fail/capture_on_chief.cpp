@@ -1,5 +1,5 @@
 // expect: trireme: work for the chief alone may not reach a communicator
-#include "trireme/collectives/communicator.hpp"
+#include "trireme/mpi/communicator.hpp"
 
 void meet(trireme::Communicator const& world) {
 #ifdef TRIREME_MUST_FAIL

@@ -1,7 +1,7 @@
 // expect: trireme: work for the chief alone may not reach a communicator
 #include <string>
 
-#include "trireme/collectives/communicator.hpp"
+#include "trireme/mpi/communicator.hpp"
 
 void write(trireme::Communicator const& world, std::string const& text) {
 #ifdef TRIREME_MUST_FAIL

@@ -1,12 +1,12 @@
 // expect: trireme: Compressed goes around a strategy that adds up whole gradients
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/compressed.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
 

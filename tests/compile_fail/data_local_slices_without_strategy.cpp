@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "trireme/data/from_local_slices.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 auto own(std::vector<float> const& x, std::vector<float> const& y) {
 #ifdef TRIREME_MUST_FAIL

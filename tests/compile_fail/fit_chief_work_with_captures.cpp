@@ -2,14 +2,14 @@
 #include <vector>
 
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 struct Prints {
   template <class Run>

@@ -2,14 +2,14 @@
 #include <vector>
 
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 void train(std::vector<float> const& x) {
   trireme::OneDeviceStrategy<> const strategy;

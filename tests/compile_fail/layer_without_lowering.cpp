@@ -1,8 +1,8 @@
 // expect: trireme: LayerNormalization cannot be compiled for a PJRT device, since it has no LayerLowering
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/lowering/model.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/pjrt/lowering/model.hpp"
 
 using namespace trireme;
 

@@ -17,14 +17,14 @@
 // expect callback_as_metric: trireme: a metric needs name, direction, state_size
 // expect options_by_position: trireme: options of compile have a name
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_absolute_error.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/metrics/means.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 namespace tr = trireme;
 

@@ -9,16 +9,16 @@
 // expect optimizer_in_add: trireme: a model is made of layers
 // expect optimizer_in_parallel: trireme: a model is made of layers
 #include "trireme/activations/relu.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 namespace tr = trireme;
 

@@ -1,8 +1,8 @@
 // expect: trireme: a PJRT device takes a model that is made of layers and computes in one number type
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/lowering/model.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/pjrt/lowering/model.hpp"
 
 using namespace trireme;
 

@@ -1,10 +1,10 @@
 // expect: trireme: a model computes in float or double
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 #ifdef TRIREME_MUST_FAIL
 using T = int;

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "trireme/collectives/single_process.hpp"
-#include "trireme/models/compiled_model.hpp"
+#include "trireme/compiled_model.hpp"
+#include "trireme/mpi/single_process.hpp"
 
 struct AnyModel {
   using scalar = float;

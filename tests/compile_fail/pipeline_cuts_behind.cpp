@@ -1,10 +1,10 @@
 // expect: trireme: a cut of a PipelineStrategy lies behind the model's last layer
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/pipeline.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 
 void place(trireme::Communicator const& world) {
 #ifdef TRIREME_MUST_FAIL

@@ -1,10 +1,10 @@
 // expect: trireme: the cuts of a PipelineStrategy are indices of layers in ascending order
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/pipeline.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 
 void place(trireme::Communicator const& world) {
 #ifdef TRIREME_MUST_FAIL

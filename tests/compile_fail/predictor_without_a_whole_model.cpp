@@ -1,10 +1,10 @@
 // expect: trireme: predictor needs a process that holds the whole model
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 void predict(trireme::Communicator const& world) {
 #ifdef TRIREME_MUST_FAIL

@@ -1,5 +1,5 @@
 // expect: trireme: an operation of a program was given tensors whose extents differ
-#include "trireme/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/builder.hpp"
 
 using namespace trireme;
 

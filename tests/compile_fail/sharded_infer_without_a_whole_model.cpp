@@ -1,12 +1,12 @@
 // expect: trireme: infer needs a process that holds the whole model
 #include <Kokkos_Core.hpp>
 
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 void infer(trireme::Communicator const& world, Kokkos::View<float**, Kokkos::LayoutRight> const& x) {
 #ifdef TRIREME_MUST_FAIL

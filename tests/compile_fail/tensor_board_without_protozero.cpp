@@ -1,7 +1,7 @@
 // expect: trireme: TensorBoard needs protozero, which this build lacks
 #undef TRIREME_HAVE_PROTOZERO
+#include "trireme/callbacks/callback.hpp"
 #include "trireme/callbacks/tensor_board.hpp"
-#include "trireme/concepts/callback.hpp"
 
 struct Run {};
 

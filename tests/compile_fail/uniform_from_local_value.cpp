@@ -1,5 +1,5 @@
 // expect: trireme: a value of one process is not Uniform
-#include "trireme/collectives/communicator.hpp"
+#include "trireme/mpi/communicator.hpp"
 
 trireme::Uniform<bool> decide(trireme::Communicator const& world, bool wish) {
 #ifdef TRIREME_MUST_FAIL

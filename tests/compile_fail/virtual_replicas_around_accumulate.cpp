@@ -1,12 +1,12 @@
 // expect: trireme: VirtualReplicas goes around OneDeviceStrategy
+#include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 

@@ -1,8 +1,8 @@
 // Checkpoints with a seal that fits: a whole file, or a table of contents and the values of its tensors. What is read
 // is given to a state of every kind.
 #include "trireme/callbacks/archive.hpp"
-#include "trireme/collectives/single_process.hpp"
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/mpi/single_process.hpp"
 
 #include "target.hpp"
 
@@ -52,15 +52,20 @@ tr::StoredTensors saved() {
   return archive.tensors();
 }
 
-/// A checkpoint of this table, which states its size as `size`, and whose tensors are filled from `values`.
+/// More than a State has: what is beyond is stated and not there.
+constexpr std::size_t most_members = 16;
+
+/// A checkpoint of this table, which states its size as `size`, and whose first tensors are filled from `values`.
 void write_checkpoint(std::string_view table, std::int64_t size, std::string_view values) {
   tr::detail::ZipWriter zip(path);
   auto const add = [&](std::string const& name, std::string const& header, std::string_view bytes) {
     zip.add(name + ".npy", header, bytes.data(), bytes.size());
   };
-  for (std::string_view rest = table; !rest.empty();) {
+  std::size_t members = 0;
+  for (std::string_view rest = table; !rest.empty() && members < most_members;) {
     auto const tensor = tr::detail::stated_tensor(fuzz::take_until(rest, '\n'));
     if (!tensor || tensor->bytes > 4096) continue;
+    ++members;
     std::string bytes(values.substr(0, tensor->bytes));
     values.remove_prefix(bytes.size());
     bytes.resize(tensor->bytes);

@@ -15,7 +15,7 @@
 
 #include <unistd.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 
 std::vector<std::string> seeds();
 void try_input(std::string_view bytes);

@@ -11,15 +11,15 @@
 
 #include "trireme/activations/sigmoid.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/io/npy.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

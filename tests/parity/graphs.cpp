@@ -13,6 +13,7 @@
 
 #include "parity/reference.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
@@ -22,12 +23,11 @@
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/metrics/means.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 using namespace trireme::test;

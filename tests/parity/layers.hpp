@@ -12,9 +12,9 @@
 #include <Kokkos_Core.hpp>
 
 #include "parity/reference.hpp"
-#include "trireme/backend/space_context.hpp"
-#include "trireme/backend/thread_context.hpp"
-#include "trireme/concepts/layer.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/thread_context.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 

@@ -11,12 +11,12 @@
 
 #include "trireme/activations/sigmoid.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/io/npy.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

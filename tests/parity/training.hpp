@@ -16,11 +16,11 @@
 #include <nlohmann/json.hpp>
 
 #include "parity/reference.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/targets.hpp"
-#include "trireme/models/compile.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/tensor/xtensor.hpp"
 
 namespace trireme::test {

@@ -14,10 +14,10 @@
 #include "pjrt/plugin.hpp"
 #include "support/environment_variables.hpp"
 #include "support/small_training.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
 
 using namespace trireme;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "trireme/strategies/pjrt.hpp"
+#include "trireme/pjrt/strategy/pjrt.hpp"
 
 namespace trireme::test {
 

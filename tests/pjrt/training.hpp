@@ -8,8 +8,8 @@
 
 #include "pjrt/plugin.hpp"
 #include "support/small_training.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
-#include "trireme/models/compile.hpp"
 
 namespace trireme::test {
 

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 namespace trireme::test {
 

@@ -5,6 +5,7 @@
 
 #include "support/small_training.hpp"
 #include "trireme/activations/gelu.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/layer_normalization.hpp"
@@ -13,7 +14,6 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
 
 namespace trireme::test::law {

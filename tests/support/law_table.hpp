@@ -31,7 +31,7 @@
 
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 namespace trireme::test::law {
 

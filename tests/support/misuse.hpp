@@ -16,7 +16,7 @@
 #include <span>
 #include <string_view>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 namespace trireme::test {
 

@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <boost/test/unit_test.hpp>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 namespace trireme::test {
 

@@ -15,8 +15,7 @@
 #include "trireme/activations/relu.hpp"
 #include "trireme/activations/tanh.hpp"
 #include "trireme/callbacks/history.hpp"
-#include "trireme/callbacks/logs.hpp"
-#include "trireme/data/checksum.hpp"
+#include "trireme/core/hash.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/layers/conv2d.hpp"
 #include "trireme/layers/dense.hpp"
@@ -24,6 +23,7 @@
 #include "trireme/layers/flatten.hpp"
 #include "trireme/layers/pooling2d.hpp"
 #include "trireme/metrics/direction.hpp"
+#include "trireme/metrics/logs.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/tensor/xtensor.hpp"
 

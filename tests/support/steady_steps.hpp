@@ -11,13 +11,13 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/allocations.hpp"
-#include "trireme/backend/pack.hpp"
-#include "trireme/backend/thread_meeting.hpp"
-#include "trireme/backend/thread_pool.hpp"
+#include "trireme/backend/gemm/pack.hpp"
+#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 
 namespace trireme::test {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/small_training.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/layer_normalization.hpp"
@@ -17,7 +18,6 @@
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/metrics/means.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"

@@ -7,8 +7,8 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/dual.hpp"
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/backend/simd/dual.hpp"
+#include "trireme/core/fixed_string.hpp"
 
 namespace trireme {
 
@@ -35,8 +35,8 @@ consteval bool require_own_function() {
 /// `Elementwise{[](auto x) { return x * tanh(x); }}` as a layer of a Sequential, and as an option
 /// `Dense<64, Elementwise<Mish>>`, where Mish is a functor (or the decltype of a lambda without captures).
 ///
-/// The function is called with Value<T> and Dual<T>: arithmetic, comparisons, and the functions of backend/dual.hpp
-/// without `std::` before them.
+/// The function is called with Value<T> and Dual<T>: arithmetic, comparisons, and the functions of
+/// backend/simd/dual.hpp without `std::` before them.
 template <class Function>
 struct Elementwise {
   [[no_unique_address]] Function function{};

@@ -3,7 +3,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 
 namespace trireme {
 

@@ -3,8 +3,8 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/backend/math.hpp"
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/core/fixed_string.hpp"
 
 namespace trireme {
 

@@ -16,8 +16,8 @@
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/callbacks/stored_values.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/stored_tensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -8,11 +8,11 @@
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/save_freq.hpp"
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/file_format.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -1,7 +1,7 @@
 /// What a callback's hook may answer: go on, or stop training.
 #pragma once
 
-#include "trireme/collectives/uniform.hpp"
+#include "trireme/mpi/uniform.hpp"
 
 namespace trireme {
 

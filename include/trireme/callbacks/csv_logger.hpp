@@ -12,12 +12,12 @@
 #include <system_error>
 #include <vector>
 
-#include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/growing_file.hpp"
-#include "trireme/text.hpp"
+#include "trireme/metrics/logs.hpp"
 
 namespace trireme {
 

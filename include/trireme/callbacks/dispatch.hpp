@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/callbacks/callback.hpp"
 #include "trireme/callbacks/control.hpp"
-#include "trireme/concepts/callback.hpp"
 
 namespace trireme {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

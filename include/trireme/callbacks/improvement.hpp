@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/metrics/direction.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

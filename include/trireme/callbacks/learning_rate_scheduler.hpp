@@ -6,8 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/config.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "trireme/callbacks/improvement.hpp"
-#include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/path_template.hpp"
 #include "trireme/callbacks/save_freq.hpp"
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/fixed_string.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/file_format.hpp"
-#include "trireme/text.hpp"
+#include "trireme/metrics/logs.hpp"
 
 namespace trireme {
 

@@ -17,11 +17,11 @@
 
 #include <unistd.h>
 
-#include "trireme/concepts/callback.hpp"
-#include "trireme/error.hpp"
+#include "trireme/callbacks/callback.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/file_format.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

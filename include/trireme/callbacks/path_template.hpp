@@ -11,9 +11,9 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
-#include "trireme/callbacks/logs.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/metrics/logs.hpp"
 
 namespace trireme {
 

@@ -11,8 +11,8 @@
 
 #include <unistd.h>
 
-#include "trireme/callbacks/logs.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/metrics/logs.hpp"
 
 namespace trireme {
 

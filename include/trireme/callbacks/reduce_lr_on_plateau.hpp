@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "trireme/callbacks/improvement.hpp"
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -16,16 +16,16 @@
 #include <fmt/format.h>
 
 #include "trireme/callbacks/archive.hpp"
-#include "trireme/callbacks/logs.hpp"
+#include "trireme/callbacks/checkpoint.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/position.hpp"
-#include "trireme/collectives/status_record.hpp"
-#include "trireme/collectives/uniform.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/metrics/direction.hpp"
-#include "trireme/models/checkpoint.hpp"
-#include "trireme/strategies/phase.hpp"
-#include "trireme/text.hpp"
+#include "trireme/metrics/logs.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
+#include "trireme/mpi/uniform.hpp"
 
 namespace trireme {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/callbacks/logs.hpp"
 #include "trireme/callbacks/output_files.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/metrics/logs.hpp"
 #ifdef TRIREME_HAVE_PROTOZERO
 #include "trireme/io/event_file.hpp"
 #endif

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "trireme/callbacks/control.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/data/requirements.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

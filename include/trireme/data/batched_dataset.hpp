@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/hash.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_gather.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_size.hpp"
 #include "trireme/data/batch_stream.hpp"
 #include "trireme/data/cache.hpp"
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/count.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_description.hpp"

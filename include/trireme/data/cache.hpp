@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/error.hpp"
 #include "trireme/data/sample_source.hpp"
-#include "trireme/error.hpp"
 
 namespace trireme::data {
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme::data {
 

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/data/checksum.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/validation.hpp"
-#include "trireme/error.hpp"
-#include "trireme/strategies/phase.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/data/shares.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

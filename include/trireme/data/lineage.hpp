@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/count.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

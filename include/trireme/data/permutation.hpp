@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/random/streams.hpp"
+#include "trireme/core/streams.hpp"
 
 namespace trireme::data {
 

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

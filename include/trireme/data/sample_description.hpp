@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/data/checksum.hpp"
+#include "trireme/core/hash.hpp"
 #include "trireme/data/count.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/sample_source.hpp"

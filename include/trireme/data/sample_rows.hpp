@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/tensor/host_tensor.hpp"
 #include "trireme/tensor/xtensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/row_gather.hpp"
+#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/batch_slot.hpp"
 #include "trireme/data/batch_targets.hpp"
 #include "trireme/data/class_weight.hpp"
@@ -19,8 +21,6 @@
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/shares.hpp"
 #include "trireme/data/stream_options.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 
@@ -87,7 +87,7 @@ class SlotFiller {
       reserve(slot.next_x_rows, capacity_);
       for (std::size_t row = 0; row < next.rows; ++row) {
         slot.next_x_rows[row] = found_[row].x;
-        detail::prefetch(found_[row].y, source_->y_size());
+        trireme::detail::prefetch(found_[row].y, source_->y_size());
       }
       slot.batch.next = {slot.next_x_rows.data(), next.rows, ticket};
     }
@@ -145,7 +145,7 @@ class SlotFiller {
       std::size_t const ny = source_->y_size();
       for (std::size_t row = 0; row < rows.rows; ++row) {
         slot.x_rows[row] = found_[row].x;
-        detail::prefetch(found_[row].y, ny);
+        trireme::detail::prefetch(found_[row].y, ny);
       }
       if (options_.targets)
         for (std::size_t row = 0; row < rows.rows; ++row)

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/requirements.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

@@ -8,11 +8,11 @@
 #include <span>
 #include <utility>
 
-#include "trireme/data/checksum.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/sample_source.hpp"
-#include "trireme/error.hpp"
 #include "trireme/tensor/host_tensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::data {
 

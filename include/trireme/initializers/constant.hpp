@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 
 namespace trireme {

@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

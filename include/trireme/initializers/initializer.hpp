@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

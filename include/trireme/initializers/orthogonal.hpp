@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/streams.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/initializers/initializer.hpp"
-#include "trireme/random/streams.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <span>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/streams.hpp"
 #include "trireme/initializers/initializer.hpp"
-#include "trireme/random/streams.hpp"
 
 namespace trireme {
 

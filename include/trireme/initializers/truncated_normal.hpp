@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <span>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/streams.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/initializers/variance_scaling.hpp"
-#include "trireme/random/streams.hpp"
 
 namespace trireme {
 

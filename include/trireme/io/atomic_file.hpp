@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

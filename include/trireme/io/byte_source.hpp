@@ -14,10 +14,10 @@
 
 #include <sys/stat.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/gzip.hpp"
 #include "trireme/io/stated_extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

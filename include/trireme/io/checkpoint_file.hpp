@@ -15,7 +15,8 @@
 
 #include <unistd.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
@@ -23,7 +24,6 @@
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/io/stored_tensor.hpp"
 #include "trireme/io/weights_h5.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

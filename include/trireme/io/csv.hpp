@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/numbers.hpp"
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

@@ -20,10 +20,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/crc32c.hpp"
 #include "trireme/io/event_file_message.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

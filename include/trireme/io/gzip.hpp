@@ -10,8 +10,8 @@
 #include <zlib.h>
 #endif
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme::io {
 

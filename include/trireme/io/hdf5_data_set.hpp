@@ -14,9 +14,9 @@
 
 #include <hdf5.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/stated_extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::detail {
 

@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/number_format.hpp"
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/host_tensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/text.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/number_format.hpp"
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

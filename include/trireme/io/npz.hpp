@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npy_format.hpp"
 #include "trireme/io/npz_zip.hpp"
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

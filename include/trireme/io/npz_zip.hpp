@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/sealed_file.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::detail {
 

@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/numbers.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::io {
 

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trireme/data/checksum.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/stated_extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -18,13 +18,13 @@
 #include <hdf5.h>
 #include <unistd.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/hdf5_data_set.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/sealed_file.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "trireme/activations/linear.hpp"
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/layers/activation_kernels.hpp"
+#include "trireme/layers/layer.hpp"
 
 namespace trireme {
 

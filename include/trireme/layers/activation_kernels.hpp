@@ -5,7 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/activation.hpp"
+#include "trireme/activations/activation.hpp"
 
 namespace trireme::kernels {
 

@@ -5,8 +5,8 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/math.hpp"
-#include "trireme/backend/row_sum.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/backend/simd/row_sum.hpp"
 
 namespace trireme::kernels {
 

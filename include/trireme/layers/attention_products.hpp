@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "trireme/backend/product_batch.hpp"
+#include "trireme/backend/gemm/product_batch.hpp"
 
 namespace trireme::detail {
 

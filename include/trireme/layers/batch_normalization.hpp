@@ -6,11 +6,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/backend/row_scope.hpp"
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/batch_normalization_kernels.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/scale_and_shift.hpp"
 

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/backend/convolution.hpp"
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/convolution/convolution.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/window_output.hpp"
 

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trireme/backend/pooled_convolution.hpp"
-#include "trireme/backend/simd_vector.hpp"
-#include "trireme/concepts/layer.hpp"
+#include "trireme/backend/convolution/pooled_convolution.hpp"
+#include "trireme/backend/simd/simd_vector.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/conv2d.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/pooling2d.hpp"
 
 namespace trireme {

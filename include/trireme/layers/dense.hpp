@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trireme/backend/product.hpp"
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/weight_gradient.hpp"
 #include "trireme/tensor/arena.hpp"

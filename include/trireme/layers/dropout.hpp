@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trireme/backend/math.hpp"
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/streams.hpp"
 #include "trireme/layers/copy.hpp"
-#include "trireme/random/streams.hpp"
+#include "trireme/layers/layer.hpp"
 
 namespace trireme {
 

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/initializers/random_uniform.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trireme/concepts/layer.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/concepts/layer.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/scale_and_shift.hpp"

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trireme/concepts/layer.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/attention_kernels.hpp"
 #include "trireme/layers/attention_products.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/parts.hpp"

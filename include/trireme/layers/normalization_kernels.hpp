@@ -5,7 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/backend/row_sum.hpp"
+#include "trireme/backend/simd/row_sum.hpp"
 
 namespace trireme::kernels {
 

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "trireme/activations/activation.hpp"
 #include "trireme/activations/linear.hpp"
-#include "trireme/concepts/activation.hpp"
 
 namespace trireme {
 

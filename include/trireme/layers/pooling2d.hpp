@@ -6,8 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/pooling_kernels.hpp"
 #include "trireme/layers/window_output.hpp"

@@ -6,7 +6,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/window.hpp"
+#include "trireme/backend/convolution/window.hpp"
 
 namespace trireme::kernels {
 

@@ -1,7 +1,7 @@
 /// Penalties on the size of parameters, added to the loss: l1 * sum |w| + l2 * sum w^2.
 #pragma once
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

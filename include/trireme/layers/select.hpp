@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme {

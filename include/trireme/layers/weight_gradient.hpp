@@ -6,10 +6,10 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/cache_gemm.hpp"
-#include "trireme/backend/pack.hpp"
-#include "trireme/backend/product.hpp"
-#include "trireme/backend/storing_context.hpp"
+#include "trireme/backend/execution/storing_context.hpp"
+#include "trireme/backend/gemm/cache_gemm.hpp"
+#include "trireme/backend/gemm/pack.hpp"
+#include "trireme/backend/gemm/product.hpp"
 #include "trireme/layers/call.hpp"
 
 namespace trireme {

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 
-#include "trireme/backend/window.hpp"
-#include "trireme/error.hpp"
+#include "trireme/backend/convolution/window.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::detail {
 

@@ -6,9 +6,9 @@
 #include <Kokkos_MathematicalFunctions.hpp>
 
 #include "trireme/activations/sigmoid.hpp"
-#include "trireme/backend/math.hpp"
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 

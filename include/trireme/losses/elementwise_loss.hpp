@@ -7,8 +7,8 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/activations/elementwise.hpp"
-#include "trireme/backend/dual.hpp"
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/backend/simd/dual.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 
 namespace trireme {

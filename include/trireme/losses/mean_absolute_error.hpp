@@ -5,7 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 
 namespace trireme {

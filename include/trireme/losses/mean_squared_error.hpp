@@ -5,7 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 
 namespace trireme {

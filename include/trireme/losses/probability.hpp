@@ -5,7 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/backend/math.hpp"
+#include "trireme/backend/simd/math.hpp"
 
 namespace trireme {
 

@@ -9,9 +9,9 @@
 #include <Kokkos_NumericTraits.hpp>
 
 #include "trireme/activations/softmax.hpp"
-#include "trireme/backend/math.hpp"
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/targets.hpp"
 

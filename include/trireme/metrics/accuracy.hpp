@@ -6,7 +6,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/metrics/binary_accuracy.hpp"
 #include "trireme/metrics/categorical_accuracy.hpp"
 #include "trireme/metrics/direction.hpp"

@@ -6,8 +6,8 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/mean_state.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
 #include "trireme/losses/categorical_crossentropy.hpp"
 #include "trireme/losses/categorical_hinge.hpp"

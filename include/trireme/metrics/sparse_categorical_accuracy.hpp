@@ -6,7 +6,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/metrics/arg_max.hpp"
 #include "trireme/metrics/direction.hpp"

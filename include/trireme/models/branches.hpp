@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/sequential.hpp"

@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/backend/storing_context.hpp"
-#include "trireme/concepts/layer.hpp"
+#include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/layers/conv_pool.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/tensor/arena.hpp"
 

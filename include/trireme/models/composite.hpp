@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/call.hpp"
+#include "trireme/layers/layer.hpp"
 
 namespace trireme::detail {
 

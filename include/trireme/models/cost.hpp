@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/logits.hpp"
 #include "trireme/tensor/arena.hpp"
 

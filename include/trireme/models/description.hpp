@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/row_scope.hpp"
-#include "trireme/concepts/layer.hpp"
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/layers/parameter.hpp"
 #include "trireme/layers/regularizer.hpp"
 #include "trireme/models/input_sources.hpp"
@@ -26,8 +28,6 @@
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/parts.hpp"
 #include "trireme/tensor/shape.hpp"
-#include "trireme/text.hpp"
-#include "trireme/type_text.hpp"
 
 namespace trireme {
 

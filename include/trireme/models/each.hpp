@@ -12,9 +12,9 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/concepts/layer.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/tensor/parts.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/slices.hpp"
 
 namespace trireme {

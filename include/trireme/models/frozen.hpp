@@ -6,9 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/input.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/models/sequential.hpp"
 

@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/concepts/metric.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/losses/targets.hpp"
+#include "trireme/metrics/metric.hpp"
 #include "trireme/models/log_names.hpp"
 #include "trireme/models/score_kernel.hpp"
 #include "trireme/tensor/parts.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/tensor/parts.hpp"

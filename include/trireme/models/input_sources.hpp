@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/io/keras_names.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "trireme/concepts/fixed_string.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/metrics/weighted.hpp"
 
 namespace trireme::detail {

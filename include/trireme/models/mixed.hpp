@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "trireme/backend/storing_context.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/execution/storing_context.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/type_text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/bfloat16.hpp"
-#include "trireme/type_text.hpp"
 
 namespace trireme {
 

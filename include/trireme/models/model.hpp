@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/layers/join_kernels.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/head.hpp"

@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/collectives/same_config.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/mpi/same_config.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
-#include "trireme/type_text.hpp"
 
 namespace trireme {
 

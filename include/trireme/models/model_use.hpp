@@ -4,8 +4,8 @@
 #include <atomic>
 #include <utility>
 
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme::detail {
 

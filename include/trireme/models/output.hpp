@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/concepts/metric.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
+#include "trireme/metrics/metric.hpp"
 
 namespace trireme {
 

@@ -12,16 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/requirements.hpp"
-#include "trireme/error.hpp"
 #include "trireme/losses/targets.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/models/log_names.hpp"
 #include "trireme/models/output.hpp"
 #include "trireme/models/score_kernel.hpp"
 #include "trireme/tensor/parts.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme::detail {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/concepts/declares_member.hpp"
-#include "trireme/concepts/layer.hpp"
+#include "trireme/core/declares_member.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/layers/input.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/chain_pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/input_sources.hpp"

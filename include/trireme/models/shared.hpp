@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/input.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/shared_weights.hpp"
 
 namespace trireme {

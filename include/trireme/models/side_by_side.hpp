@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/concepts/layer.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/tensor/parts.hpp"

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/call.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/sequential.hpp"
 
 namespace trireme {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"

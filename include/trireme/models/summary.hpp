@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/concepts/layer.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/layer.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/side_by_side.hpp"
 #include "trireme/tensor/parts.hpp"

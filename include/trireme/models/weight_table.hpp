@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "trireme/backend/row_scope.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/layers/regularizer.hpp"
 #include "trireme/tensor/shape.hpp"

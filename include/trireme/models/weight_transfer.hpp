@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/weights_index.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/tensor/extents.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/schedules/rate.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {

@@ -7,9 +7,9 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/math.hpp"
-#include "trireme/concepts/fixed_string.hpp"
-#include "trireme/config.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
 
 namespace trireme {

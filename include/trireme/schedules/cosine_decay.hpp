@@ -8,7 +8,7 @@
 #include <numbers>
 #include <optional>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

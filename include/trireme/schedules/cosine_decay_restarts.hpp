@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

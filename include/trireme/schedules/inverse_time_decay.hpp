@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

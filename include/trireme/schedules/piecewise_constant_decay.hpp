@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/config.hpp"
-#include "trireme/error.hpp"
-#include "trireme/text.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/config.hpp"
+#include "trireme/core/config.hpp"
 
 namespace trireme {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/text.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <type_traits>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/tensor/xtensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

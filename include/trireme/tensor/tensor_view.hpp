@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/xtensor.hpp"
-#include "trireme/text.hpp"
 
 namespace trireme {
 

@@ -3,15 +3,15 @@
 #include <vector>
 
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/tensor/xtensor.hpp"
 
 namespace tr = trireme;

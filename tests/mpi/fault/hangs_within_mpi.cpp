@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 /// As if a call did not return that MPI offers in a blocking form only: no deadline is looked at meanwhile.
 int main(int argc, char** argv) {

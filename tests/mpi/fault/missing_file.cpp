@@ -1,5 +1,5 @@
 // ranks: 1 3   labels: fault   exit: 1   says: trireme: no-such-images.idx: cannot be opened
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 #include "trireme/io/idx.hpp"
 
 int main(int argc, char** argv) {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 /// The deadline counts only while a call waits, and not at the end while others still get on.
 int main(int argc, char** argv) {

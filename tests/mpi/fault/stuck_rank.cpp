@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 
 int main(int argc, char** argv) {
   trireme::Environment environment(argc, argv, {.threads = 1, .deadline = std::chrono::seconds(3)});

@@ -1,7 +1,7 @@
 // ranks: 1 3   labels: fault   exit: 1   says: trireme: truncated-images.idx: is truncated
 #include <fstream>
 
-#include "trireme/environment.hpp"
+#include "trireme/environment/environment.hpp"
 #include "trireme/io/idx.hpp"
 
 int main(int argc, char** argv) {

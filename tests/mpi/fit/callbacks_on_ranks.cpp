@@ -18,12 +18,12 @@
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
 

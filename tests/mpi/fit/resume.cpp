@@ -17,17 +17,17 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_local_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/compressed.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 #include "unit/io/folder.hpp"
 
 using namespace trireme;

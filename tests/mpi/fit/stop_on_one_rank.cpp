@@ -10,12 +10,12 @@
 
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
 

@@ -15,20 +15,20 @@
 #include <unistd.h>
 
 #include "trireme/activations/sigmoid.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/shared.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 

@@ -3,8 +3,8 @@
 #define BOOST_TEST_MODULE law_compressed
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/compressed.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

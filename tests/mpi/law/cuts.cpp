@@ -4,7 +4,7 @@
 #define BOOST_TEST_MODULE law_cuts
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/pipeline.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

@@ -3,8 +3,8 @@
 #define BOOST_TEST_MODULE law_replicas
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

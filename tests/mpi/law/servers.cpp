@@ -3,7 +3,7 @@
 #define BOOST_TEST_MODULE law_servers
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/parameter_server.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

@@ -3,7 +3,7 @@
 #define BOOST_TEST_MODULE law_shards_1
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

@@ -3,8 +3,8 @@
 #define BOOST_TEST_MODULE law_virtual_replicas
 #include "support/law_table.hpp"
 
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

@@ -9,10 +9,10 @@
 
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/compressed.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 

@@ -10,9 +10,9 @@
 
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/parameter_server.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 

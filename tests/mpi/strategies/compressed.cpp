@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "trireme/callbacks/archive.hpp"
-#include "trireme/collectives/compressed_gradients.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/compressed.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/gradients/compressed_gradients.hpp"
 
 using namespace trireme;
 

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/pipeline.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 using namespace trireme::test::tuples;

@@ -11,7 +11,7 @@
 #include "../../../examples/gossip/gossip_strategy.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

@@ -9,7 +9,7 @@
 
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/strategies/mirrored.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
 
 using namespace trireme;
 

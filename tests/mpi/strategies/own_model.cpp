@@ -12,7 +12,7 @@
 
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 

@@ -6,16 +6,16 @@
 
 #include <cstddef>
 
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/pipeline.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 
 using namespace trireme;
 

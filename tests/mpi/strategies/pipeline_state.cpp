@@ -16,8 +16,8 @@
 #include "trireme/models/frozen.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/pipeline.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 
 using namespace trireme;
 

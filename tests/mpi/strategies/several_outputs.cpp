@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trireme/data/from_local_slices.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 using namespace trireme::test::tuples;

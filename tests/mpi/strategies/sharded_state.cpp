@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/sharded.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 

@@ -6,13 +6,13 @@
 
 #include <cstddef>
 
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

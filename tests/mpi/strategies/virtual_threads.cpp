@@ -6,9 +6,9 @@
 
 #include <cstddef>
 
-#include "trireme/strategies/multi_worker_mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 using test::law::trained, test::law::Training;

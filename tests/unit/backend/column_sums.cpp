@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include <trireme/backend/space_context.hpp>
-#include <trireme/backend/thread_context.hpp>
+#include <trireme/backend/execution/space_context.hpp>
+#include <trireme/backend/execution/thread_context.hpp>
 
 #include "support/kokkos_fixture.hpp"
 

@@ -10,7 +10,7 @@
 #include "trireme/activations/silu.hpp"
 #include "trireme/activations/softplus.hpp"
 #include "trireme/activations/tanh.hpp"
-#include "trireme/backend/dual.hpp"
+#include "trireme/backend/simd/dual.hpp"
 #include "trireme/losses/elementwise_loss.hpp"
 #include "trireme/losses/huber.hpp"
 #include "trireme/losses/log_cosh.hpp"

@@ -9,7 +9,7 @@
 
 #include <trireme/activations/gelu.hpp>
 #include <trireme/activations/sigmoid.hpp>
-#include <trireme/backend/math.hpp>
+#include <trireme/backend/simd/math.hpp>
 
 #include "support/kokkos_fixture.hpp"
 

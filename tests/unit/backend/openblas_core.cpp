@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <trireme/backend/host_blas.hpp>
-#include <trireme/backend/openblas_core.hpp>
+#include <trireme/backend/gemm/host_blas.hpp>
+#include <trireme/backend/gemm/openblas_core.hpp>
 
 #include "support/kokkos_fixture.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "support/numbers.hpp"
-#include "trireme/backend/cache_gemm.hpp"
+#include "trireme/backend/gemm/cache_gemm.hpp"
 
 namespace tr = trireme;
 using trireme::test::numbers;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <trireme/backend/split_gemm.hpp>
+#include <trireme/backend/gemm/split_gemm.hpp>
 
 #include "support/kokkos_fixture.hpp"
 

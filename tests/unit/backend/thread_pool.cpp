@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trireme/backend/thread_meeting.hpp"
-#include "trireme/backend/thread_pool.hpp"
+#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
 
 using namespace trireme;
 

@@ -19,7 +19,7 @@
 #include "trireme/callbacks/position.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 
 #include "scripted_run.hpp"
 #include "unit/io/folder.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trireme/callbacks/history.hpp"
-#include "trireme/callbacks/logs.hpp"
+#include "trireme/metrics/logs.hpp"
 
 #include "scripted_run.hpp"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/callbacks/logs.hpp"
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/metrics/direction.hpp"
+#include "trireme/metrics/logs.hpp"
 
 namespace trireme::test {
 

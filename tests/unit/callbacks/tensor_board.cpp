@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_build_without_protozero_has_its_options) {
 
 #include <unistd.h>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 
 #include "../io/event_records.hpp"
 #include "../io/folder.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/initializers/glorot.hpp"
 #include "trireme/initializers/identity.hpp"

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(the_checksums_are_those_of_rfc_3720) {
 
 #include <protozero/pbf_reader.hpp>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/io/event_file.hpp"
 
 #include "event_records.hpp"

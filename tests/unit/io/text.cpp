@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "trireme/text.hpp"
+#include "trireme/core/text.hpp"
 
 using trireme::formatted;
 using trireme::joined;

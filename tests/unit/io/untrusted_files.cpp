@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #include "trireme/callbacks/archive.hpp"
-#include "trireme/collectives/single_process.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/csv.hpp"
 #include "trireme/io/idx.hpp"
 #include "trireme/io/npy.hpp"
 #include "trireme/io/npz.hpp"
 #include "trireme/io/weights_index.hpp"
+#include "trireme/mpi/single_process.hpp"
 
 #include "unit/io/folder.hpp"
 

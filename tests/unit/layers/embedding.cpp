@@ -10,18 +10,18 @@
 #include <tuple>
 #include <vector>
 
+#include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/embedding.hpp"
 #include "trireme/layers/select.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 #include "unit/layers/gradient_check.hpp"
 
 using namespace trireme;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
-#include <trireme/backend/space_context.hpp>
-#include <trireme/backend/thread_context.hpp>
-#include <trireme/concepts/layer.hpp>
+#include <trireme/backend/execution/space_context.hpp>
+#include <trireme/backend/execution/thread_context.hpp>
+#include <trireme/layers/layer.hpp>
 
 namespace trireme::test {
 

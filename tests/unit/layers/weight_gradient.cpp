@@ -8,7 +8,7 @@
 
 #include "support/kokkos_fixture.hpp"
 #include "support/numbers.hpp"
-#include "trireme/backend/space_context.hpp"
+#include "trireme/backend/execution/space_context.hpp"
 #include "trireme/layers/weight_gradient.hpp"
 
 using namespace trireme;

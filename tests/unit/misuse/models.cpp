@@ -10,16 +10,16 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/layers/embedding.hpp"
 #include "trireme/layers/flatten.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/tensor/xtensor.hpp"
 
 namespace trireme::test {

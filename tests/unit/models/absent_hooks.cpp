@@ -17,13 +17,13 @@
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
-#include "trireme/collectives/single_process.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
+#include "trireme/mpi/single_process.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/data_parallel.hpp"
+#include "trireme/strategies/data_parallel/data_parallel.hpp"
 
 using namespace trireme;
 

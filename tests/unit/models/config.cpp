@@ -295,9 +295,9 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_public_struct_is_left_out_of_its_list) {
       "std::vector<double>|std::optional<(?:double|std::size_t)>) ([a-z][^;(]*)(?: = |\\{)[^;]*;.*");
   std::regex const name("[ ,]([a-z](?:[a-z0-9_]*[a-z0-9])?)(?: = |\\{)");
   auto const include = std::filesystem::path(TRIREME_TESTS_DIRECTORY) / "../include/trireme";
-  std::vector<std::filesystem::path> files{include / "fit.hpp", include / "strategies/pipeline.hpp",
-                                           include / "strategies/parameter_server.hpp",
-                                           include / "collectives/top_k_exchange.hpp"};
+  std::vector<std::filesystem::path> files{include / "fit.hpp", include / "strategies/pipeline/pipeline.hpp",
+                                           include / "strategies/parameter_server/parameter_server.hpp",
+                                           include / "strategies/gradients/top_k_exchange.hpp"};
   for (char const* const room :
        {"activations", "callbacks", "initializers", "layers", "losses", "metrics", "optimizers", "schedules"})
     for (auto const& entry : std::filesystem::directory_iterator(include / room)) files.push_back(entry.path());

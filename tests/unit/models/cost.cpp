@@ -8,15 +8,15 @@
 #include <cstring>
 
 #include "trireme/activations/softmax.hpp"
-#include "trireme/collectives/gradient_buckets.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/workspace.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/workspace.hpp"
+#include "trireme/strategies/gradients/gradient_buckets.hpp"
 
 using namespace trireme;
 

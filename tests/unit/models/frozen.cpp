@@ -10,7 +10,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/collectives/gradient_buckets.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/layer_normalization.hpp"
@@ -18,14 +18,14 @@
 #include "trireme/layers/multi_head_attention.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/gradients/gradient_buckets.hpp"
 #include "unit/layers/gradient_check.hpp"
 
 using namespace trireme;

@@ -30,15 +30,15 @@
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
-#include "trireme/environment.hpp"
+#include "trireme/compile.hpp"
+#include "trireme/environment/environment.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "unit/io/folder.hpp"
 
 using namespace trireme;

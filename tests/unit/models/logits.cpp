@@ -12,14 +12,14 @@
 #include "trireme/activations/relu.hpp"
 #include "trireme/activations/sigmoid.hpp"
 #include "trireme/activations/softmax.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/means.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trireme/activations/gelu.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/layer_normalization.hpp"
@@ -15,11 +16,10 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

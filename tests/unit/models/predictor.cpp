@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/embedding.hpp"
@@ -24,17 +25,16 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/models/outputs.hpp"
-#include "trireme/models/predictor.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/row_blocks.hpp"
-#include "trireme/strategies/space_inference.hpp"
+#include "trireme/predictor.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/inference/row_blocks.hpp"
+#include "trireme/strategies/inference/space_inference.hpp"
 
 using namespace trireme;
 

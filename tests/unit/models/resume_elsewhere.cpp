@@ -20,17 +20,17 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 #include "unit/io/folder.hpp"
 
 using namespace trireme;

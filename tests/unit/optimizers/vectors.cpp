@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/math.hpp"
-#include "trireme/backend/simd_vector.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/backend/simd/simd_vector.hpp"
 #include "trireme/optimizers/adadelta.hpp"
 #include "trireme/optimizers/adagrad.hpp"
 #include "trireme/optimizers/adam.hpp"
@@ -27,7 +27,7 @@
 #include "trireme/optimizers/nadam.hpp"
 #include "trireme/optimizers/rmsprop.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/update_kernels.hpp"
+#include "trireme/strategies/engine/update_kernels.hpp"
 
 namespace tr = trireme;
 

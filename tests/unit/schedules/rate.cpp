@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "trireme/error.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/schedules/cosine_decay.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/schedules/piecewise_constant_decay.hpp"

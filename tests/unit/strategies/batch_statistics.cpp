@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <string>
 
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/mirrored.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
 
 using namespace trireme;
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "trireme/strategies/claims.hpp"
+#include "trireme/strategies/parameter_server/claims.hpp"
 
 using namespace trireme;
 

@@ -12,16 +12,16 @@
 #include <tuple>
 #include <vector>
 
-#include "trireme/backend/cache_gemm.hpp"
+#include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/input_rows.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/input_rows.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 using boost::test_tools::per_element;

@@ -7,12 +7,12 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/small_training.hpp"
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 namespace trireme::test {
 

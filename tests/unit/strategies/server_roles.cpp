@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/strategies/server_roles.hpp"
+#include "trireme/strategies/parameter_server/server_roles.hpp"
 
 using namespace trireme;
 

@@ -15,10 +15,10 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/shared_products.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/shared_products.hpp"
 
 using namespace trireme;
 using boost::test_tools::per_element;

@@ -21,15 +21,15 @@
 #include <csignal>
 #include <ctime>
 
+#include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
-#include "trireme/models/compile.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/mirrored.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/virtual_replicas.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 

@@ -11,9 +11,9 @@
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
-#include "trireme/strategies/accumulate.hpp"
-#include "trireme/strategies/one_device.hpp"
-#include "trireme/strategies/update_in_backward.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/update_in_backward.hpp"
 
 using namespace trireme;
 namespace law = test::law;

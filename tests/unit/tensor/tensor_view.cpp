@@ -13,11 +13,11 @@
 #include <xtensor/core/xnoalias.hpp>
 #endif
 
+#include "trireme/compile.hpp"
+#include "trireme/compiled_model.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/models/compile.hpp"
-#include "trireme/models/compiled_model.hpp"
 #include "trireme/optimizers/sgd.hpp"
-#include "trireme/strategies/one_device.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
 

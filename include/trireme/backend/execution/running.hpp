@@ -1,0 +1,62 @@
+/// Refusals of what needs Kokkos while it is not running.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/outside_environment.hpp"
+#include "trireme/core/text.hpp"
+
+namespace trireme::detail {
+
+/// \throws Error unless Kokkos runs. \param what  the subject of the sentence
+inline void require_kokkos(std::string_view what) {
+  if (Kokkos::is_initialized() && !Kokkos::is_finalized()) return;
+  raise_outside_environment(
+      Error(formatted("{} {}", what,
+                      Kokkos::is_finalized()
+                          ? "was made after Kokkos had ended; make it while the Environment lives"
+                          : "was made while Kokkos is not running; make an Environment first, at the start of main")));
+}
+
+/// The execution space of a strategy that was given none.
+template <class Space>
+Space default_space() {
+  require_kokkos("a strategy");
+  return Space();
+}
+
+/// Member of what holds Kokkos's memory, and so may not outlive it.
+class NeedsKokkos {
+ public:
+  explicit NeedsKokkos(std::string_view what) : counts_(true) {
+    require_kokkos(what);
+    ++living();
+  }
+  NeedsKokkos(NeedsKokkos&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
+  NeedsKokkos& operator=(NeedsKokkos&& other) noexcept {
+    bool const taken = std::exchange(other.counts_, false);
+    if (counts_) --living();
+    counts_ = taken;
+    return *this;
+  }
+  ~NeedsKokkos() {
+    if (counts_) --living();
+  }
+
+  /// The number of those that live now.
+  static std::atomic<std::size_t>& living() {
+    static std::atomic<std::size_t> count{0};
+    return count;
+  }
+
+ private:
+  bool counts_;
+};
+
+}  // namespace trireme::detail

@@ -1,0 +1,103 @@
+/// A context under which a model keeps what lies between its layers in another number type.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/gemm/product.hpp"
+
+namespace trireme {
+
+/// Runs everything as `Context` does. Sequential sees `storage`; layers do not.
+template <class Context, class Storage>
+class StoringContext {
+ public:
+  using storage = Storage;
+  using memory_space = typename Context::memory_space;
+  static constexpr bool owns_rows = Context::owns_rows;
+
+  explicit StoringContext(Context& context) : context_(context) {}
+
+  template <class F>
+  void for_each(char const* label, std::size_t n, F const& f) const {
+    context_.for_each(label, n, f);
+  }
+  template <class F>
+  void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    context_.for_each(label, rows, columns, f);
+  }
+  template <class F>
+  void for_rows(char const* label, std::size_t n, F const& f) const {
+    context_.for_rows(label, n, f);
+  }
+  template <class F>
+  void accumulate(char const* label, std::size_t n, F const& f, double* totals) const {
+    context_.accumulate(label, n, f, totals);
+  }
+  template <class T>
+  void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) const {
+    context_.column_sums(label, rows, columns, x, sums);
+  }
+  template <class T>
+  void gemm(Product<T> const& product) const {
+    context_.gemm(product);
+  }
+  static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
+    return Context::convolution_chunk(bytes_per_sample);
+  }
+  void sum_rows(double* values, std::size_t count, RowScope scope) const { context_.sum_rows(values, count, scope); }
+
+ private:
+  Context& context_;
+};
+
+/// Whether outputs are kept in another type than they are computed in.
+template <class Context>
+concept StoresOutputs = requires {
+  typename Context::storage;
+};
+
+namespace detail {
+template <class Context, class T>
+struct StoredType {
+  using type = T;
+};
+template <StoresOutputs Context, class T>
+struct StoredType<Context, T> {
+  using type = typename Context::storage;
+};
+template <class Context, class T>
+using stored_t = typename StoredType<Context, T>::type;
+}  // namespace detail
+
+namespace kernels {
+
+/// What is computed with from now on is what was stored.
+template <class T, class Storage>
+struct Store {
+  T* values;
+  Storage* stored;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    stored[i] = static_cast<Storage>(values[i]);
+    values[i] = static_cast<T>(stored[i]);
+  }
+};
+
+template <class T, class Storage>
+struct Expand {
+  Storage const* stored;
+  T* values;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { values[i] = static_cast<T>(stored[i]); }
+};
+
+template <class T, class Storage>
+struct Round {
+  T const* from;
+  T* to;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = static_cast<T>(static_cast<Storage>(from[i])); }
+};
+
+}  // namespace kernels
+}  // namespace trireme

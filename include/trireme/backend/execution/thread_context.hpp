@@ -1,0 +1,84 @@
+/// The execution context of one host thread: it runs every kernel itself, over the rows that it was given.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/gemm/cache_gemm.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/simd/simd.hpp"
+#include "trireme/backend/threads/elements.hpp"
+
+namespace trireme {
+
+/// What a layer's mathematics is written against (SpaceContext has the same members).
+///
+/// Kernels are functors. `for_each` promises that its calls are independent, so that it may vectorise them.
+class ThreadContext {
+ public:
+  using memory_space = Kokkos::HostSpace;
+  /// One thread works on the slice, so what it touches stays in its caches.
+  static constexpr bool owns_rows = true;
+
+  ThreadContext() = default;
+  explicit ThreadContext(RowExchange* exchange) : exchange_(exchange) {}
+
+  /// f(i) for i < n, vectorised.
+  template <class F>
+  void for_each(char const*, std::size_t n, F const& f) const {
+    detail::for_each_element(0, n, f);
+  }
+
+  /// f(i, j) for i < rows, j < columns; j is vectorised.
+  template <class F>
+  void for_each(char const*, std::size_t rows, std::size_t columns, F const& f) const {
+    F const body = f;
+    for (std::size_t i = 0; i < rows; ++i) {
+      TRIREME_SIMD
+      for (std::size_t j = 0; j < columns; ++j) body(i, j);
+    }
+  }
+
+  /// f(i) for i < n, where each call is a piece of serial work.
+  template <class F>
+  void for_rows(char const*, std::size_t n, F const& f) const {
+    for (std::size_t i = 0; i < n; ++i) f(i);
+  }
+
+  /// totals[w] += sum over i < n of what f(i, sums) adds to sums[w], for w < f.width.
+  template <class F>
+  void accumulate(char const*, std::size_t n, F const& f, double* totals) const {
+    for (std::size_t i = 0; i < n; ++i) f(i, totals);
+  }
+
+  /// sums[j] = sum over i of x[i, j].
+  template <class T>
+  void column_sums(char const*, std::size_t rows, std::size_t columns, T const* x, T* sums) const {
+    for (std::size_t j = 0; j < columns; ++j) sums[j] = T{0};
+    for (std::size_t i = 0; i < rows; ++i) {
+      T const* row = x + i * columns;
+      TRIREME_SIMD
+      for (std::size_t j = 0; j < columns; ++j) sums[j] += row[j];
+    }
+  }
+
+  template <class T>
+  void gemm(Product<T> const& product) const {
+    detail::cache_gemm(product);
+  }
+
+  /// Samples whose patches a convolution unfolds at once: one, so that they stay in the cache.
+  static constexpr std::size_t convolution_chunk(std::size_t /*bytes_per_sample*/) { return 1; }
+
+  /// values[i] becomes the sum over all slices within the scope. Collective for them.
+  void sum_rows(double* values, std::size_t count, RowScope scope) const {
+    if (exchange_) exchange_->sum(values, count, scope);
+  }
+
+ private:
+  RowExchange* exchange_ = nullptr;
+};
+
+}  // namespace trireme

@@ -1,0 +1,98 @@
+/// Views of one dimension: of memory that is there, made, filled and copied.
+///
+/// As Kokkos does it, but where the host reads the memory, without the loops for other layouts and index types that
+/// Kokkos would compile.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/threads/profiling.hpp"
+
+namespace trireme {
+
+template <class... View>
+inline constexpr bool host_reads =
+    (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible && ...);
+
+/// Memory that somebody else keeps: of the host, and of a space.
+template <class T>
+Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(T* data, std::size_t count) {
+  return {data, count};
+}
+template <class Values>
+auto host_view(Values&& values) {
+  return host_view(values.data(), values.size());
+}
+template <class Space, class T>
+Kokkos::View<T*, typename Space::memory_space, Kokkos::MemoryUnmanaged> space_view(T* data, std::size_t count) {
+  return {data, count};
+}
+
+/// Complete on return, as `copy_view`.
+template <class View>
+void fill_view(View const& view, typename View::non_const_value_type value) {
+  if constexpr (host_reads<View>) {
+    Kokkos::fence(tool_label("trireme: fill_view"));
+    std::fill_n(view.data(), view.extent(0), value);
+  } else {
+    Kokkos::deep_copy(view, value);
+  }
+}
+
+/// to = from, which have the same extent and may lie in different memories.
+template <class To, class From>
+void copy_view(To const& to, From const& from) {
+  if constexpr (host_reads<To, From>) {
+    Kokkos::fence(tool_label("trireme: copy_view"));
+    std::copy_n(from.data(), from.extent(0), to.data());
+  } else {
+    Kokkos::deep_copy(to, from);
+  }
+}
+
+/// The same after the space's work and before what it is given next, where that is on a device; complete on return on a
+/// host.
+template <class Space, class To, class From>
+void copy_view(Space const& space, To const& to, From const& from) {
+  if constexpr (host_reads<To, From>) {
+    space.fence(tool_label("trireme: copy_view"));
+    std::copy_n(from.data(), from.extent(0), to.data());
+  } else {
+    Kokkos::deep_copy(space, to, from);
+  }
+}
+
+/// Memory of its own, whose values are whatever lies there.
+template <class View>
+View uninitialized_view(char const* label, std::size_t count) {
+  return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
+}
+
+template <class View>
+View make_view(char const* label, std::size_t count, typename View::non_const_value_type value = {}) {
+  View const view = uninitialized_view<View>(label, count);
+  fill_view(view, value);
+  return view;
+}
+
+/// The same values in memory of its own.
+template <class View>
+View clone_view(char const* label, View const& view) {
+  View const clone = uninitialized_view<View>(label, view.extent(0));
+  copy_view(clone, view);
+  return clone;
+}
+
+template <class View>
+auto to_host(View const& view) {
+  std::vector<typename View::non_const_value_type> values(view.extent(0));
+  copy_view(host_view(values), view);
+  return values;
+}
+
+}  // namespace trireme

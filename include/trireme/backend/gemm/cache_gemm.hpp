@@ -1,0 +1,132 @@
+/// The product of one thread: register tiles while b stays in the cache; beyond it one pass over b for few rows, and
+/// the BLAS for many.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "trireme/backend/gemm/dot_gemm.hpp"
+#include "trireme/backend/gemm/host_blas.hpp"
+#include "trireme/backend/gemm/pack.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/gemm/thin_gemm.hpp"
+#include "trireme/backend/gemm/tile_gemm.hpp"
+
+namespace trireme::detail {
+
+/// Beyond this size of b, packing as a BLAS does it pays,
+inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
+/// unless the product is so shallow that writing the result is the work.
+inline constexpr std::size_t shallow_gemm_limit = 8;
+/// Beyond this size of b a second-level cache holds it only in part, and columns of tiles read it badly.
+inline constexpr std::size_t thin_gemm_limit = std::size_t{256} << 10;
+
+template <class T>
+constexpr std::size_t right_bytes(Product<T> const& p) {
+  return p.k * p.n * sizeof(T);
+}
+
+template <class T>
+constexpr bool by_tiles(Product<T> const& p) {
+  return has_simd && p.k > 0 && (right_bytes(p) <= tile_gemm_limit || p.k <= shallow_gemm_limit);
+}
+
+/// Whether few rows meet a b that is to be read once.
+template <class T>
+constexpr bool is_thin(Product<T> const& p) {
+  return has_simd && !p.transpose_b && p.m > 0 && p.m <= ThinGemm<T>::most_rows && p.k > shallow_gemm_limit &&
+         right_bytes(p) > thin_gemm_limit;
+}
+
+/// Whether sums along rows of a and columns of b are what to do: for a result with few columns from rows that are
+/// contiguous, or with few rows from columns that are.
+template <class T>
+constexpr bool by_dots(Product<T> const& p) {
+  constexpr std::size_t lanes = SimdVector<T>::lanes;
+  if (!has_simd || p.transpose_a || p.k < lanes) return false;
+  std::size_t const few_rows = right_bytes(p) > tile_gemm_limit ? lanes : lanes / 2;
+  return (p.n < lanes / 2 && p.m >= lanes) || (p.transpose_b && p.m <= few_rows && p.n >= lanes);
+}
+
+/// Sums along the rows of a and columns of b, which have to be contiguous or few.
+template <class T>
+void dot_gemm(Product<T> const& p) {
+  T const* columns = p.b;
+  std::size_t ld = p.ldb;
+  if (!p.transpose_b) {
+    T* const packed = pack_buffer<T, 0>(p.n * p.k);
+    pack_left(
+        p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed);
+    columns = packed;
+    ld = p.k;
+  }
+  if (p.n < p.m)
+    DotGemm<T>::run({p.m, p.n, p.k, p.a, p.lda, columns, ld, p.c, p.ldc, 1, p.accumulate});
+  else
+    DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a, p.lda, p.c, 1, p.ldc, p.accumulate});
+}
+
+/// Whether a product reads rows of a that lie apart as fast as others.
+template <class T>
+constexpr bool reads_scattered_rows(Product<T> const& p) {
+  return by_tiles(p) && !by_dots(p) && !is_thin(p);
+}
+
+template <class T>
+void cache_gemm(Product<T> const& p);
+
+/// Puts the rows of a together first where register tiles are not what to do.
+template <class T>
+void scattered_gemm(Product<T> const& p) {
+  if constexpr (has_simd) {
+    auto const run = [&p](auto const& a) {
+      TileGemm<T>::run(
+          TileProduct<T, std::decay_t<decltype(a)>>{p.m, p.n, a, p.b, p.ldb, p.c, p.ldc, p.accumulate, p.transpose_b});
+    };
+    if (reads_scattered_rows(p))
+      return p.transpose_a ? run(ColumnsOperand<T>{p.a_rows, p.a_first, p.k})
+                           : run(RowsOperand<T>{p.a_rows, p.a_first, p.k});
+  }
+  std::size_t const rows = p.transpose_a ? p.k : p.m, columns = p.transpose_a ? p.m : p.k;
+  T* const together = pack_buffer<T, 3>(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i) std::copy_n(p.a_rows[i] + p.a_first, columns, together + i * columns);
+  Product<T> whole = p;
+  whole.a = together;
+  whole.lda = columns;
+  whole.a_rows = nullptr;
+  cache_gemm(whole);
+}
+
+template <class T>
+void cache_gemm(Product<T> const& p) {
+  if (p.a_rows) return scattered_gemm(p);
+  if (by_dots(p)) return dot_gemm(p);
+  if (is_thin(p)) return ThinGemm<T>::run(p);
+  if (!by_tiles(p)) return host_blas_gemm(p);
+  if (p.transpose_a && p.n == 1 && p.ldc == 1 &&
+      p.m >= SimdVector<T>::lanes) {  // a column from columns: the row that it is
+    TileGemm<T>::run({.m = 1,
+                      .n = p.m,
+                      .a = {.first = p.b, .row_stride = 0, .step = p.transpose_b ? 1 : p.ldb, .segment = p.k},
+                      .b = p.a,
+                      .ldb = p.lda,
+                      .c = p.c,
+                      .ldc = p.m,
+                      .accumulate = p.accumulate});
+    return;
+  }
+  TileGemm<T>::run(
+      {.m = p.m,
+       .n = p.n,
+       .a = {.first = p.a, .row_stride = p.transpose_a ? 1 : p.lda, .step = p.transpose_a ? p.lda : 1, .segment = p.k},
+       .b = p.b,
+       .ldb = p.ldb,
+       .c = p.c,
+       .ldc = p.ldc,
+       .accumulate = p.accumulate,
+       // a single column is a row
+       .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
+}
+
+}  // namespace trireme::detail

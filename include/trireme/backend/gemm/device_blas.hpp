@@ -1,0 +1,68 @@
+/// Matrix products on a device: the vendor's BLAS where it is linked, the portable tiles elsewhere.
+#pragma once
+
+#include <memory>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/gemm/portable_gemm.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+
+#if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
+#include <cublas_v2.h>
+#endif
+
+namespace trireme::detail {
+
+/// What a context keeps between products on a space; nothing without a vendor library.
+template <class Space>
+struct DeviceBlas {
+  explicit DeviceBlas(Space const&) {}
+
+  template <class T>
+  void gemm(Space const& space, Product<T> const& p) const {
+    portable_gemm(space, p);
+  }
+};
+
+#if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
+
+inline void check_cublas(cublasStatus_t status, char const* call) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw Error(formatted("{} failed: {}", call, cublasGetStatusString(status)));
+}
+
+template <>
+struct DeviceBlas<Kokkos::Cuda> {
+  explicit DeviceBlas(Kokkos::Cuda const& space) {
+    cublasHandle_t handle{};
+    check_cublas(cublasCreate(&handle), "cublasCreate");
+    handle_ = std::shared_ptr<cublasContext>(handle, [](cublasHandle_t h) { cublasDestroy(h); });
+    check_cublas(cublasSetStream(handle, space.cuda_stream()), "cublasSetStream");
+  }
+
+  template <class T>
+  void gemm(Kokkos::Cuda const&, Product<T> const& p) const {
+    if (p.m == 0 || p.n == 0) return;
+    // cuBLAS is column-major: the transposed problem has the same memory layout as ours.
+    auto const op_a = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    auto const op_b = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    T const alpha = 1, beta = p.accumulate ? T{1} : T{0};
+    auto const m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+    auto const lda = static_cast<int>(p.lda), ldb = static_cast<int>(p.ldb), ldc = static_cast<int>(p.ldc);
+    if constexpr (sizeof(T) == sizeof(float))
+      check_cublas(cublasSgemm(handle_.get(), op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+                   "cublasSgemm");
+    else
+      check_cublas(cublasDgemm(handle_.get(), op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+                   "cublasDgemm");
+  }
+
+ private:
+  std::shared_ptr<cublasContext> handle_;
+};
+
+#endif
+
+}  // namespace trireme::detail

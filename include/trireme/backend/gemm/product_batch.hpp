@@ -1,0 +1,49 @@
+/// Many products of one shape: of the heads of an attention, say.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/gemm/cache_gemm.hpp"
+#include "trireme/backend/gemm/product.hpp"
+
+namespace trireme {
+
+/// `count` products; each one's operands begin a stride after those of the one before.
+template <class T>
+struct ProductBatch {
+  Product<T> first;
+  std::size_t count;
+  std::size_t a_stride, b_stride, c_stride;
+
+  Product<T> operator[](std::size_t i) const {
+    Product<T> p = first;
+    p.a += i * a_stride;
+    p.b += i * b_stride;
+    p.c += i * c_stride;
+    return p;
+  }
+};
+
+namespace kernels {
+/// One product by the host thread that is called; they are independent, so that all threads have some.
+template <class T>
+struct OneProduct {
+  ProductBatch<T> batch;
+  void operator()(std::size_t i) const { detail::cache_gemm(batch[i]); }
+};
+}  // namespace kernels
+
+template <class Context, class T>
+void gemm_batch(Context& context, ProductBatch<T> const& batch) {
+  constexpr bool on_host =
+      Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
+  if constexpr (on_host) {
+    context.for_rows("trireme::product_batch", batch.count, kernels::OneProduct<T>{batch});
+  } else {
+    for (std::size_t i = 0; i < batch.count; ++i) context.gemm(batch[i]);
+  }
+}
+
+}  // namespace trireme

@@ -1,0 +1,126 @@
+/// The left operands of products of register tiles: where element (i, k) of a is.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "trireme/backend/gemm/pack.hpp"
+#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/simd/simd.hpp"
+
+namespace trireme::detail {
+
+// An operand has
+//   segments, segment       how many of how many columns, which column() goes through
+//   depth(), from_row(i)    all of its columns; its rows from i on
+//   between(k, count)       of one segment: its columns [k, k + count)
+//   reads_badly(m, bytes)   perhaps: whether its m rows are to be packed first, since they are read from more bytes
+//   pack(m, to)             that: its first rows, one after another
+//   ask(i, count)           for rows that are read soon, if no processor foresees where they are
+//   column<Rows>(i, s)      elements of rows from i on, of one column of segment s after the other: column[r], ++column
+
+/// Element (i, s * segment + r) is at first + i * row_stride + s * segment_stride + r * step: so it may be transposed,
+/// and may be the patches of an image without being unfolded.
+template <class T>
+struct StridedOperand {
+  T const* first;
+  std::size_t row_stride, step;
+  std::size_t segment, segments = 1, segment_stride = 0;
+
+  std::size_t depth() const { return segments * segment; }
+  StridedOperand from_row(std::size_t i) const {
+    StridedOperand rest = *this;
+    rest.first += i * row_stride;
+    return rest;
+  }
+  StridedOperand between(std::size_t k, std::size_t count) const {
+    StridedOperand part = *this;
+    part.first += k * step;
+    part.segment = count;
+    return part;
+  }
+
+  bool reads_badly(std::size_t, std::size_t bytes) const {
+    return row_stride == 1 && segments == 1 && step * segment * sizeof(T) > bytes;
+  }
+  void pack(std::size_t m, T* to) const {
+    pack_left(
+        m, segment, [this](std::size_t k) { return first + k * step; }, to);
+  }
+  void ask(std::size_t, std::size_t) const {}
+
+  template <std::size_t>
+  struct Column {
+    T const* first;
+    std::size_t row_stride, step;
+    T operator[](std::size_t i) const { return first[i * row_stride]; }
+    void operator++() { first += step; }
+  };
+  template <std::size_t Rows>
+  Column<Rows> column(std::size_t i, std::size_t s) const {
+    return {first + i * row_stride + s * segment_stride, row_stride, step};
+  }
+};
+
+/// Rows that lie apart: element (i, k) is rows[i][first + k].
+template <class T>
+struct RowsOperand {
+  T const* const* rows;
+  std::size_t first, segment;
+  static constexpr std::size_t segments = 1;
+
+  std::size_t depth() const { return segment; }
+  RowsOperand from_row(std::size_t i) const { return {rows + i, first, segment}; }
+  RowsOperand between(std::size_t k, std::size_t count) const { return {rows, first + k, count}; }
+
+  void ask(std::size_t i, std::size_t count) const {
+    for (std::size_t row = i; row < i + count; ++row) prefetch(rows[row] + first, segment);
+  }
+
+  template <std::size_t Rows>
+  struct Column {
+    T const* rows[Rows];
+    std::size_t k;
+    T operator[](std::size_t i) const { return rows[i][k]; }
+    void operator++() { ++k; }
+  };
+  template <std::size_t Rows>
+  Column<Rows> column(std::size_t i, std::size_t) const {
+    Column<Rows> result{{}, first};
+    std::copy_n(rows + i, Rows, result.rows);
+    return result;
+  }
+};
+
+/// The transposed of such rows: element (i, k) is rows[k][first + i].
+template <class T>
+struct ColumnsOperand {
+  T const* const* rows;
+  std::size_t first, segment;
+  static constexpr std::size_t segments = 1;
+
+  std::size_t depth() const { return segment; }
+  ColumnsOperand from_row(std::size_t i) const { return {rows, first + i, segment}; }
+  ColumnsOperand between(std::size_t k, std::size_t count) const { return {rows + k, first, count}; }
+
+  bool reads_badly(std::size_t m, std::size_t bytes) const { return m * segment * sizeof(T) > bytes; }
+  void pack(std::size_t m, T* to) const {
+    pack_left(
+        m, segment, [this](std::size_t k) { return rows[k] + first; }, to);
+  }
+  void ask(std::size_t, std::size_t) const {}
+
+  template <std::size_t>
+  struct Column {
+    T const* const* row;
+    std::size_t first;
+    T operator[](std::size_t i) const { return (*row)[first + i]; }
+    void operator++() { ++row; }
+  };
+  template <std::size_t Rows>
+  Column<Rows> column(std::size_t i, std::size_t) const {
+    return {rows, first + i};
+  }
+};
+
+}  // namespace trireme::detail

@@ -1,0 +1,44 @@
+/// Loops of a host space over kernels of any type.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
+
+namespace trireme::detail {
+
+/// A kernel and how to call it for a range of indices.
+struct HostKernel {
+  void (*run)(void const* kernel, std::size_t begin, std::size_t end);
+  void const* kernel;
+};
+
+/// One call of a kernel for each thread's share of the indices.
+struct HostShares {
+  HostKernel kernel;
+  std::size_t n, shares;
+  void operator()(std::size_t share) const {
+    std::size_t const size = n / shares, longer = n % shares;
+    std::size_t const begin = share * size + std::min(share, longer);
+    kernel.run(kernel.kernel, begin, begin + size + (share < longer ? 1 : 0));
+  }
+};
+
+template <class F>
+void run_host_kernel(void const* kernel, std::size_t begin, std::size_t end) {
+  F const& f = *static_cast<F const*>(kernel);
+  for (std::size_t i = begin; i < end; ++i) f(i);
+}
+
+/// f(i) for i < n on `threads` threads of a host space.
+template <class Space, class F>
+void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, F const& f) {
+  if (n == 0) return;
+  std::size_t const shares = std::min(n, threads);
+  ProfilingLoop const loop(space, label);
+  ThreadPool::of(space).run(shares, HostShares{{run_host_kernel<F>, &f}, n, shares});
+}
+
+}  // namespace trireme::detail

@@ -1,0 +1,39 @@
+/// A barrier for tasks that run at once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "trireme/backend/threads/waiting_thread.hpp"
+
+namespace trireme {
+
+/// Waits for all threads that take part.
+class ThreadMeeting {
+ public:
+  /// \param patience  for which a thread spins before it sleeps
+  ThreadMeeting(std::size_t threads, std::chrono::nanoseconds patience)
+      : patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
+
+  void operator()() {
+    if (threads_ == 1) return;
+    std::uint32_t const round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      round_.store(round + 1);  // before notify_all looks whether anybody sleeps
+      round_.notify_all();
+      return;
+    }
+    detail::wait_while_equal(round_, round, patience_);
+  }
+
+ private:
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+  std::chrono::nanoseconds patience_;
+  std::uint32_t threads_;
+};
+
+}  // namespace trireme

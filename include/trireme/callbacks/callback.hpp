@@ -1,0 +1,112 @@
+/// What makes a struct a callback: at least one hook, and each of its hooks callable with the run.
+///
+/// There is no base class. A hook that is absent is nothing, not even an instruction; one that is declared with another
+/// signature is an error, never silence.
+///
+/// A callback that monitors a value says so with `static constexpr std::string_view monitor`; one that adds values to
+/// the logs with `static constexpr std::array<std::string_view, N> logs`. One whose answers depend on its past has
+/// `template <class Archive> void state(Archive& archive)`, which names each such member once: `archive("wait", wait)`.
+/// That is what a run that was killed gives it back (Archive says which kinds of values there are). One that writes
+/// files lists them in `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before
+/// training.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "trireme/callbacks/control.hpp"
+#include "trireme/callbacks/hooks.hpp"
+#include "trireme/core/declares_member.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+template <class Hook, class Callback, class Run>
+concept HookCallable = requires(Callback& callback, Run& run) {
+  Hook::call(callback, run);
+};
+
+template <class Hook, class Callback, class Run>
+using HookResult = decltype(Hook::call(std::declval<Callback&>(), std::declval<Run&>()));
+
+template <class Result>
+inline constexpr bool is_hook_result =
+    std::is_void_v<Result> || std::is_same_v<Result, Control> || std::is_same_v<Result, Uniform<Control>>;
+
+}  // namespace detail
+
+/// True if Callback has a member of the hook's name. Of a final class this cannot be known.
+template <class Hook, class Callback>
+inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
+
+/// True if Callback has the hook and it can be called; a hook that is there and cannot be called does not compile.
+template <class Hook, class Callback, class Run>
+inline constexpr bool calls_hook = [] {
+  if constexpr (!detail::HookCallable<Hook, Callback, Run>) {
+    Hook::template require_signature<!declares_hook<Hook, Callback>>();
+    return false;
+  } else {
+    using Result = detail::HookResult<Hook, Callback, Run>;
+    if constexpr (std::is_same_v<Result, NoHook>) return false;
+    Hook::template require_signature<std::is_same_v<Result, NoHook> || detail::is_hook_result<Result>>();
+    return detail::is_hook_result<Result>;
+  }
+}();
+
+namespace detail {
+
+/// True if there is something to call, or something that was meant to be called.
+template <class Hook, class Callback, class Run>
+consteval bool has_hook() {
+  if constexpr (HookCallable<Hook, Callback, Run>) {
+    return !std::is_same_v<HookResult<Hook, Callback, Run>, NoHook>;
+  } else {
+    return declares_hook<Hook, Callback>;
+  }
+}
+
+/// True if the callback could be called were it not const.
+template <class Hook, class Callback, class Run>
+consteval bool is_hook_of_a_variable() {
+  if constexpr (std::is_const_v<Callback> && declares_hook<Hook, Callback>)
+    return !HookCallable<Hook, Callback, Run> && HookCallable<Hook, std::remove_const_t<Callback>, Run>;
+  else
+    return false;
+}
+
+template <class Callback, class Run, class... Hooks>
+consteval bool must_be_variable(HookList<Hooks...>) {
+  return (... || is_hook_of_a_variable<Hooks, Callback, Run>());
+}
+
+template <class Callback, class Run, class... Hooks>
+consteval bool has_any_hook(HookList<Hooks...>) {
+  return (... || has_hook<Hooks, Callback, Run>());
+}
+
+}  // namespace detail
+
+/// Compiles if Callback has at least one hook; `fit` calls it for each of its callbacks.
+template <class Callback, class Run>
+consteval bool require_callback() {
+  static_assert(
+      !detail::must_be_variable<std::remove_reference_t<Callback>, Run>(hooks::All{}),
+      "trireme: a callback whose hooks change it must not be const: fit works on the callback itself, not on a "
+      "copy");
+  static_assert(detail::has_any_hook<std::remove_reference_t<Callback>, Run>(hooks::All{}),
+                "trireme: a callback needs at least one hook, such as on_epoch_end(run)");
+  return true;
+}
+
+/// True if the hook answers with the wish of one process, on which all have to agree.
+template <class Hook, class Callback, class Run>
+inline constexpr bool hook_needs_vote = [] {
+  if constexpr (calls_hook<Hook, Callback, Run>) {
+    return std::is_same_v<detail::HookResult<Hook, Callback, Run>, Control>;
+  } else {
+    return false;
+  }
+}();
+
+}  // namespace trireme

@@ -1,0 +1,123 @@
+/// compile: brings architecture, optimizer, loss and metrics together and places the model under a strategy.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/compiled_model.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/detail/compile_call.hpp"
+#include "trireme/detail/placement.hpp"
+#include "trireme/layers/layer.hpp"
+#include "trireme/models/inference_model.hpp"
+#include "trireme/models/mixed.hpp"
+#include "trireme/models/model.hpp"
+#include "trireme/models/model_config.hpp"
+#include "trireme/models/outputs.hpp"
+#include "trireme/models/trainable_model.hpp"
+#include "trireme/mpi/same_config.hpp"
+
+namespace trireme {
+
+/// `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
+/// Designated initializers name the members in this order.
+struct CompileOptions {
+  std::uint64_t seed = 0;       ///< of initial weights and of Dropout
+  Plan plan = Plan::automatic;  ///< how a host space runs a step
+};
+
+namespace detail {
+
+template <class M>
+constexpr auto as_metric(M const& metric) {
+  if constexpr (std::is_same_v<M, CompileOptions>)
+    return std::tuple<>{};
+  else
+    return std::tuple<M>{metric};
+}
+
+template <class... Rest>
+constexpr CompileOptions find_options(Rest const&... rest) {
+  static_assert((0 + ... + std::is_same_v<Rest, CompileOptions>) <= 1,
+                "trireme: compile takes CompileOptions at most once");
+  CompileOptions options;
+  [[maybe_unused]] auto const take = [&options]<class R>(R const& r) {
+    if constexpr (std::is_same_v<R, CompileOptions>) options = r;
+  };
+  (take(rest), ...);
+  return options;
+}
+
+/// A model that `make` makes on every process, once all have made the same of numbers that are in their ranges.
+template <class Strategy, class Make>
+auto agreed_model(Strategy const& strategy, Plan plan, Make const& make) {
+  using M = std::invoke_result_t<Make const&>;
+  static_assert(sizeof(Placement<Strategy, M>) > 0);  // its requirements first, to be the first error
+  require_kokkos("a compiled model");
+  std::optional<M> model;
+  require_same_config(strategy.group(), "compile", [&](Config& c) {
+    c.object("the strategy", strategy);
+    c("plan", plan);
+    model.emplace(make());
+    list_model(c, *model);
+  });
+  return *std::move(model);
+}
+
+}  // namespace detail
+
+/// The compiled model in the scalar T: float, double, or Mixed<BFloat16>. `rest`: metrics, and CompileOptions anywhere
+/// among them. Collective where the strategy has several processes.
+/// \throws ValueError on all processes, which names the number that is outside of its range (config.hpp), or what a
+/// process was given that differs from the chief's
+template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
+auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
+  static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
+                "trireme: a model computes in float or double, or in Mixed precision");
+  if constexpr (detail::require_compile_call<Strategy, Architecture, Optimizer, Loss, Rest...>()) {
+    CompileOptions const options = detail::find_options(rest...);
+    return std::apply(
+        [&]<class... Metrics>(Metrics const&... metrics) {
+          using M = typename detail::ModelIn<T, Architecture, Optimizer, Loss, Metrics...>::type;
+          auto const make = [&] {
+            return M(std::move(architecture), std::move(optimizer), std::move(loss), options.seed, metrics...);
+          };
+          return CompiledModel<Strategy, M>(strategy, detail::agreed_model(strategy, options.plan, make), options.plan);
+        },
+        std::tuple_cat(detail::as_metric(rest)...));
+  }
+}
+
+/// A model that is not made of layers (see OwnModel), which has its optimizer and its loss itself.
+/// Collective where the strategy has several processes.
+template <class Strategy, class OwnModel>
+requires(!detail::is_composite<OwnModel>) auto compile(Strategy const& strategy, OwnModel model,
+                                                       Plan plan = Plan::automatic) {
+  static_assert(TrainableModel<OwnModel>,
+                "trireme: compile takes layers with an optimizer and a loss, or a model of your own with the members "
+                "that models/trainable_model.hpp lists");
+  return CompiledModel<Strategy, OwnModel>(
+      strategy, detail::agreed_model(strategy, plan, [&] { return std::move(model); }), plan);
+}
+
+/// Layers for inference alone, without optimizer and loss: a model that can load_weights, predict, infer and make a
+/// predictor. It owns no gradients and no optimizer state; `options.plan` does not matter. For a strategy whose
+/// processes hold whole models. Collective where the strategy has several processes.
+template <class T = float, class Strategy, class Architecture>
+requires detail::is_composite<Architecture>
+auto compile(Strategy const& strategy, Architecture architecture, CompileOptions const& options = {}) {
+  static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
+                "trireme: a model computes in float or double, or in Mixed precision");
+  using M = typename detail::ModelIn<T, Architecture, detail::NoOptimizer, detail::NoLoss>::type;
+  return CompiledModel<Strategy, M>(
+      strategy,
+      detail::agreed_model(strategy, options.plan, [&] { return M(std::move(architecture), {}, {}, options.seed); }),
+      options.plan);
+}
+
+}  // namespace trireme

@@ -1,0 +1,311 @@
+/// What `compile` returns: a model whose weights and optimizer state this process owns, as its strategy placed them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_rows.hpp"
+#include "trireme/data/shares.hpp"
+#include "trireme/detail/placement.hpp"
+#include "trireme/metrics/logs.hpp"
+#include "trireme/models/inference_model.hpp"
+#include "trireme/models/model_use.hpp"
+#include "trireme/models/shared_weights.hpp"
+#include "trireme/models/state_file.hpp"
+#include "trireme/models/summary.hpp"
+#include "trireme/models/weight_transfer.hpp"
+#include "trireme/mpi/same_config.hpp"
+#include "trireme/predictor.hpp"
+#include "trireme/tensor/flat_elements.hpp"
+#include "trireme/tensor/tensor_view.hpp"
+#include "trireme/tensor/xtensor.hpp"
+
+namespace trireme {
+
+/// All of a CompiledModel, but for which strategy it is of: those that place parts of one type share this code and that
+/// of the training loop. Run::model() of a callback is one.
+///
+/// One thread at a time uses a model, for `infer`, `weights_view` and the functions `fit`, `evaluate` and `predict`
+/// too; unless NDEBUG is defined, two at once are an error. For inference on any number of threads there is
+/// `predictor`. Every member throws ValueError if the model was moved from.
+template <class PartType, class ModelType>
+class PlacedModel {
+ public:
+  using Model = ModelType;
+  using Part = PartType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+
+#if defined(__GNUC__) && !defined(__CUDACC__)  // nvcc knows no such attribute
+#define TRIREME_NOT_COPIED    \
+  __attribute__((unavailable( \
+      "trireme: a compiled model is moved, not copied, since it owns its weights; give it on by reference")))
+  TRIREME_NOT_COPIED PlacedModel(PlacedModel const&);
+  TRIREME_NOT_COPIED PlacedModel& operator=(PlacedModel const&);
+#undef TRIREME_NOT_COPIED
+#else
+  PlacedModel(PlacedModel const&) = delete;
+  PlacedModel& operator=(PlacedModel const&) = delete;
+#endif
+  PlacedModel(PlacedModel&& other) noexcept
+      : needs_kokkos_(std::move(other.needs_kokkos_)),
+        part_(std::move(other.part_)),
+        shared_(std::move(other.shared_)),
+        use_(std::move(other.use_)) {
+    shared_.follow(part_);
+  }
+  PlacedModel& operator=(PlacedModel&& other) noexcept {
+    needs_kokkos_ = std::move(other.needs_kokkos_);
+    part_ = std::move(other.part_);
+    shared_ = std::move(other.shared_);
+    shared_.follow(part_);
+    use_ = std::move(other.use_);
+    return *this;
+  }
+
+  Part& part() {
+    use_.require_present();
+    return part_;
+  }
+  Part const& part() const {
+    use_.require_present();
+    return part_;
+  }
+  /// While the result lives, this thread alone uses the model for `what`. \throws ValueError, as above.
+  [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
+
+  ModelDescription const& description() const { return part().model().description(); }
+  std::size_t parameter_count() const { return description().parameter_count(); }
+
+  /// The table of layers, output extents and parameters that Keras users know, with the memory that this process takes
+  /// for batches of up to `rows` rows of its own. Local.
+  std::string summary(std::size_t rows = 32) const {
+    return trireme::summary(description(), sizeof(T), part().memory_use(rows));
+  }
+
+  /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...
+  std::vector<std::string> weight_names() const {
+    std::vector<std::string> names;
+    for_each_weight(description(), [&](WeightInfo const& weight) { names.push_back(weight.path); });
+    return names;
+  }
+
+  /// A copy of the parameter as an xtensor array. Collective where processes hold parts of the model only.
+  xt::xarray<T> weights(std::string_view path) const {
+    auto const use = begin_use("weights");
+    WeightInfo const& p = find(path);
+    return to_xarray(part_.host_values(p.offset, p.size).data(), p.shape.to_vector());
+  }
+
+  /// The parameter itself, readable and writable, as a TensorView: assignment to it writes values. Only where the host
+  /// can reach the space's memory. Writing to it has to happen alike on every process, and while no other thread uses
+  /// the model. It has to end before the model.
+  auto weights_view(std::string_view path) {
+    static_assert(is_host_space<typename Part::Space>,
+                  "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
+    static_assert(
+        requires { part_.parameters(); },
+        "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
+    auto const use = begin_use("weights_view");
+    WeightInfo const& p = find(path);
+    return xtensor_view(part_.parameters().data() + p.offset, p.shape.to_vector());
+  }
+
+  /// Sets the parameter on every process to the chief's values. Collective.
+  /// \throws ShapeError if the extents differ.
+  template <TensorLike Values>
+  void set_weights(std::string_view path, Values&& values) {
+    auto const use = begin_use("set_weights");
+    WeightInfo const& p = find(path);
+    auto const tensor = host_tensor(std::forward<Values>(values));
+    if (tensor.extents != p.shape.to_vector())
+      throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
+                                 format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
+    std::vector<T> chief(p.size);
+    std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
+    part_.set_values(p.offset, chief);
+    publish_all();
+  }
+
+  /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
+  void save_weights(std::string const& path) const {
+    auto const use = begin_use("save_weights");
+    save_state(part_, path);
+  }
+  /// Collective. Optimizer state is read if it is there and fits. \throws FileError the same on every process.
+  void load_weights(std::string const& path) {
+    auto const use = begin_use("load_weights");
+    load_state(part_, path);
+    publish_all();
+  }
+  /// Takes those weights of the file that match, by place or by name, as the options say; the optimizer's state stays.
+  /// Collective. \throws FileError the same on every process; nothing is changed then.
+  TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
+    auto const use = begin_use("load_weights");
+    auto transferred = load_matching(part_, path, options);
+    publish_all();
+    return transferred;
+  }
+  /// Takes those weights of another model, on the same processes, whose layers have the same names, as the options say.
+  /// Collective. \throws ValueError that names the layer; nothing is changed then.
+  template <class OtherPart, class OtherModel>
+  TransferredWeights copy_weights(PlacedModel<OtherPart, OtherModel> const& other, CopyOptions const& options = {}) {
+    auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
+    auto transferred = copy_matching(part_, other.part(), options);
+    publish_all();
+    return transferred;
+  }
+  /// Gives the weights of Shared layers, as they are now, to the other models that have them. All members that change
+  /// weights do so themselves; `weights_view` cannot. Collective.
+  void publish_shared() {
+    auto const use = begin_use("publish_shared");
+    publish_all();
+  }
+
+  /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
+  /// \throws ShapeError or ValueError on all processes, if arrays do not fit the model or differ between processes.
+  template <data::SampleArrays X, data::SampleArrays Y>
+  Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
+    static_assert(detail::require_trainable<Model>());
+    auto const use = begin_use("train_on_batch");
+    auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
+    auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
+    std::size_t const rows = inputs.samples();
+    detail::require_same_config(part_.group(), "train_on_batch", [&](Config& c) {
+      if (rows == 0) throw ValueError("train_on_batch was given no samples");
+      require_sizes(inputs.size(), rows * part_.model().input_size(), "inputs");
+      require_sizes(targets.size(), rows * part_.model().target_size(), "targets");
+      auto const needed = part_.model().sample_requirements();
+      data::verify_indices(inputs, needed.indices, "the batch");
+      if (needed.classes != 0) data::verify_labels(targets, needed.classes, "the batch");
+      data::verify_labels(targets, needed.label_columns(), "the batch");
+      if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
+      if (part_.group().size() == 1) return;  // nothing to compare
+      c("samples", rows);
+      c("the checksum of the inputs", data::hash_bytes(inputs.data, inputs.size() * sizeof(inputs.data[0])));
+      c("the checksum of the targets", data::hash_bytes(targets.data, targets.size() * sizeof(targets.data[0])));
+      c("the checksum of the sample weights",
+        data::hash_bytes(sample_weight.data(), sample_weight.size() * sizeof(double)));
+    });
+    auto const own = data::even_rows(rows, part_.share(Phase::train));
+    RowRange const mine{own.first_row, own.first_row + own.rows};
+    std::vector<T> const own_x = converted<T>(inputs, mine, part_.model().input_size());
+    std::vector<L> const own_y = converted<L>(targets, mine, part_.model().target_size());
+    Batch<T, L> const batch{
+        own_x.data(),          own_y.data(), sample_weight.empty() ? nullptr : sample_weight.data() + mine.begin,
+        mine.end - mine.begin, mine.begin,   rows};
+    part_.reset_metrics(Phase::train);
+    part_.train_step(batch);
+    publish_trained();
+    Logs logs;
+    auto const values = part_.metrics(Phase::train);
+    for (std::size_t i = 0; i < Model::log_names.size(); ++i)
+      logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
+    return logs;
+  }
+
+  /// out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major without
+  /// gaps. Not collective, and allocates nothing once it has seen as many rows. One thread at a time: it computes in
+  /// the model's own workspace; `predictor` is for several.
+  template <KokkosView In, KokkosView Out>
+  void infer(In const& in, Out const& out) {
+    static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,
+                  "trireme: infer takes Views of the model's scalar type");
+    static_assert(Kokkos::SpaceAccessibility<typename Part::Space, typename In::memory_space>::accessible &&
+                      Kokkos::SpaceAccessibility<typename Part::Space, typename Out::memory_space>::accessible,
+                  "trireme: infer takes Views in memory of the strategy's execution space");
+    auto const use = begin_use("infer");
+    std::size_t const rows = in.extent(0);
+    require_sizes(flat_elements(in, "inputs").size(), rows * part_.model().input_size(), "inputs");
+    require_sizes(flat_elements(out, "outputs").size(), rows * part_.model().output_size(), "outputs");
+    part_.infer(rows, in.data(), out.data());
+  }
+
+  /// Inference for any number of threads, with a copy of the weights as they are now. It stays valid, and as it is,
+  /// while this model trains on or ends. Collective under ShardedStrategy.
+  auto predictor() const {
+    static_assert(detail::holds_model<Part>,
+                  "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
+    auto const use = begin_use("predictor");
+    std::vector<T> const weights = part_.host_parameters();
+    return Predictor<Model, typename Part::Space>(part_.model(), weights);
+  }
+
+  /// What training changed of Shared layers, for the training loop. Collective.
+  void publish_trained() {
+    if constexpr (detail::HoldsWeights<Part>) {
+      if (shared_.empty()) return;
+      part_.drain();
+      shared_.publish(part_, true);
+    }
+  }
+
+ protected:
+  template <class Strategy>
+  PlacedModel(Strategy const& strategy, Model model, Plan plan)
+      : part_(detail::Placement<Strategy, Model>::place(strategy, std::move(model), plan)) {
+    if constexpr (detail::HoldsWeights<Part>)
+      shared_ = detail::SharedLinks<Part>(part_);
+    else if (!description().shared.empty())
+      throw ValueError(
+          "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
+  }
+
+ private:
+  WeightInfo const& find(std::string_view path) const {
+    WeightInfo const* found = nullptr;
+    for_each_weight(description(), [&](WeightInfo const& weight) {
+      if (weight.path == path) found = &weight;
+    });
+    if (found) return *found;
+    throw ValueError(formatted("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
+  }
+
+  static void require_sizes(std::size_t given, std::size_t needed, char const* what) {
+    if (given != needed) throw ShapeError(formatted("{} {} were given where {} are needed", given, what, needed));
+  }
+
+  template <class To, class Tensor>
+  static std::vector<To> converted(Tensor const& tensor, RowRange const& rows, std::size_t row_size) {
+    std::vector<To> values((rows.end - rows.begin) * row_size);
+    std::transform(tensor.data + rows.begin * row_size, tensor.data + rows.end * row_size, values.begin(),
+                   [](auto value) { return static_cast<To>(value); });
+    return values;
+  }
+
+  void publish_all() {
+    if constexpr (detail::HoldsWeights<Part>)
+      if (!shared_.empty()) shared_.publish(part_, false);
+  }
+
+  detail::NeedsKokkos needs_kokkos_{"a compiled model"};  // before its part, which needs Kokkos at once
+  Part part_;
+  detail::SharedLinks<Part> shared_;
+  detail::ModelUse use_;
+};
+
+/// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
+template <class StrategyType, class ModelType>
+class CompiledModel : public PlacedModel<typename detail::Placement<StrategyType, ModelType>::Part, ModelType> {
+ public:
+  using Strategy = StrategyType;
+
+  /// Collective, as `Strategy::place` is.
+  CompiledModel(Strategy const& strategy, ModelType model, Plan plan)
+      : CompiledModel::PlacedModel(strategy, std::move(model), plan) {}
+};
+
+}  // namespace trireme

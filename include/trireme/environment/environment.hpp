@@ -1,0 +1,215 @@
+/// The lifetime of MPI and Kokkos, and how a run ends.
+#pragma once
+
+#include <mpi.h>
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/gemm/openblas_core.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/outside_environment.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/environment/farewell.hpp"
+#include "trireme/environment/run_status.hpp"
+#include "trireme/environment/time_limits.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/waiting.hpp"
+
+namespace trireme {
+
+/// Designated initializers name the members in this order.
+struct EnvironmentOptions {
+  /// Threads of Kokkos' host space in each process; 0: what OMP_NUM_THREADS, KOKKOS_NUM_THREADS or
+  /// --kokkos-num-threads say, else all cores. Several processes on a node do not share cores by themselves: choose
+  /// threads so that threads x processes on the node is at most the number of its cores.
+  std::size_t threads = 0;
+  /// How long a process that ends with an error waits for the others before it has them aborted. Above 0.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
+  /// How long a process waits for the others in one call before it ends all of them with a message that says who did
+  /// not come. What a process computes meanwhile may take as long as it likes while no other waits longer for it.
+  /// Above 0; from 50 years on, such as milliseconds::max(), there is none.
+  std::chrono::milliseconds deadline = default_deadline;
+  /// Holds a directory for each run, with a record of each process's progress, for the message and for
+  /// scripts/explain-failure; the run removes its own when it ends in order. Empty: what TRIREME_STATUS_DIR says, else
+  /// $TMPDIR; where that has no room, the run says so once and goes on without.
+  std::string status_directory{};
+};
+
+namespace detail {
+/// MPI, started here or joined.
+class MpiLifetime {
+ public:
+  MpiLifetime(int& argc, char**& argv);
+  ~MpiLifetime() {
+    if (!started_here_ || abandoned_ || mpi_is_finalized()) return;
+    Waiting const waiting("MPI_Finalize");
+    MPI_Finalize();
+  }
+  MpiLifetime(MpiLifetime const&) = delete;
+  MpiLifetime& operator=(MpiLifetime const&) = delete;
+
+  bool started_here() const { return started_here_; }
+  /// Leaves MPI as it is: finalizing would wait for processes that do not come.
+  void abandon() { abandoned_ = true; }
+
+ private:
+  bool started_here_ = false;
+  bool abandoned_ = false;
+};
+
+/// Kokkos, started here or joined.
+class KokkosLifetime {
+ public:
+  KokkosLifetime(int& argc, char** argv, std::size_t threads);
+  ~KokkosLifetime() {
+    if (started_here_ && !Kokkos::is_finalized()) Kokkos::finalize();
+  }
+  KokkosLifetime(KokkosLifetime const&) = delete;
+  KokkosLifetime& operator=(KokkosLifetime const&) = delete;
+
+  bool started_here() const { return started_here_; }
+
+ private:
+  bool started_here_ = false;
+};
+}  // namespace detail
+
+/// MPI and Kokkos for the scope of this object, which belongs at the start of main.
+///
+/// Starts each of them, or joins it if it is up already, and finalizes only what it started. While it lives, an
+/// exception that nobody catches ends every process with exit code 1 and is reported in one line, with its rank; it
+/// never leaves the other processes waiting. Made by all processes together, on the thread that started MPI.
+///
+/// It outlives strategies, communicators and compiled models. Several may live at once, of which the last one made ends
+/// first. What breaks either rule ends the run in one line, too.
+///
+/// \throws CommunicationError if MPI was finalized before, runs at a thread level below MPI_THREAD_FUNNELED, or was
+/// started on another thread; Error if Kokkos was finalized before; ValueError if a time limit is not above 0.
+class Environment {
+ public:
+  using holds_communicator = void;
+
+  /// Takes from the command line what is for MPI and Kokkos (--kokkos-...).
+  Environment(int& argc, char**& argv, EnvironmentOptions const& options = {})
+      : status_(detail::bounded(options.deadline)),
+        mpi_(argc, argv),
+        kokkos_(argc, argv, options.threads),
+        world_(MPI_COMM_WORLD),
+        farewell_(world_, detail::bounded(options.patience)),
+        exceptions_at_start_(std::uncaught_exceptions()) {
+    world_.together([&] {
+      detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
+      detail::require_time_limit("EnvironmentOptions::patience", options.patience);
+    });
+    status_.open(world_, options.status_directory);
+    detail::correct_openblas_core();
+  }
+
+  ~Environment() {
+    bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
+    if (!failed) require_last();
+    if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
+    if (farewell_.meet(failed)) return;
+    mpi_.abandon();
+    status_.abandon();
+    detail::Farewell::abort_at_exit(world_.rank());
+  }
+  Environment(Environment const&) = delete;
+  Environment& operator=(Environment const&) = delete;
+
+  /// All processes of MPI_COMM_WORLD.
+  Communicator const& world() const { return world_; }
+
+ private:
+  /// A destructor cannot throw: what lives on ends the run here.
+  void require_last() const {
+    if (!farewell_.is_innermost())
+      detail::Farewell::end("an Environment ended before one that was made later; the last one made ends first", true);
+    std::size_t const models = detail::NeedsKokkos::living();
+    if (kokkos_.started_here() && models != 0)
+      detail::Farewell::end(
+          formatted("{} compiled model{} or predictor{} outlive{} the Environment, which has to end last", models,
+                    models == 1 ? "" : "s", models == 1 ? "" : "s", models == 1 ? "s" : ""),
+          true);
+  }
+
+  detail::LivingEnvironment living_;
+  detail::RunStatus status_;  // ends last
+  detail::MpiLifetime mpi_;
+  detail::KokkosLifetime kokkos_;
+  Communicator world_;
+  detail::Farewell farewell_;
+  int exceptions_at_start_;
+};
+
+namespace detail {
+inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
+  if (mpi_is_finalized())
+    throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
+  static std::mutex starting;  // of two threads one starts MPI, and the other one is refused
+  std::lock_guard const lock(starting);
+  started_here_ = !mpi_is_initialized();
+  int level = MPI_THREAD_SINGLE;
+  if (started_here_)
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);  // ends the process if it fails
+  else
+    MPI_Query_thread(&level);
+  if (started_here_) return_errors_of_requests();
+  int on_its_thread = 0;
+  MPI_Is_thread_main(&on_its_thread);
+  if (on_its_thread == 0)
+    throw CommunicationError("an Environment was made on another thread than the one that started MPI");
+  if (level >= MPI_THREAD_FUNNELED) return;
+  if (started_here_) MPI_Finalize();
+  throw CommunicationError(
+      "MPI runs at thread level MPI_THREAD_SINGLE, but beside the threads of Kokkos it has to run at "
+      "MPI_THREAD_FUNNELED or above");
+}
+
+/// Lets Kokkos start without its advice to set OMP_PROC_BIND, which would bind all processes of a node to the same
+/// cores. Switching warnings off would silence Kokkos for the rest of the run, so the variable is set meanwhile; the
+/// OpenMP runtime has read it long before.
+class WithoutBindingAdvice {
+ public:
+  WithoutBindingAdvice() : is_ours_(std::getenv("OMP_PROC_BIND") == nullptr) {
+    if (is_ours_) setenv("OMP_PROC_BIND", "false", 1);
+  }
+  ~WithoutBindingAdvice() {
+    if (is_ours_) unsetenv("OMP_PROC_BIND");
+  }
+  WithoutBindingAdvice(WithoutBindingAdvice const&) = delete;
+  WithoutBindingAdvice& operator=(WithoutBindingAdvice const&) = delete;
+
+ private:
+  bool is_ours_;
+};
+
+inline KokkosLifetime::KokkosLifetime(int& argc, char** argv, std::size_t threads) {
+  if (Kokkos::is_initialized()) return;
+  if (Kokkos::is_finalized())
+    throw Error("an Environment was made after Kokkos was finalized, which cannot be started again");
+  WithoutBindingAdvice const quiet;
+  // Our option stands before the user's, so that --kokkos-num-threads on the command line wins.
+  std::string option = formatted("--kokkos-num-threads={}", threads);
+  std::vector<char*> arguments(argv, argv + argc);
+  if (threads != 0) arguments.insert(arguments.begin() + std::min(argc, 1), option.data());
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  Kokkos::initialize(count, arguments.data());
+  started_here_ = true;
+  std::copy_n(arguments.begin(), count, argv);
+  if (count < argc) argv[count] = nullptr;
+  argc = count;
+}
+}  // namespace detail
+
+}  // namespace trireme

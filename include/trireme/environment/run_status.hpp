@@ -1,0 +1,108 @@
+/// The status records of a run, from the start of an Environment to its end.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/exit_watch.hpp"
+#include "trireme/mpi/fault/last_words.hpp"
+#include "trireme/mpi/fault/status_board.hpp"
+#include "trireme/mpi/fault/waiting.hpp"
+#include "trireme/mpi/fault/watchdog.hpp"
+
+namespace trireme::detail {
+
+/// Of several Environments that live at once the first one has the records. `open` belongs at the Environment's start,
+/// the destructor after MPI's end.
+class RunStatus {
+ public:
+  explicit RunStatus(std::chrono::milliseconds limit) : deadline_(limit), outer_deadline_(deadline().load()) {
+    deadline() = limit;
+  }
+  RunStatus(RunStatus const&) = delete;
+  RunStatus& operator=(RunStatus const&) = delete;
+  ~RunStatus() {
+    deadline() = outer_deadline_;
+    if (StatusBoard::current() != &board_) return;
+    if (!abandoned_) status().state.store(StatusRecord::State::ended, std::memory_order_release);
+    Pulse::end(status());
+    watchdog_.reset();
+    board_.close(!abandoned_);
+  }
+
+  /// The run has failed, and its records are kept.
+  void abandon() { abandoned_ = true; }
+
+  /// Collective. \param directory  holds the run's own; empty: the folder for temporary files, without which the run
+  /// goes on. \throws FileError if the directory that was asked for cannot be used
+  void open(Communicator const& world, std::string directory) {
+    if (!world.all(StatusBoard::current() == nullptr).value()) return;
+    if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
+      directory = chosen;
+    std::uint64_t const run = world.broadcast(fresh_number());
+    bool const is_default = directory.empty();
+    if (is_default) directory = temporary_folder();
+    std::string name = formatted("trireme-{}-{:016x}", job(), run);
+    world.broadcast(name);  // one for all, also where the batch system numbers a node's tasks
+    try {
+      world.together([&] {
+        if (!is_default) ::mkdir(directory.c_str(), 0700);  // or it is there; else opening it says why not
+        board_.create(directory, name, run, world.rank(), world.size());
+      });
+    } catch (FileError const& error) {
+      if (!is_default) throw;
+      board_.create_unshared(run, world.rank(), world.size());
+      if (world.is_chief())
+        report(formatted("trireme: {}; the run goes on without these records, and names no rank if it fails",
+                         error.what()));
+    }
+    if (StatusBoard::current() != &board_) return;
+    board_.find_others();
+    watchdog_.emplace(board_, deadline_);
+    ExitWatch::begin();
+  }
+
+ private:
+  /// A number that no other run has, and that cannot be guessed.
+  static std::uint64_t fresh_number() {
+    std::uint64_t number = 0;
+    if (::getentropy(&number, sizeof number) != 0)
+      number = static_cast<std::uint64_t>(steady_clock_now()) ^ (static_cast<std::uint64_t>(::getpid()) << 40);
+    return number;
+  }
+
+  static std::string temporary_folder() {
+    char const* const folder = std::getenv("TMPDIR");
+    return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+  }
+
+  /// The number that the batch system gave, so that one finds the records of a job.
+  static std::string job() {
+    for (char const* const name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
+      if (char const* const number = std::getenv(name); number != nullptr && *number != '\0') {
+        std::string text = number;
+        for (char& c : text)
+          if (c == '/') c = '-';
+        return text;
+      }
+    return formatted("user-{}", ::getuid());
+  }
+
+  std::chrono::milliseconds deadline_, outer_deadline_;
+  bool abandoned_ = false;
+  StatusBoard board_;
+  std::optional<Watchdog> watchdog_;
+};
+
+}  // namespace trireme::detail

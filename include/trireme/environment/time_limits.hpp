@@ -1,0 +1,26 @@
+/// The time limits of a run.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+
+namespace trireme::detail {
+
+/// Counts as none. Sums of a few of these, in nanoseconds, are still numbers.
+inline constexpr std::chrono::milliseconds no_limit = std::chrono::hours(24 * 365 * 50);
+
+/// A limit that can be calculated with; a minute where it is about to be refused.
+constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds limit) {
+  return limit.count() > 0 ? std::min(limit, no_limit) : std::chrono::minutes(1);
+}
+
+/// \throws ValueError
+inline void require_time_limit(std::string_view name, std::chrono::milliseconds limit) {
+  if (limit.count() <= 0) throw ValueError(formatted("{} is {} ms, and has to be above 0", name, limit.count()));
+}
+
+}  // namespace trireme::detail

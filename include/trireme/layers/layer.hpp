@@ -1,0 +1,217 @@
+/// What a layer is, and how to ask one for what it may leave out.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/initializers/glorot.hpp"
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/layers/parameter.hpp"
+#include "trireme/layers/regularizer.hpp"
+#include "trireme/tensor/arena.hpp"
+#include "trireme/tensor/parts.hpp"
+
+namespace trireme {
+
+/// A layer is a struct with
+///   output(in)                       extents of its output for the extents of its input: Extents<...>
+///   forward(context, in, Forward)    writes y from x
+///   backward(context, in, Backward)  writes dx and, unless it is frozen, gradients from dy
+/// and, where it has any,
+///   parameters(in)                   std::array of ParameterShape
+///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
+///   states(in)                       std::array of StateShape: what training moves along without a gradient
+///   mixes_rows                       the scope (backend/execution/row_scope.hpp) over which it sums rows: see sum_rows
+///   looks_up, by_rows()              that it takes indices below its member `vocabulary`; whether its parameter is a
+///                                    table of which only rows that occur should get gradients
+///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
+///   flops(in)                        operations of forward for a sample, where a guess (models/flops.hpp) is far off
+///   takes_scattered_rows<T, Context>(in, rows)  whether it reads so many rows where they lie apart (Forward::x_rows),
+///                                    forward and backward, as fast as others; with
+///   scattered_rows_of                the layer itself: one that derives from it has a `forward` of its own
+///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
+///   class_name, name                 as Keras would call it; the user's own name for it
+///   final_activation                 what it ends in, with
+///   without_activation()             the same layer before that, with the same parameters (see models/logits.hpp)
+///
+/// The context runs kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
+template <class L, class In>
+concept Layer = requires(L const layer, In const in) {
+  layer.output(in);
+};
+
+namespace detail {
+
+/// Asks a layer for its parts; what the layer does not have gets its default here and nowhere else.
+template <class L, class In>
+constexpr auto parameters_of(L const& layer, In const& in) {
+  if constexpr (requires { layer.parameters(in); })
+    return layer.parameters(in);
+  else
+    return std::array<ParameterShape, 0>{};
+}
+
+template <class L, class In>
+constexpr auto states_of(L const& layer, In const& in) {
+  if constexpr (requires { layer.states(in); })
+    return layer.states(in);
+  else
+    return std::array<StateShape, 0>{};
+}
+
+template <class L>
+Initializer initializer_of(L const& layer, std::size_t i) {
+  if constexpr (requires { layer.initializer(i); })
+    return layer.initializer(i);
+  else
+    return GlorotUniform{};
+}
+
+template <class L>
+Regularizer regularizer_of(L const& layer, std::size_t i) {
+  if constexpr (requires { layer.regularizer(i); })
+    return layer.regularizer(i);
+  else
+    return {};
+}
+
+template <class L>
+inline constexpr bool is_composite = requires {
+  typename L::composite;
+};
+
+/// Whether the layer's parameter is a table of which a batch touches some rows only.
+template <class L>
+bool is_by_rows([[maybe_unused]] L const& layer) {
+  if constexpr (requires { layer.by_rows(); })
+    return layer.by_rows();
+  else
+    return false;
+}
+
+/// Whether some layer of this type, or within it, may be such a table.
+template <class L>
+consteval bool has_tables() {
+  if constexpr (is_composite<L>)
+    return L::has_tables;
+  else
+    return requires(L const& layer) { layer.by_rows(); };
+}
+
+template <class L>
+std::string_view name_of(L const& layer) {
+  if constexpr (requires { layer.name; })
+    return layer.name;
+  else
+    return {};
+}
+
+template <class L>
+constexpr std::string_view class_name_of() {
+  if constexpr (requires { L::class_name; })
+    return L::class_name;
+  else
+    return "Layer";
+}
+
+/// Extents of a layer's output.
+template <class L, class In>
+constexpr auto output_of(L const& layer, In const& in) {
+  if constexpr (is_parts<In> && !is_composite<L>)
+    static_assert(
+        requires { requires L::takes_parts; },
+        "trireme: a layer of one tensor was given a tuple of them: choose one by Select<i>, apply the layer to each by "
+        "Each{layer}, give each its own by Parallel{...}, or join them by Add{} or Concatenate{}");
+  return layer.output(in);
+}
+
+/// A layer that only names its input's numbers anew: it gets no buffer and no kernel.
+template <class L>
+inline constexpr bool reinterprets = requires {
+  requires L::reinterprets;
+};
+
+/// Elements of the arena that a layer's parameters take.
+template <class T, class L, class In>
+constexpr std::size_t parameter_elements(L const& layer, In const& in) {
+  if constexpr (is_composite<L>) {
+    return layer.template parameter_elements<T>(in);
+  } else {
+    std::size_t elements = 0;
+    for (auto const& parameter : parameters_of(layer, in)) elements += aligned_count<T>(parameter.shape.size());
+    return elements;
+  }
+}
+
+/// Elements of the arena of states that a layer's states take.
+template <class T, class L, class In>
+constexpr std::size_t state_elements(L const& layer, In const& in) {
+  std::size_t elements = 0;
+  if constexpr (is_composite<L>) {
+    if constexpr (requires { layer.template state_elements<T>(in); }) elements = layer.template state_elements<T>(in);
+  } else {
+    for (auto const& state : states_of(layer, in)) elements += aligned_count<T>(state.shape.size());
+  }
+  return elements;
+}
+
+/// Elements of the arena that the weights of Frozen layers within a layer take.
+template <class T, class L, class In>
+constexpr std::size_t frozen_elements([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in) {
+  if constexpr (requires { layer.template frozen_elements<T>(in); })
+    return layer.template frozen_elements<T>(in);
+  else
+    return 0;
+}
+
+/// Elements of the arena that all weights of a layer take, whether they train or not.
+template <class T, class L, class In>
+constexpr std::size_t weight_elements(L const& layer, In const& in) {
+  return parameter_elements<T>(layer, in) + state_elements<T>(layer, in) + frozen_elements<T>(layer, in);
+}
+
+/// A composite whose layers do not train.
+template <class L>
+inline constexpr bool is_frozen = requires {
+  requires L::frozen;
+};
+
+/// A layer whose weights other models may have as well (Shared).
+template <class L>
+inline constexpr bool is_shared = requires(L const& layer) {
+  layer.shared_weights;
+};
+
+/// Bytes between forward and backward for a slice of `rows`.
+template <class T, class Context, class L, class In>
+constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t rows) {
+  if constexpr (requires { layer.template workspace<T, Context>(in, rows); })
+    return aligned_bytes(layer.template workspace<T, Context>(in, rows));
+  else
+    return 0;
+}
+
+/// Whether a layer reads so many rows of its input where they lie apart.
+template <class T, class Context, class L, class In>
+constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in,
+                                    [[maybe_unused]] std::size_t rows) {
+  if constexpr (requires { requires std::is_same_v<typename L::scattered_rows_of, L>; })
+    return layer.template takes_scattered_rows<T, Context>(in, rows);
+  else
+    return false;
+}
+
+/// Layers that are counted for keys of random numbers: one, or all within a nested model.
+template <class L>
+constexpr std::uint32_t leaf_layers() {
+  if constexpr (is_composite<L>)
+    return L::leaf_count;
+  else
+    return 1;
+}
+
+}  // namespace detail
+}  // namespace trireme

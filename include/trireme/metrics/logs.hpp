@@ -1,0 +1,76 @@
+/// Named values of an epoch or a batch, in the order in which they were set.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/mpi/uniform.hpp"
+
+namespace trireme {
+
+/// The values that callbacks see: `loss`, the metrics, `val_…`, and what callbacks add.
+///
+/// They are the same on every process, so that what follows from them alone is too. Setting names that were set
+/// before `clear` in the same order allocates nothing.
+class Logs {
+ public:
+  struct Entry {
+    std::string name;
+    Uniform<double> value;
+  };
+
+  std::optional<Uniform<double>> find(std::string_view name) const {
+    for (Entry const& entry : *this) {
+      if (entry.name == name) return entry.value;
+    }
+    return std::nullopt;
+  }
+
+  void set(std::string_view name, Uniform<double> value) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (entries_[i].name == name) {
+        entries_[i].value = value;
+        return;
+      }
+    }
+    if (size_ == entries_.size()) {
+      entries_.push_back({std::string(name), value});
+    } else {
+      entries_[size_].name.assign(name);
+      entries_[size_].value = value;
+    }
+    ++size_;
+  }
+
+  void clear() { size_ = 0; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Entry const* begin() const { return entries_.data(); }
+  Entry const* end() const { return entries_.data() + size_; }
+
+  template <class Archive>
+  void state(Archive& archive) {
+    std::vector<std::pair<std::string, double>> values;
+    for (Entry const& entry : *this) values.emplace_back(entry.name, entry.value.value());
+    archive("values", values);
+    clear();
+    for (auto const& [name, value] : values) set(name, detail::UniformAccess::make(value));
+  }
+
+  /// "loss, accuracy, val_loss": for messages.
+  std::string names() const {
+    std::string text;
+    for (Entry const& entry : *this) text += (text.empty() ? "" : ", ") + entry.name;
+    return text;
+  }
+
+ private:
+  std::vector<Entry> entries_;  // beyond size_: kept for their memory
+  std::size_t size_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,58 @@
+/// What a model is to a strategy: it owns no state, and computes over a slice of rows with parameters that it is given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "trireme/backend/execution/thread_context.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/models/head.hpp"
+
+namespace trireme {
+
+/// What `compile(strategy, model)` takes. A model of layers is one (Model), and any other class with these members:
+///   scalar, label, Optimizer                  types: of numbers, of targets, of the optimizer
+///   outputs, totals_width, log_names, log_directions, class_labels    constants; see OwnModel
+///   description(), cost(), optimizer(), seed()
+///   input_size(), output_size(), target_size(), classes(), sample_requirements()   of one sample
+///   masks_positions(), positions(rows), counted_positions(targets, rows)           what the mean of the loss is over
+///   initialize(arena)                         first values, in host memory; or, where the application keeps the
+///                                             parameters: parameter_view(), a View of them in the space's memory
+///   workspace_bytes<Context>(rows)
+///   train(context, slice, scales, parameters, gradients, memory, totals, keys, listener)
+///   test(context, slice, parameters, memory, totals), predict(context, rows, x, y, parameters, memory)
+///   results(totals)                           values of log_names from merged totals
+/// and perhaps
+///   takes_scattered_rows<Context>(rows)       whether train and test take so many rows that lie apart: Slice::x_rows,
+///                                             where x is null
+template <class M>
+concept TrainableModel = requires(M const model, ThreadContext context,
+                                  Slice<typename M::scalar, typename M::label> slice,
+                                  PerOutput<M::outputs> const& scales, typename M::scalar* values,
+                                  typename M::scalar const* parameters, std::byte* memory, double* totals,
+                                  StepKeys const& keys, std::size_t rows) {
+  typename M::Optimizer;
+  M::totals_width;
+  M::log_names.size();
+  M::log_directions.size();
+  M::class_labels;
+  model.description().arena_elements();
+  model.cost();
+  model.optimizer();
+  model.seed();
+  model.input_size() + model.output_size() + model.target_size() + model.classes();
+  model.sample_requirements();
+  model.masks_positions();
+  model.positions(rows);
+  model.template workspace_bytes<ThreadContext>(rows);
+  model.train(context, slice, scales, parameters, values, memory, totals, keys, nullptr);
+  model.test(context, slice, parameters, memory, totals);
+  model.predict(context, rows, parameters, values, parameters, memory);
+  model.results(totals);
+}
+&&(
+    requires(M const model, std::span<typename M::scalar> arena) { model.initialize(arena); } ||
+    requires(M const model) { model.parameter_view(); });
+
+}  // namespace trireme

@@ -1,0 +1,208 @@
+/// A group of processes and what they do together. This room alone calls MPI.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/mpi/chief_scope.hpp"
+#include "trireme/mpi/extremum.hpp"
+#include "trireme/mpi/fault/mpi_check.hpp"
+#include "trireme/mpi/fault/waiting.hpp"
+#include "trireme/mpi/gathered.hpp"
+#include "trireme/mpi/rank_parts.hpp"
+#include "trireme/mpi/request.hpp"
+#include "trireme/mpi/uniform.hpp"
+#include "trireme/mpi/wire_type.hpp"
+
+namespace trireme {
+
+/// Owner of a duplicate of an MPI communicator, so that the library's traffic never meets the caller's.
+///
+/// Every member is collective, to be called by all processes of the group in the same order, unless it says "local".
+/// All throw CommunicationError with rank, call and MPI's text. Ranges may lie in device memory if the MPI is
+/// GPU-aware, except for those of `min` and `max`. To be used on the thread that started MPI.
+///
+/// Whatever waits for other processes does so until the Environment's deadline, and then ends all of them with a
+/// message that says who did not come.
+class Communicator {
+ public:
+  static constexpr bool distributed = true;
+
+  using holds_communicator = void;
+
+  /// Duplicates `parent`, which stays the caller's.
+  /// \param largest_count  elements that go into one MPI call at most; longer arrays take several calls.
+  explicit Communicator(MPI_Comm parent, std::size_t largest_count = detail::largest_mpi_count);
+  Communicator(Communicator&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+        rank_(other.rank_),
+        size_(other.size_),
+        largest_count_(other.largest_count_) {}
+  Communicator& operator=(Communicator&& other) noexcept;
+  ~Communicator() { free(); }
+
+  std::size_t rank() const { return rank_; }    ///< Local.
+  std::size_t size() const { return size_; }    ///< Local.
+  bool is_chief() const { return rank_ == 0; }  ///< Local.
+  MPI_Comm get() const { return comm_; }        ///< Local. For libraries that take a communicator; still owned here.
+
+  Communicator duplicate() const { return Communicator(comm_, largest_count_); }
+  /// The part of the group that gives the same color; ranks there follow `key`, then the rank here.
+  Communicator split(std::size_t color, std::size_t key = 0) const;
+  /// The processes that share this one's memory.
+  Communicator split_by_node() const;
+
+  void barrier() const { detail::meet_before("MPI_Ibarrier", comm_); }
+
+  // Reductions: of one value, with a result that all may branch on, or of a range in place.
+  template <Reducible T>
+  Uniform<T> sum(T value) const {
+    sum(std::span<T>(&value, 1));
+    return detail::UniformAccess::make(value);
+  }
+  template <Reducible T>
+  Uniform<T> max(T value) const {
+    max(std::span<T>(&value, 1));
+    return detail::UniformAccess::make(value);
+  }
+  template <Reducible T>
+  Uniform<T> min(T value) const {
+    min(std::span<T>(&value, 1));
+    return detail::UniformAccess::make(value);
+  }
+  template <ReducibleRange R>
+  void sum(R&& values) const {
+    allreduce(values, MPI_SUM);
+  }
+  /// A NaN anywhere gives NaN everywhere.
+  template <ReducibleRange R>
+  void max(R&& values) const {
+    extremum<detail::Extremum::largest>(values);
+  }
+  template <ReducibleRange R>
+  void min(R&& values) const {
+    extremum<detail::Extremum::smallest>(values);
+  }
+
+  Uniform<bool> any(bool value) const {
+    return max(value ? 1 : 0).map([](int v) { return v != 0; });
+  }
+  Uniform<bool> all(bool value) const {
+    return min(value ? 1 : 0).map([](int v) { return v != 0; });
+  }
+
+  /// Starts adding the n values at `data`, which belong to MPI until the request is complete.
+  template <Reducible T>
+  Request iallreduce_sum(T* data, std::size_t n) const;
+
+  /// The same for the root alone: it finds the sums at `data`.
+  template <Reducible T>
+  Request ireduce_sum(T* data, std::size_t n, std::size_t root) const;
+  /// Starts adding `all` over the ranks; each finds the sums of its part at `own`, which does not overlap it.
+  template <Reducible T>
+  Request ireduce_scatter_sum(T const* all, T* own, RankParts const& parts) const;
+  /// Starts putting the parts of all ranks together at `all`; `own` is this rank's, which may lie in its place there.
+  template <Reducible T>
+  Request iallgather_parts(T const* own, T* all, RankParts const& parts) const;
+
+  /// Adds `all` (one part after the other, as long as `counts` says) over processes; each gets its own part's sum.
+  template <Reducible T>
+  void reduce_scatter_sum(std::span<T const> all, std::span<T> part, std::span<std::size_t const> counts) const;
+
+  /// The root's values, on all.
+  template <TransferableRange R>
+  void broadcast(R&& values, std::size_t root = 0) const;
+  void broadcast(std::string& text, std::size_t root = 0) const;
+  template <Transferable T>
+  Uniform<T> broadcast(T value, std::size_t root = 0) const;
+
+  /// Every process's value, by rank.
+  template <Transferable T>
+  std::vector<T> allgather(T const& value) const;
+  /// Every process's values, by rank; the parts may differ in length, and be empty.
+  template <TransferableRange R>
+  Gathered<std::ranges::range_value_t<R>> allgatherv(R const& values) const;
+  /// Every process's value into `values`, which keeps its memory from call to call.
+  template <Transferable T>
+  void allgather_into(T const& value, std::vector<T>& values) const;
+  /// Every process's values, of which each rank has given `counts`, into `values`, which has room for all of them.
+  /// \throws ShapeError if it has not. Only for what `fits_one_call`.
+  template <Transferable T>
+  void allgatherv_into(std::span<T const> own, std::vector<std::size_t> const& counts, std::vector<T>& values) const;
+  /// Whether MPI takes so many elements at once.
+  bool fits_one_call(std::size_t count) const { return count <= largest_count_; }
+  /// The same on the root; empty elsewhere.
+  template <TransferableRange R>
+  Gathered<std::ranges::range_value_t<R>> gatherv(R const& values, std::size_t root = 0) const;
+
+  // Messages between two processes: local to them. Both sides give ranges of the same length.
+  template <TransferableRange R>
+  void send(R const& values, std::size_t to, int tag = 0) const;
+  template <TransferableRange R>
+  void receive(R&& values, std::size_t from, int tag = 0) const;
+  template <TransferableRange R>
+  Request isend(R const& values, std::size_t to, int tag = 0) const;
+  template <TransferableRange R>
+  Request ireceive(R&& values, std::size_t from, int tag = 0) const;
+  /// The process whose message with this tag has arrived and waits to be received, if there is one. Returns at once,
+  /// and lets MPI progress.
+  std::optional<std::size_t> probe(int tag) const;
+  /// Waits until there is one; the deadline counts from when another process of the node was last seen to get on.
+  std::size_t await(int tag) const;
+
+  /// Runs f on every process and returns its result. If it throws anywhere, all processes throw the same error: that
+  /// of the lowest rank that failed, marked uniform, of its class where that is one of the library's.
+  template <class F>
+  std::invoke_result_t<F> together(F&& f) const;
+  /// Throws on all processes if any has an error; `error` is this process's, or null.
+  void agree_no_error(std::exception_ptr const& error) const;
+
+  /// Runs f(ChiefScope const&, arguments...) on rank 0 alone; what it throws is thrown on all processes, and what it
+  /// returns (a value that can be sent, or a string) is given to all.
+  template <class F, class... Arguments>
+  auto on_chief(F&& f, Arguments&&... arguments) const;
+
+ private:
+  Communicator(MPI_Comm owned, std::size_t largest_count, std::nullptr_t);
+  void free() noexcept;
+
+  template <class R>
+  void allreduce(R& values, MPI_Op operation) const;
+  template <detail::Extremum which, class R>
+  void extremum(R& values) const {
+    allreduce(values, detail::ExtremumOperation<which, std::ranges::range_value_t<R>>(comm_).get());
+  }
+  /// Calls part(pointer, count, type) with counts that MPI can take.
+  template <class T, class Part>
+  void in_chunks(T* data, std::size_t n, Part&& part) const;
+  template <class T>
+  bool fits_one_call(Gathered<T> const& gathered) const;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::size_t rank_ = 0;
+  std::size_t size_ = 1;
+  std::size_t largest_count_;
+};
+
+}  // namespace trireme
+
+// The definitions, by kind.
+#include "trireme/mpi/communicator_agreement.hpp"
+#include "trireme/mpi/communicator_gather.hpp"
+#include "trireme/mpi/communicator_lifetime.hpp"
+#include "trireme/mpi/communicator_messages.hpp"
+#include "trireme/mpi/communicator_probe.hpp"
+#include "trireme/mpi/communicator_reduce.hpp"
+#include "trireme/mpi/communicator_scatter.hpp"

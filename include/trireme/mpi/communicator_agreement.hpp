@@ -1,0 +1,75 @@
+/// How the processes of a Communicator agree on errors, and what the chief does alone.
+#pragma once
+
+#include "trireme/core/text.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/shared_error.hpp"
+
+namespace trireme {
+
+inline void Communicator::agree_no_error(std::exception_ptr const& error) const {
+  // Lowest rank that failed, and whether all did, in one reduction.
+  std::array<std::size_t, 2> failure{error ? rank_ : size_, error ? std::size_t{1} : std::size_t{0}};
+  min(failure);
+  auto const [lowest, all_failed] = failure;
+  if (lowest == size_) return;
+  detail::SharedError shared = lowest == rank_ ? detail::SharedError::from(error) : detail::SharedError{};
+  shared.kind = broadcast(shared.kind, lowest);
+  broadcast(shared.message, lowest);
+  broadcast(shared.path, lowest);
+  shared.raise(all_failed != 0 ? std::string() : formatted("on rank {}: ", lowest));
+}
+
+template <class F>
+std::invoke_result_t<F> Communicator::together(F&& f) const {
+  using Result = std::invoke_result_t<F>;
+  std::exception_ptr error;
+  if constexpr (std::is_void_v<Result>) {
+    try {
+      std::invoke(std::forward<F>(f));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree_no_error(error);
+  } else if constexpr (std::is_reference_v<Result>) {
+    return *together([&] { return &std::invoke(std::forward<F>(f)); });
+  } else {
+    std::optional<Result> result;
+    try {
+      result.emplace(std::invoke(std::forward<F>(f)));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree_no_error(error);
+    return *std::move(result);
+  }
+}
+
+template <class F, class... Arguments>
+auto Communicator::on_chief(F&& f, Arguments&&... arguments) const {
+  static_assert(detail::ChiefAccess::require_no_communicator<F, Arguments...>());
+  using Result = std::decay_t<std::invoke_result_t<F, ChiefScope const&, Arguments...>>;
+  auto work = [&]() -> Result {
+    return detail::ChiefAccess::run(std::forward<F>(f), std::forward<Arguments>(arguments)...);
+  };
+  if constexpr (std::is_void_v<Result>) {
+    together([&] {
+      if (is_chief()) work();
+    });
+  } else {
+    static_assert(Transferable<Result> || std::same_as<Result, std::string>,
+                  "trireme: work for the chief alone returns nothing, a value that can be copied byte by byte, or a "
+                  "std::string, since all processes are given its result");
+    auto const local = together([&] { return is_chief() ? std::optional<Result>(work()) : std::nullopt; });
+    if constexpr (std::same_as<Result, std::string>) {
+      std::string text = local.value_or("");
+      broadcast(text);
+      return detail::UniformAccess::make(std::move(text));
+    } else {
+      static_assert(std::is_default_constructible_v<Result>);
+      return broadcast(local.value_or(Result{}));
+    }
+  }
+}
+
+}  // namespace trireme

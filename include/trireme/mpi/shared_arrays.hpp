@@ -1,0 +1,132 @@
+/// An array of each rank in memory that all ranks of a node see: what they exchange is read where it lies.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/statvfs.h>
+#endif
+
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/mpi_check.hpp"
+#include "trireme/mpi/fault/waiting.hpp"
+
+namespace trireme {
+
+/// Each rank writes its own array; the others may read it between two meetings, where all ranks wait for each other. A
+/// meeting is two calls, `arrive` and `wait`, with other work between them.
+template <class T>
+class SharedArrays {
+  /// How often a rank has arrived; on a cache line of its own, before the rank's array.
+  using Arrivals = std::atomic<std::uint32_t>;
+  static constexpr std::size_t line = 64;
+  static_assert(Arrivals::is_always_lock_free, "trireme: processes share counters, which may hold no lock");
+
+ public:
+  /// Arrays of n zeros; null where the ranks do not share memory, or the system has too little of it to share.
+  /// Collective.
+  static std::unique_ptr<SharedArrays> make(Communicator const& communicator, std::size_t n) {
+    std::size_t const bytes = line + n * sizeof(T);
+    bool const one_node = communicator.split_by_node().size() == communicator.size();
+    if (!communicator.all(one_node && is_free(bytes * communicator.size())).value()) return nullptr;
+    std::unique_ptr<SharedArrays> arrays(new SharedArrays(communicator, bytes));
+    return communicator.all(arrays->is_coherent()).value() ? std::move(arrays) : nullptr;
+  }
+  SharedArrays(SharedArrays const&) = delete;
+  SharedArrays& operator=(SharedArrays const&) = delete;
+  ~SharedArrays() {
+    // Freeing waits for the other ranks, which do not come if an error unwinds this one's stack.
+    if (detail::mpi_is_finalized() || std::uncaught_exceptions() != 0) return;
+    Waiting waiting("MPI_Win_free");
+    arrive();
+    wait(waiting);
+    MPI_Win_free(&window_);
+  }
+
+  T* own() { return const_cast<T*>(arrays_[rank_]); }
+  /// The arrays of all ranks.
+  std::vector<T const*> const& all() const { return arrays_; }
+  std::size_t rank() const { return rank_; }
+
+  /// What this rank has written is there for those who wait; it has read what it wanted to.
+  void arrive() { arrivals_[rank_]->store(++meetings_, std::memory_order_release); }
+  /// Returns when all ranks have arrived as often as this one.
+  void wait() const {
+    if (std::ranges::none_of(arrivals_, [this](Arrivals const* other) { return has_to_come(*other); })) return;
+    Waiting waiting("SharedArrays::wait");
+    wait(waiting);
+  }
+
+ private:
+  SharedArrays(Communicator const& communicator, std::size_t bytes) : rank_(communicator.rank()) {
+    communicator.barrier();
+    Waiting const waiting("MPI_Win_allocate_shared");
+    MPI_Info info = MPI_INFO_NULL;
+    check(MPI_Info_create(&info), "MPI_Info_create", communicator.get());
+    MPI_Info_set(info, "alloc_shared_noncontig", "true");  // each rank's memory begins a page, near that rank
+    void* own = nullptr;
+    int const status =
+        MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes), 1, info, communicator.get(), &own, &window_);
+    MPI_Info_free(&info);
+    check(status, "MPI_Win_allocate_shared", communicator.get());
+    std::fill_n(static_cast<std::byte*>(own), bytes, std::byte{0});
+    for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
+      MPI_Aint size = 0;
+      int unit = 0;
+      std::byte* begin = nullptr;
+      check(MPI_Win_shared_query(window_, detail::to_mpi_int(rank), &size, &unit, &begin), "MPI_Win_shared_query",
+            communicator.get());
+      arrivals_.push_back(rank == rank_ ? new (begin) Arrivals(0) : reinterpret_cast<Arrivals*>(begin));
+      arrays_.push_back(reinterpret_cast<T const*>(begin + line));
+    }
+    communicator.barrier();
+  }
+
+  /// Whether what one process stores is what the others load.
+  bool is_coherent() const {
+    int* model = nullptr;
+    int known = 0;
+    MPI_Win_get_attr(window_, MPI_WIN_MODEL, &model, &known);
+    return known != 0 && *model == MPI_WIN_UNIFIED;
+  }
+
+  /// Whether the system can share so many bytes more. Beyond its limit (64 MB in many containers) it would give the
+  /// memory and then end the program when that is written.
+  static bool is_free(std::size_t bytes) {
+#if defined(__linux__)
+    struct statvfs status {};
+    if (statvfs("/dev/shm", &status) == 0)
+      return static_cast<double>(bytes) <
+             0.8 * static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+#endif
+    return bytes > 0;
+  }
+
+  void wait(Waiting& waiting) const {
+    for (Arrivals const* other : arrivals_)
+      while (has_to_come(*other)) waiting.turn();
+  }
+
+  bool has_to_come(Arrivals const& other) const {
+    // Of two counters at most one is ahead, by less than half of what fits: the difference survives an overflow.
+    return static_cast<std::int32_t>(other.load(std::memory_order_acquire) - meetings_) < 0;
+  }
+
+  std::size_t rank_;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<Arrivals*> arrivals_;
+  std::vector<T const*> arrays_;
+  std::uint32_t meetings_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,71 @@
+/// Errors that travel: the error of one process, thrown again on all of them.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::detail {
+
+/// What is sent of an error: its class, as far as it is one of the library's, its message and its file.
+struct SharedError {
+  enum class Kind : char { general, shape, value, file, communication };
+
+  Kind kind = Kind::general;
+  std::string message;
+  std::string path;  // for Kind::file
+
+  static SharedError from(std::exception_ptr const& error);
+
+  /// Throws the error, marked as uniform. \param origin  put in front of the message, for example "on rank 2: "
+  [[noreturn]] void raise(std::string const& origin) const;
+};
+
+/// A FileError whose message has the rank in front of the path.
+class FileErrorElsewhere : public FileError {
+ public:
+  FileErrorElsewhere(std::string path, std::string message) : FileError(std::move(path), ""), message_(message) {}
+  char const* what() const noexcept override { return message_.what(); }
+
+ private:
+  std::runtime_error message_;  // unlike a string, it is copied without throwing
+};
+
+inline SharedError SharedError::from(std::exception_ptr const& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (FileError const& e) {
+    return {Kind::file, e.what(), e.path()};
+  } catch (ShapeError const& e) {
+    return {Kind::shape, e.what(), {}};
+  } catch (ValueError const& e) {
+    return {Kind::value, e.what(), {}};
+  } catch (CommunicationError const& e) {
+    return {Kind::communication, e.what(), {}};
+  } catch (std::exception const& e) {
+    return {Kind::general, e.what(), {}};
+  } catch (...) {
+    return {Kind::general, "an exception that is no std::exception", {}};
+  }
+}
+
+inline void SharedError::raise(std::string const& origin) const {
+  std::string const text = origin + message;
+  switch (kind) {
+    case Kind::shape:
+      raise_uniform(ShapeError(text));
+    case Kind::value:
+      raise_uniform(ValueError(text));
+    case Kind::file:
+      raise_uniform(FileErrorElsewhere(path, text));
+    case Kind::communication:
+      raise_uniform(CommunicationError(text));
+    case Kind::general:
+      break;
+  }
+  raise_uniform(Error(text));
+}
+
+}  // namespace trireme::detail

@@ -1,0 +1,74 @@
+/// A group of one process: the members of Communicator that strategies use, without MPI.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/mpi/chief_scope.hpp"
+#include "trireme/mpi/gathered.hpp"
+#include "trireme/mpi/uniform.hpp"
+
+namespace trireme {
+
+/// Whatever this process has is the same on every process, for there is no other.
+class SingleProcess {
+ public:
+  static constexpr bool distributed = false;
+
+  std::size_t rank() const { return 0; }
+  std::size_t size() const { return 1; }
+  bool is_chief() const { return true; }
+
+  template <class T>
+  requires std::is_arithmetic_v<T> Uniform<T> sum(T value)
+  const { return detail::UniformAccess::make(value); }
+  template <class Range>
+  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void sum(Range&&) const {}
+  template <class T>
+  Uniform<T> max(T value) const {
+    return detail::UniformAccess::make(value);
+  }
+  template <class T>
+  Uniform<T> min(T value) const {
+    return detail::UniformAccess::make(value);
+  }
+  Uniform<bool> any(bool value) const { return detail::UniformAccess::make(value); }
+  Uniform<bool> all(bool value) const { return detail::UniformAccess::make(value); }
+
+  template <class Range>
+  void broadcast(Range&&, std::size_t = 0) const {}
+  template <class T>
+  std::vector<T> allgather(T const& value) const {
+    return {value};
+  }
+  template <class Range>
+  Gathered<std::ranges::range_value_t<Range>> allgatherv(Range const& values) const {
+    Gathered<std::ranges::range_value_t<Range>> gathered(std::vector<std::size_t>{std::ranges::size(values)});
+    std::ranges::copy(values, gathered.values().begin());
+    return gathered;
+  }
+
+  template <class F>
+  auto together(F&& f) const {
+    try {
+      return std::forward<F>(f)();
+    } catch (Error& error) {
+      error.mark_uniform();
+      throw;
+    }
+  }
+
+  template <class F, class... Arguments>
+  auto on_chief(F&& f, Arguments&&... arguments) const {
+    return together(
+        [&] { return detail::ChiefAccess::run(std::forward<F>(f), std::forward<Arguments>(arguments)...); });
+  }
+};
+
+}  // namespace trireme

@@ -1,0 +1,47 @@
+/// Sums over the replicas of a program.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trireme/core/text.hpp"
+#include "trireme/pjrt/lowering/builder.hpp"
+
+namespace trireme::lowering {
+
+/// Each tensor summed over all replicas, in one exchange.
+template <class T>
+std::vector<Value<T, AnyExtents>> sum_replicas(Builder& b, std::vector<Value<T, AnyExtents>> const& tensors,
+                                               std::size_t replicas) {
+  if (replicas == 1 || tensors.empty()) return tensors;
+  std::vector<std::string> names, types;
+  for (auto const& tensor : tensors) {
+    names.push_back(formatted("%v{}", tensor.id));
+    types.push_back(type_text(tensor));
+  }
+  std::size_t const first = b.next_id();
+  std::string const scalar = type_text(element_of<T>, {}), all = formatted("({})", fmt::join(types, ", "));
+  b.line(formatted("%v{}{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[[{}]]> : tensor<1x{}xi64>}}> ({{",
+                   first, tensors.size() == 1 ? "" : formatted(":{}", tensors.size()), fmt::join(names, ", "),
+                   fmt::join(first_numbers(replicas), ", "), replicas));
+  b.line(formatted("^bb0(%l: {0}, %r: {0}):", scalar));
+  b.line(formatted("  %s = stablehlo.add %l, %r : {}", scalar));
+  b.line(formatted("  stablehlo.return %s : {}", scalar));
+  b.line(formatted("}}) : {} -> {}", all, tensors.size() == 1 ? types[0] : all));
+  std::vector<Value<T, AnyExtents>> results;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    std::size_t id = first;
+    if (tensors.size() > 1) {
+      id = b.next_id();  // a result of several has a name that only an operation can take
+      b.line(formatted("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", id, first, i, types[i], types[i]));
+    }
+    results.push_back({tensors[i].extents, id});
+  }
+  return results;
+}
+
+}  // namespace trireme::lowering

@@ -1,0 +1,257 @@
+/// The operations of StableHLO that programs are written with.
+///
+/// Every operation takes and returns typed values, so that tensors which do not fit each other do not compile where
+/// their extents are known. Source of the operations: https://openxla.org/stablehlo/spec.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trireme/core/fixed_string.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/pjrt/lowering/program_text.hpp"
+#include "trireme/pjrt/lowering/value.hpp"
+
+namespace trireme::lowering {
+
+/// 0, 1, 2 ...: axes, or replicas.
+inline std::vector<std::size_t> first_numbers(std::size_t count) {
+  std::vector<std::size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  return numbers;
+}
+
+class Builder : public ProgramText {
+ public:
+  // ---- constants and counters
+
+  template <class T, class E = NoExtents>
+  Value<T, E> constant(T value, E const& extents = {}) {
+    return emit<T>(extents, formatted("stablehlo.constant dense<{}>", literal(value)));
+  }
+  template <class T, class E, class F>
+  Value<T, F> constant_like(T value, Value<E, F> const& like) {
+    return constant<T>(value, like.extents);
+  }
+
+  /// The index along an axis.
+  template <class T, class E>
+  Value<T, E> iota(std::size_t axis, E const& extents) {
+    return emit<T>(extents, formatted("stablehlo.iota dim = {}", axis));
+  }
+
+  // ---- elementwise
+
+  /// `unary<"tanh">(x)`: the operation of this name in StableHLO.
+  template <FixedString Name, class T, class E>
+  Value<T, E> unary(Value<T, E> const& x) {
+    return emit<T>(x.extents, formatted("stablehlo.{} %v{}", Name.view(), x.id));
+  }
+
+  template <FixedString Name, class T, class E, class F>
+  Value<T, E> binary(Value<T, E> const& a, Value<T, F> const& b) {
+    require_same(a.extents, b.extents);
+    return emit<T>(a.extents, formatted("stablehlo.{} %v{}, %v{}", Name.view(), a.id, b.id));
+  }
+  template <class T, class E, class F>
+  Value<T, E> add(Value<T, E> const& a, Value<T, F> const& b) {
+    return binary<"add">(a, b);
+  }
+  template <class T, class E, class F>
+  Value<T, E> subtract(Value<T, E> const& a, Value<T, F> const& b) {
+    return binary<"subtract">(a, b);
+  }
+  template <class T, class E, class F>
+  Value<T, E> multiply(Value<T, E> const& a, Value<T, F> const& b) {
+    return binary<"multiply">(a, b);
+  }
+  template <class T, class E, class F>
+  Value<T, E> divide(Value<T, E> const& a, Value<T, F> const& b) {
+    return binary<"divide">(a, b);
+  }
+  /// x * number, elementwise.
+  template <class T, class E>
+  Value<T, E> scale(Value<T, E> const& x, T number) {
+    return multiply(x, constant_like<T>(number, x));
+  }
+
+  /// `compare<"LT">(a, b)`: EQ, NE, GE, GT, LE or LT.
+  template <FixedString Direction, class T, class E, class F>
+  Value<bool, E> compare(Value<T, E> const& a, Value<T, F> const& b) {
+    require_same(a.extents, b.extents);
+    constexpr std::string_view kind = std::is_floating_point_v<T> ? "FLOAT"
+                                      : std::is_signed_v<T>       ? "SIGNED"
+                                                                  : "UNSIGNED";
+    return emit_call<bool>(a.extents,
+                           formatted("stablehlo.compare {}, %v{}, %v{}, {}", Direction.view(), a.id, b.id, kind),
+                           formatted("({}, {})", type_text(a), type_text(b)));
+  }
+
+  template <class T, class E, class F, class G>
+  Value<T, E> select(Value<bool, F> const& which, Value<T, E> const& yes, Value<T, G> const& no) {
+    require_same(which.extents, yes.extents);
+    require_same(yes.extents, no.extents);
+    Value<T, E> const value{yes.extents, next_id()};
+    line(formatted("%v{} = stablehlo.select %v{}, %v{}, %v{} : {}, {}", value.id, which.id, yes.id, no.id,
+                   type_text(which), type_text(yes)));
+    return value;
+  }
+
+  template <class U, class T, class E>
+  Value<U, E> convert(Value<T, E> const& x) {
+    return emit_call<U>(x.extents, formatted("stablehlo.convert %v{}", x.id), formatted("({})", type_text(x)));
+  }
+
+  // ---- one tensor as another
+
+  /// As many numbers as before, in the same order.
+  template <class E, class T, class F>
+  Value<T, E> reshape(Value<T, F> const& x, E const& extents) {
+    return emit_call<T>(extents, formatted("stablehlo.reshape %v{}", x.id), formatted("({})", type_text(x)));
+  }
+
+  /// The same number everywhere.
+  template <class T, class E>
+  Value<T, E> fill(Scalar<T> const& x, E const& extents) {
+    return broadcast(x, extents, {});
+  }
+  /// A vector along the last axis, the same for all others.
+  template <class T, std::size_t C, std::size_t... E>
+  Value<T, Extents<E...>> along_back(Value<T, Extents<C>> const& x, Extents<E...> const& extents) {
+    require_same(x.extents, back_of(extents));
+    return broadcast(x, extents, {sizeof...(E) - 1});
+  }
+  /// What lacks the last axis, repeated along it.
+  template <class T, class F, std::size_t... E>
+  Value<T, Extents<E...>> repeat_back(Value<T, F> const& x, Extents<E...> const& extents) {
+    require_same(x.extents, without_back(extents));
+    return broadcast(x, extents, first_numbers(sizeof...(E) - 1));
+  }
+  /// A number for each row, the same for all of its elements.
+  template <class T, std::size_t N, std::size_t... E>
+  Value<T, Extents<E...>> along_front(Value<T, Extents<N>> const& x, Extents<E...> const& extents) {
+    return broadcast(x, extents, {0});
+  }
+
+  /// Elements [begin, end) of a vector.
+  template <std::size_t Size, class T, class E>
+  Value<T, Extents<Size>> slice(Value<T, E> const& x, std::size_t begin) {
+    return emit_call<T>(Extents<Size>{}, formatted("stablehlo.slice %v{} [{}:{}]", x.id, begin, begin + Size),
+                        formatted("({})", type_text(x)));
+  }
+  /// One element of a vector.
+  template <class T, class E>
+  Scalar<T> element(Value<T, E> const& x, std::size_t index) {
+    return reshape(slice<1>(x, index), NoExtents{});
+  }
+  /// The part [begin, end) of each axis, every stride-th.
+  template <class E, class T, class F>
+  Value<T, E> slice(Value<T, F> const& x, E const& extents, std::vector<std::array<std::size_t, 3>> const& ranges) {
+    std::vector<std::string> parts;
+    for (auto const& [begin, end, stride] : ranges) parts.push_back(formatted("{}:{}:{}", begin, end, stride));
+    return emit_call<T>(extents, formatted("stablehlo.slice %v{} [{}]", x.id, fmt::join(parts, ", ")),
+                        formatted("({})", type_text(x)));
+  }
+
+  /// Vectors one after the other.
+  template <class T>
+  Value<T, AnyExtents> concatenate(std::vector<Value<T, AnyExtents>> const& vectors) {
+    std::size_t size = 0;
+    std::vector<std::string> names, types;
+    for (auto const& vector : vectors) {
+      size += vector.extents.values.at(0);
+      names.push_back(formatted("%v{}", vector.id));
+      types.push_back(type_text(vector));
+    }
+    return emit_call<T>(AnyExtents{{size}}, formatted("stablehlo.concatenate {}, dim = 0", fmt::join(names, ", ")),
+                        formatted("({})", fmt::join(types, ", ")));
+  }
+
+  // ---- sums
+
+  template <class T, std::size_t... E>
+  auto sum_back(Value<T, Extents<E...>> const& x) {
+    return reduce("add", T{0}, x, without_back(x.extents), {sizeof...(E) - 1});
+  }
+  template <class T, std::size_t... E>
+  auto max_back(Value<T, Extents<E...>> const& x) {
+    return reduce("maximum", -std::numeric_limits<T>::infinity(), x, without_back(x.extents), {sizeof...(E) - 1});
+  }
+  template <class T, std::size_t... E>
+  auto min_back(Value<T, Extents<E...>> const& x) {
+    return reduce("minimum", std::numeric_limits<T>::max(), x, without_back(x.extents), {sizeof...(E) - 1});
+  }
+  /// Over all axes but the last.
+  template <class T, std::size_t... E>
+  auto sum_to_back(Value<T, Extents<E...>> const& x) {
+    return reduce("add", T{0}, x, back_of(x.extents), first_numbers(sizeof...(E) - 1));
+  }
+  template <class T, class E>
+  Scalar<T> sum_all(Value<T, E> const& x) {
+    return reduce("add", T{0}, x, NoExtents{}, first_numbers(x.extents.to_vector().size()));
+  }
+
+  // ---- products
+
+  /// (..., k) times (k, n): (..., n).
+  template <class T, std::size_t... E, std::size_t K, std::size_t N>
+  auto product(Value<T, Extents<E...>> const& x, Value<T, Extents<K, N>> const& w) {
+    require_same(back_of(x.extents), Extents<K>{{w.extents[0]}});
+    auto const out = replace_back<N>(x.extents, w.extents[1]);
+    return dot(x, w, out, {sizeof...(E) - 1}, {0});
+  }
+  /// (..., n) times the transpose of (k, n): (..., k).
+  template <class T, std::size_t... E, std::size_t K, std::size_t N>
+  auto product_transposed(Value<T, Extents<E...>> const& y, Value<T, Extents<K, N>> const& w) {
+    require_same(back_of(y.extents), Extents<N>{{w.extents[1]}});
+    auto const out = replace_back<K>(y.extents, w.extents[0]);
+    return dot(y, w, out, {sizeof...(E) - 1}, {1});
+  }
+  /// (..., k) and (..., n) summed over all axes but the last: (k, n).
+  template <class T, std::size_t... E, std::size_t... F>
+  auto product_over_rows(Value<T, Extents<E...>> const& x, Value<T, Extents<F...>> const& y) {
+    require_same(without_back(x.extents), without_back(y.extents));
+    using Out =
+        Extents<Extents<E...>::static_extents[sizeof...(E) - 1], Extents<F...>::static_extents[sizeof...(F) - 1]>;
+    auto const rows = first_numbers(sizeof...(E) - 1);
+    return dot(x, y, Out{{x.extents.back(), y.extents.back()}}, rows, rows);
+  }
+
+ private:
+  template <class T, class E, class F>
+  Value<T, E> broadcast(Value<T, F> const& x, E const& extents, std::vector<std::size_t> const& axes) {
+    return emit_call<T>(extents, formatted("stablehlo.broadcast_in_dim %v{}, dims = [{}]", x.id, fmt::join(axes, ", ")),
+                        formatted("({})", type_text(x)));
+  }
+
+  template <class T, class E, class Out>
+  Value<T, Out> reduce(std::string_view operation, T start, Value<T, E> const& x, Out const& out,
+                       std::vector<std::size_t> const& axes) {
+    auto const initial = constant<T>(start);
+    return emit_call<T>(out,
+                        formatted("stablehlo.reduce(%v{} init: %v{}) applies stablehlo.{} across dimensions = [{}]",
+                                  x.id, initial.id, operation, fmt::join(axes, ", ")),
+                        formatted("({}, {})", type_text(x), type_text(initial)));
+  }
+
+  template <class T, class E, class F, class Out>
+  Value<T, Out> dot(Value<T, E> const& a, Value<T, F> const& b, Out const& out, std::vector<std::size_t> const& left,
+                    std::vector<std::size_t> const& right) {
+    return emit_call<T>(out,
+                        formatted("stablehlo.dot_general %v{}, %v{}, contracting_dims = [{}] x [{}]", a.id, b.id,
+                                  fmt::join(left, ", "), fmt::join(right, ", ")),
+                        formatted("({}, {})", type_text(a), type_text(b)));
+  }
+};
+
+}  // namespace trireme::lowering

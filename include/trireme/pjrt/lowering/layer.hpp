@@ -1,0 +1,76 @@
+/// How a layer becomes operations of a program, and the sentence for a layer that cannot.
+#pragma once
+
+#include <string_view>
+
+#include "trireme/layers/layer.hpp"
+#include "trireme/pjrt/lowering/trace.hpp"
+
+namespace trireme::lowering {
+
+/// Specialised for each kind of layer, with
+///   forward(trace, layer, x)  returning Lowered{y, backward}; x is (rows, extents of its input...)
+/// A user's own layer gets one in the same way.
+template <class L>
+struct LayerLowering {
+  static constexpr bool missing = true;
+};
+
+/// The same for activations: forward(builder, activation, z) -> y and backward(builder, activation, z, y, dy) -> dz.
+template <class A>
+struct ActivationLowering {
+  static constexpr bool missing = true;
+};
+
+template <class Lowering>
+inline constexpr bool exists = !requires {
+  Lowering::missing;
+};
+
+namespace detail {
+template <class L>
+constexpr bool is_named(std::string_view name) {
+  return trireme::detail::class_name_of<L>() == name;
+}
+}  // namespace detail
+
+/// Names the library's own layers, one sentence each; a text cannot be put together at compile time.
+template <class L>
+consteval bool require_layer_lowering() {
+  constexpr bool frozen = trireme::detail::is_frozen<L>;
+  static_assert(exists<LayerLowering<L>> || !frozen,
+                "trireme: Frozen cannot be compiled for a PJRT device, since it has no LayerLowering; take another "
+                "strategy for this model");
+#define TRIREME_UNLOWERED(NAME)                                                                       \
+  static_assert(exists<LayerLowering<L>> || frozen || !detail::is_named<L>(NAME),                     \
+                "trireme: " NAME                                                                      \
+                " cannot be compiled for a PJRT device, since it has no LayerLowering; take another " \
+                "strategy for this model");
+  TRIREME_UNLOWERED("Add")  // and Residual
+  TRIREME_UNLOWERED("AveragePooling2D")
+  TRIREME_UNLOWERED("BatchNormalization")
+  TRIREME_UNLOWERED("Concatenate")
+  TRIREME_UNLOWERED("Each")
+  TRIREME_UNLOWERED("Embedding")
+  TRIREME_UNLOWERED("Fork")
+  TRIREME_UNLOWERED("GlobalAveragePooling2D")
+  TRIREME_UNLOWERED("Identity")
+  TRIREME_UNLOWERED("LSTM")
+  TRIREME_UNLOWERED("LayerNormalization")
+  TRIREME_UNLOWERED("MultiHeadAttention")
+  TRIREME_UNLOWERED("Parallel")
+  TRIREME_UNLOWERED("Select")
+#undef TRIREME_UNLOWERED
+  static_assert(exists<LayerLowering<L>>,
+                "trireme: this layer cannot be compiled for a PJRT device, since it has no LayerLowering");
+  return exists<LayerLowering<L>>;
+}
+
+template <class A>
+consteval bool require_activation_lowering() {
+  static_assert(exists<ActivationLowering<A>>,
+                "trireme: this activation cannot be compiled for a PJRT device, since it has no ActivationLowering");
+  return exists<ActivationLowering<A>>;
+}
+
+}  // namespace trireme::lowering

@@ -1,0 +1,13 @@
+/// Everything that can be lowered so far, and the programs of a model made of it.
+#pragma once
+
+#include "trireme/pjrt/lowering/activations.hpp"
+#include "trireme/pjrt/lowering/conv2d.hpp"
+#include "trireme/pjrt/lowering/dense.hpp"
+#include "trireme/pjrt/lowering/dropout.hpp"
+#include "trireme/pjrt/lowering/flatten.hpp"
+#include "trireme/pjrt/lowering/losses.hpp"
+#include "trireme/pjrt/lowering/metrics.hpp"
+#include "trireme/pjrt/lowering/optimizers.hpp"
+#include "trireme/pjrt/lowering/programs.hpp"
+#include "trireme/pjrt/lowering/sequential.hpp"

@@ -1,0 +1,168 @@
+/// The programs of a model: a whole training step, the two halves of one, a test step, a prediction, a copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "trireme/pjrt/lowering/all_reduce.hpp"
+#include "trireme/pjrt/lowering/step.hpp"
+#include "trireme/pjrt/lowering/update.hpp"
+
+namespace trireme::lowering {
+
+template <class Model>
+class ModelPrograms : public ModelStep<Model> {
+  using Base = ModelStep<Model>;
+  using Base::by_position;
+  using Base::differentiate;
+  using Base::forward;
+  using Base::give;
+  using Base::give_penalty;
+  using Base::infos;
+  using Base::model_;
+  using Base::output;
+  using Base::positions;
+  using Base::rows_;
+  using Base::score;
+  using Base::take_batch;
+  using Base::take_input;
+  using Base::take_parameters;
+  using Base::take_penalty;
+  using Base::take_slots;
+  using Base::take_totals;
+  using typename Base::Architecture;
+  using typename Base::Positions;
+  using typename Base::StepArguments;
+  using typename Base::T;
+  using Optimizer = typename Model::Optimizer;
+
+ public:
+  using Base::gradient_size;
+
+  /// `rows` of each replica.
+  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows), replicas_(replicas) {}
+
+  /// Numbers and words that the training programs take.
+  static constexpr std::size_t number_count = StepLayout::optimizer + OptimizerLowering<Optimizer>::count;
+  std::size_t word_count() const { return StepLayout::keys + 2 * streams().size(); }
+  /// Which layers draw random numbers, in the order of their keys among the words.
+  std::vector<StreamUse> const& streams() const {
+    if (!found_streams_) {
+      Builder b;
+      StepArguments arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
+      Trace<T> trace(b, take_parameters(b), true);
+      forward(trace, arguments);
+      streams_ = trace.streams();
+      found_streams_ = true;
+    }
+    return streams_;
+  }
+
+  /// (weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> what the first ones become.
+  Program train() const {
+    Builder b;
+    auto const weights = take_parameters(b), slots = take_slots(b);
+    auto const totals = take_totals(b);
+    auto const penalty = take_penalty(b);
+    StepArguments const arguments = take_batch(b, word_count());
+    auto const numbers = b.argument<double>(Extents<number_count>{});
+
+    auto const [gradients, sums] = differentiate(b, weights, arguments, numbers);
+    auto const next = update(b, model_.optimizer(), infos(), weights, slots, sum_replicas(b, gradients, replicas_),
+                             optimizer_numbers(b, numbers));
+    give(b, next.weights, weights);
+    give(b, next.slots, slots);
+    b.result(b.add(totals, sums), totals);
+    give_penalty(b, penalty, weights, numbers);
+    return b.finish();
+  }
+
+  /// (weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients in one vector).
+  Program gradients() const {
+    Builder b;
+    auto const weights = take_parameters(b);
+    auto const totals = take_totals(b);
+    StepArguments const arguments = take_batch(b, word_count());
+    auto const numbers = b.argument<double>(Extents<number_count>{});
+    auto const [gradients, sums] = differentiate(b, weights, arguments, numbers);
+    b.result(b.add(totals, sums), totals);
+    Tensors<T> vectors;
+    for (auto const& gradient : sum_replicas(b, gradients, replicas_))
+      vectors.push_back(b.reshape(gradient, AnyExtents{{size(gradient)}}));
+    b.result(b.concatenate(vectors));
+    return b.finish();
+  }
+
+  /// (weights, slots, [penalty], gradients in one vector, numbers) -> what the first ones become.
+  Program apply() const {
+    Builder b;
+    auto const weights = take_parameters(b), slots = take_slots(b);
+    auto const penalty = take_penalty(b);
+    auto const all = b.argument<T>(AnyExtents{{gradient_size()}});
+    auto const numbers = b.argument<double>(Extents<number_count>{});
+    Tensors<T> gradients;
+    std::size_t begin = 0;
+    for (auto const& weight : weights) {
+      std::size_t const end = begin + size(weight);
+      gradients.push_back(b.reshape(b.slice(all, AnyExtents{{end - begin}}, {{begin, end, 1}}), weight.extents));
+      begin = end;
+    }
+    auto const next = update(b, model_.optimizer(), infos(), weights, slots, gradients, optimizer_numbers(b, numbers));
+    give(b, next.weights, weights);
+    give(b, next.slots, slots);
+    give_penalty(b, penalty, weights, numbers);
+    return b.finish();
+  }
+
+  /// (weights, test totals, x, y, sample weights, words) -> test totals.
+  Program test() const {
+    Builder b;
+    auto const weights = take_parameters(b);
+    auto const totals = take_totals(b);
+    StepArguments const arguments = take_batch(b, StepLayout::keys);
+    Trace<T> trace(b, weights, false);
+    auto const forward_pass = forward(trace, arguments);
+    auto const scale = b.constant<T>(T{1}, Positions{{positions()}});
+    b.result(b.add(totals, score(b, forward_pass.y, arguments, scale).second), totals);
+    return b.finish();
+  }
+
+  /// (weights, x) -> (rows, outputs).
+  Program predict() const {
+    Builder b;
+    auto const weights = take_parameters(b);
+    auto const x = take_input(b);
+    Trace<T> trace(b, weights, false);
+    auto const y = LayerLowering<Architecture>::forward(trace, model_.architecture(), x).y;
+    b.result(b.reshape(output(b, by_position(b, y)), AnyExtents{{rows_, model_.output_size()}}));
+    return b.finish();
+  }
+
+  /// (weights) -> copies of them.
+  Program copy() const {
+    Builder b;
+    for (auto const& weight : take_parameters(b)) b.result(weight);
+    return b.finish();
+  }
+
+ private:
+  static constexpr std::size_t max_streams = 1024;
+
+  static std::size_t size(Value<T, AnyExtents> const& value) { return tensor_type<T>(value.extents.values).size(); }
+
+  template <class Numbers>
+  static std::vector<Scalar<T>> optimizer_numbers(Builder& b, Numbers const& numbers) {
+    std::vector<Scalar<T>> result;
+    for (std::size_t i = StepLayout::optimizer; i < number_count; ++i)
+      result.push_back(b.convert<T>(b.element(numbers, i)));
+    return result;
+  }
+
+  std::size_t replicas_;
+  mutable std::vector<StreamUse> streams_;
+  mutable bool found_streams_ = false;
+};
+
+}  // namespace trireme::lowering

@@ -1,0 +1,112 @@
+/// What a model's lowering goes through: the program being written, the model's parameters, and what backward finds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/value.hpp"
+
+namespace trireme::lowering {
+
+/// A parameter as its layer sees it, and its place in the model's table.
+template <class T, class E>
+struct Parameter {
+  Value<T, E> value;
+  std::size_t index;
+};
+
+/// A stream of random numbers for the rows of a step: layer `layer` draws from it. Its key is an argument of each step.
+struct StreamUse {
+  std::uint32_t layer;
+};
+
+/// Layers ask for their parameters in the order of the model's table, and leave gradients there.
+template <class T>
+class Trace {
+ public:
+  using Tensor = Value<T, AnyExtents>;
+
+  Trace(Builder& builder, std::vector<Tensor> parameters, bool training)
+      : builder_(builder), parameters_(std::move(parameters)), gradients_(parameters_.size()), training_(training) {}
+
+  Builder& builder() { return builder_; }
+  bool training() const { return training_; }
+
+  /// The next parameter, whose extents are those that its layer says.
+  template <class E>
+  Parameter<T, E> parameter(E const& extents) {
+    if (next_ == parameters_.size())
+      throw Error("a LayerLowering asks for more parameters than its layer says that it has");
+    Tensor const& next = parameters_[next_];
+    require_equal(extents.to_vector(), next.extents.values);
+    return {{extents, next.id}, next_++};
+  }
+  template <class E>
+  void set_gradient(Parameter<T, E> const& parameter, Value<T, E> const& gradient) {
+    gradients_.at(parameter.index) = Tensor{{gradient.extents.to_vector()}, gradient.id};
+  }
+  /// Of all parameters. `name(index)`: a parameter's, for the message.
+  /// \throws Error if some layer has left none
+  template <class Name>
+  std::vector<Tensor> gradients(Name const& name) const {
+    std::vector<Tensor> all;
+    for (std::size_t index = 0; index < gradients_.size(); ++index) {
+      if (!gradients_[index])
+        throw Error(formatted("the LayerLowering of a layer sets no gradient for '{}'", name(index)));
+      all.push_back(*gradients_[index]);
+    }
+    return all;
+  }
+
+  /// Index of the current layer, counted through nested models, for the keys of random numbers.
+  std::uint32_t layer() const { return layer_; }
+  void next_layer(std::uint32_t count) { layer_ += count; }
+
+  /// Where a training step's random numbers come from. `words`: a vector of the step's integers, whose element
+  /// `first_key` is the first word of the first stream's key; `first_row`: of these rows in the global batch.
+  template <class E>
+  void set_random(Value<std::uint32_t, E> const& words, std::size_t first_key, Scalar<std::uint64_t> const& first_row) {
+    key_word_ = [this, words, first_key](std::size_t index) { return builder_.element(words, first_key + index); };
+    first_row_ = first_row;
+  }
+  struct Stream {
+    Scalar<std::uint32_t> key0, key1;
+    Scalar<std::uint64_t> first_row;
+  };
+  /// The current layer's stream.
+  Stream stream() {
+    std::size_t const index = streams_.size();
+    streams_.push_back({layer_});
+    return {key_word_(2 * index), key_word_(2 * index + 1), first_row_};
+  }
+  std::vector<StreamUse> const& streams() const { return streams_; }
+
+ private:
+  Builder& builder_;
+  std::vector<Tensor> parameters_;
+  std::vector<std::optional<Tensor>> gradients_;
+  bool training_;
+  std::size_t next_ = 0;
+  std::uint32_t layer_ = 0;
+  std::function<Scalar<std::uint32_t>(std::size_t)> key_word_;
+  Scalar<std::uint64_t> first_row_{};
+  std::vector<StreamUse> streams_;
+};
+
+/// A layer's output, and how the gradient of its input comes from that of its output: backward(trace, dy) -> dx.
+template <class Y, class Backward>
+struct Lowered {
+  Y y;
+  Backward backward;
+};
+template <class Y, class Backward>
+Lowered(Y, Backward) -> Lowered<Y, Backward>;
+
+}  // namespace trireme::lowering

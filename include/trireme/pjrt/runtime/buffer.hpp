@@ -1,0 +1,152 @@
+/// Arrays on a device, and events that tell when something there is done.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "trireme/pjrt/lowering/tensor_type.hpp"
+#include "trireme/pjrt/runtime/client.hpp"
+
+namespace trireme::pjrt {
+
+using lowering::TensorType;
+
+constexpr PJRT_Buffer_Type buffer_type(lowering::Element element) {
+  switch (element) {
+    case lowering::Element::f32:
+      return PJRT_Buffer_Type_F32;
+    case lowering::Element::f64:
+      return PJRT_Buffer_Type_F64;
+    case lowering::Element::i32:
+      return PJRT_Buffer_Type_S32;
+    case lowering::Element::ui32:
+      return PJRT_Buffer_Type_U32;
+    case lowering::Element::ui64:
+      return PJRT_Buffer_Type_U64;
+    case lowering::Element::i1:
+      return PJRT_Buffer_Type_PRED;
+  }
+  return PJRT_Buffer_Type_INVALID;
+}
+
+class Event {
+ public:
+  Event() = default;
+  Event(Client const& client, PJRT_Event* event) : client_(&client), event_(event) {}
+  Event(Event&& other) noexcept : client_(other.client_), event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(client_, other.client_);
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() { destroy(); }
+
+  /// Waits, once. \throws PluginError if what it stands for failed
+  void await() {
+    if (!event_) return;
+    auto arguments = sized<PJRT_Event_Await_Args, PJRT_Event_Await_Args_STRUCT_SIZE>();
+    arguments.event = event_;
+    client_->call(&PJRT_Api::PJRT_Event_Await, arguments, "PJRT_Event_Await");
+    destroy();
+  }
+
+ private:
+  void destroy() noexcept {
+    if (!event_) return;
+    auto arguments = sized<PJRT_Event_Destroy_Args, PJRT_Event_Destroy_Args_STRUCT_SIZE>();
+    arguments.event = std::exchange(event_, nullptr);
+    try {
+      client_->call(&PJRT_Api::PJRT_Event_Destroy, arguments, "PJRT_Event_Destroy");
+    } catch (PluginError const&) {  // a leak, at worst
+    }
+  }
+
+  Client const* client_ = nullptr;
+  PJRT_Event* event_ = nullptr;
+};
+
+/// Owns an array on one device. One that was donated to a program is gone there, and its handle still has an owner.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Client const& client, PJRT_Buffer* buffer, TensorType const& type)
+      : client_(&client), buffer_(buffer), type_(type) {}
+  Buffer(Buffer&& other) noexcept
+      : client_(other.client_), buffer_(std::exchange(other.buffer_, nullptr)), type_(other.type_) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(client_, other.client_);
+    std::swap(buffer_, other.buffer_);
+    std::swap(type_, other.type_);
+    other.destroy();
+    return *this;
+  }
+  ~Buffer() { destroy(); }
+
+  PJRT_Buffer* handle() const { return buffer_; }
+  TensorType const& type() const { return type_; }
+  explicit operator bool() const { return buffer_ != nullptr; }
+
+  void destroy() noexcept {
+    if (!buffer_) return;
+    auto arguments = sized<PJRT_Buffer_Destroy_Args, PJRT_Buffer_Destroy_Args_STRUCT_SIZE>();
+    arguments.buffer = std::exchange(buffer_, nullptr);
+    try {
+      client_->call(&PJRT_Api::PJRT_Buffer_Destroy, arguments, "PJRT_Buffer_Destroy");
+    } catch (PluginError const&) {
+    }
+  }
+
+  /// Waits until it is computed, and copies it to host memory of type().bytes() bytes.
+  void to_host(void* destination) const { copy_to_host(destination).await(); }
+  /// The same without waiting.
+  Event copy_to_host(void* destination) const {
+    auto arguments = sized<PJRT_Buffer_ToHostBuffer_Args, PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE>();
+    arguments.src = buffer_;
+    arguments.dst = destination;
+    arguments.dst_size = type_.bytes();
+    client_->call(&PJRT_Api::PJRT_Buffer_ToHostBuffer, arguments, "PJRT_Buffer_ToHostBuffer");
+    return {*client_, arguments.event};
+  }
+
+ private:
+  Client const* client_ = nullptr;
+  PJRT_Buffer* buffer_ = nullptr;
+  TensorType type_;
+};
+
+namespace detail {
+struct Upload {
+  Buffer buffer;
+  Event host_done;
+};
+inline Upload upload(Client const& client, std::size_t device, TensorType const& type, void const* data,
+                     PJRT_HostBufferSemantics semantics) {
+  auto arguments = sized<PJRT_Client_BufferFromHostBuffer_Args, PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE>();
+  arguments.client = client.handle();
+  arguments.data = data;
+  arguments.type = buffer_type(type.element);
+  arguments.dims = type.dims.data();
+  arguments.num_dims = type.rank;
+  arguments.host_buffer_semantics = semantics;
+  arguments.device = client.devices()[device];
+  client.call(&PJRT_Api::PJRT_Client_BufferFromHostBuffer, arguments, "PJRT_Client_BufferFromHostBuffer");
+  return {Buffer(client, arguments.buffer, type), Event(client, arguments.done_with_host_buffer)};
+}
+}  // namespace detail
+
+/// A copy of host memory, which may be used again when this returns.
+inline Buffer copy_to_device(Client const& client, std::size_t device, TensorType const& type, void const* data) {
+  auto made = detail::upload(client, device, type, data, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
+  made.host_done.await();
+  return std::move(made.buffer);
+}
+
+/// An array that may be the host memory itself where the device can read it (aligned to 64 bytes, on a CPU). The memory
+/// has to stay as it is until the buffer is destroyed and the event is ready.
+inline detail::Upload lend_to_device(Client const& client, std::size_t device, TensorType const& type,
+                                     void const* data) {
+  return detail::upload(client, device, type, data, PJRT_HostBufferSemantics_kImmutableZeroCopy);
+}
+
+}  // namespace trireme::pjrt

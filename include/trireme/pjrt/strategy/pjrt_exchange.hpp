@@ -1,0 +1,55 @@
+/// Gradients of several processes, on their way from a program that computes them to one that applies them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "trireme/pjrt/runtime/executable.hpp"
+#include "trireme/pjrt/strategy/pjrt_batch.hpp"
+
+namespace trireme::pjrt {
+
+/// On the host, where MPI sums them: one vector of all gradients for each replica.
+template <class T>
+class GradientExchange {
+ public:
+  /// `size`: elements of all gradients; `numbers`: how many a step is given.
+  GradientExchange(std::size_t replicas, std::size_t size, std::size_t numbers) : size_(size), done_(replicas) {
+    for (std::size_t r = 0; r < replicas; ++r) {
+      gradients_.emplace_back(lowering::tensor_type<T>({size}));
+      numbers_.emplace_back(lowering::tensor_type<double>({numbers}));
+    }
+  }
+
+  /// Sums what the replicas of each process hold, all of them the same. Collective.
+  template <class Group>
+  void sum(Group const& group, Buffer const& of_this_process) {
+    T* const sum = gradients_[0].template write<T>();
+    of_this_process.to_host(sum);
+    group.sum(std::span<T>(sum, size_));
+    for (std::size_t r = 1; r < gradients_.size(); ++r) std::copy_n(sum, size_, gradients_[r].template write<T>());
+  }
+
+  /// Sets the sum and the step's numbers, which `write(to)` writes, as arguments of a program from `index` on.
+  template <class Write>
+  void give(Client const& client, Executable& program, std::size_t replica, std::size_t index, Write const& write) {
+    program.set(replica, index, gradients_[replica].lend(client, replica));
+    write(numbers_[replica].template write<double>());
+    program.set(replica, index + 1, numbers_[replica].lend(client, replica));
+  }
+
+  /// The program under way.
+  void set_done(std::size_t replica, Event event) { done_[replica] = std::move(event); }
+  void drain() {
+    for (Event& event : done_) event.await();
+  }
+
+ private:
+  std::size_t size_;
+  std::vector<Lent> gradients_, numbers_;
+  std::vector<Event> done_;
+};
+
+}  // namespace trireme::pjrt

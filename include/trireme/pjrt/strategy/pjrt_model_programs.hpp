@@ -1,0 +1,99 @@
+/// The programs of a model that were needed so far, compiled.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/pjrt/lowering/model.hpp"
+#include "trireme/pjrt/runtime/executable.hpp"
+#include "trireme/pjrt/strategy/pjrt_program.hpp"
+
+namespace trireme::pjrt {
+
+/// What a program does with a batch.
+enum class BatchWork : std::size_t { train, gradients, test, predict };
+
+template <class Model>
+class ModelPrograms {
+  using Lowered = lowering::ModelPrograms<Model>;
+
+ public:
+  using BatchProgram = pjrt::BatchProgram<typename Model::scalar, typename Model::label>;
+
+  /// `cache`: a folder for compiled programs, or empty.
+  ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, std::string const& cache)
+      : client_(std::move(client)), replicas_(replicas), cache_(cache) {}
+
+  /// The program with the least room for `rows` rows of this process; compiled where there is none.
+  BatchProgram& for_batch(BatchWork work, Model const& model, std::size_t rows) {
+    std::size_t const needed = std::max<std::size_t>(1, (rows + replicas_ - 1) / replicas_);
+    auto& programs = for_batches_[static_cast<std::size_t>(work)];
+    BatchProgram* best = nullptr;
+    for (auto& program : programs)
+      if (program->rows() >= needed && (!best || program->rows() < best->rows())) best = program.get();
+    if (best) return *best;
+    Lowered const lowered(model, needed, replicas_);
+    BatchExtents const extents{lowered.input_extents(), lowered.target_extents(), needed,
+                               work == BatchWork::test ? lowering::StepLayout::keys : lowered.word_count(),
+                               Lowered::number_count};
+    programs.push_back(std::make_unique<BatchProgram>(client_, compiled(written(work, lowered)), extents));
+    return *programs.back();
+  }
+
+  /// Applies gradients that were summed elsewhere.
+  Executable& apply(Model const& model) {
+    if (!apply_) apply_ = compiled(Lowered(model, 1, replicas_).apply());
+    return *apply_;
+  }
+  /// Copies weights.
+  Executable& copy(Model const& model) {
+    if (!copy_) copy_ = compiled(Lowered(model, 1, replicas_).copy());
+    return *copy_;
+  }
+
+  /// Waits for the batches that are in flight.
+  void drain() {
+    for (auto& programs : for_batches_)
+      for (auto& program : programs) program->drain();
+  }
+
+  /// How many there are, and how many of them came from the cache.
+  std::size_t count() const { return count_; }
+  std::size_t cached() const { return cached_; }
+
+ private:
+  static lowering::Program written(BatchWork work, Lowered const& lowered) {
+    switch (work) {
+      case BatchWork::train:
+        return lowered.train();
+      case BatchWork::gradients:
+        return lowered.gradients();
+      case BatchWork::test:
+        return lowered.test();
+      case BatchWork::predict:
+        break;
+    }
+    return lowered.predict();
+  }
+
+  std::unique_ptr<Executable> compiled(lowering::Program const& program) {
+    auto executable = std::make_unique<Executable>(client_, program, replicas_, cache_);
+    ++count_;
+    cached_ += executable->from_cache() ? 1 : 0;
+    return executable;
+  }
+
+  std::shared_ptr<Client const> client_;
+  std::size_t replicas_;
+  ProgramCache cache_;
+  std::array<std::vector<std::unique_ptr<BatchProgram>>, 4> for_batches_;
+  std::unique_ptr<Executable> apply_, copy_;
+  std::size_t count_ = 0, cached_ = 0;
+};
+
+}  // namespace trireme::pjrt

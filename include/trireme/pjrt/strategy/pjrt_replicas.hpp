@@ -1,0 +1,198 @@
+/// What a process holds of a model on the devices of a PJRT client: weights and the optimizer's state on each replica.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/models/cost.hpp"
+#include "trireme/pjrt/strategy/pjrt_arrays.hpp"
+#include "trireme/pjrt/strategy/pjrt_model_programs.hpp"
+#include "trireme/strategies/engine/placed_part.hpp"
+
+namespace trireme {
+
+/// Replicas of one process are devices of its client, and hold the same values. They are read and set from the host
+/// here; PjrtPart trains them.
+template <class ModelType, class GroupType>
+class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
+  using Base = PlacedPart<ModelType, GroupType>;
+
+ public:
+  using typename Base::Model;
+  using typename Base::T;
+  /// The weights at one moment, on the devices.
+  using Snapshot = std::shared_ptr<pjrt::ArenaArrays<T> const>;
+
+  std::uint64_t iteration() const { return iteration_; }
+  bool has_schedule() const { return model_.optimizer().learning_rate.is_schedule(); }
+  double learning_rate() const { return has_schedule() ? model_.optimizer().learning_rate(iteration_) : rate_; }
+  void set_learning_rate(double rate) {
+    if (has_schedule())
+      throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
+    require_in(intervals::not_negative, "the learning rate", rate);
+    rate_ = rate;
+  }
+
+  Snapshot snapshot() const { return std::make_shared<pjrt::ArenaArrays<T> const>(copied(weights_)); }
+  void restore(Snapshot const& snapshot) { weights_ = copied(*snapshot); }
+
+  /// The whole of a snapshot, on the chief. Collective.
+  std::vector<T> gather(Snapshot const& snapshot) const {
+    return group_->is_chief() ? snapshot->to_host(0, description()) : std::vector<T>();
+  }
+  /// The snapshot whose whole the chief gives. Collective.
+  Snapshot scatter(std::vector<T>& values) const {
+    values.resize(description().arena_elements());
+    group_->broadcast(values);
+    return std::make_shared<pjrt::ArenaArrays<T> const>(on_devices(values));
+  }
+
+  /// There is no arena to be viewed.
+  template <class M = Model>
+  auto parameters() const {
+    static_assert(sizeof(M) == 0,
+                  "trireme: weights on a PJRT device cannot be viewed; read and set them by weights and set_weights");
+    return Kokkos::View<T*, Kokkos::HostSpace>();
+  }
+  /// A copy of the weights on the host, laid out as an arena. Not collective.
+  std::vector<T> host_parameters() const { return weights_.to_host(0, description()); }
+  /// Elements [offset, offset + count) of it. Not collective.
+  std::vector<T> host_values(std::size_t offset, std::size_t count) const {
+    auto const all = host_parameters();
+    auto const begin = all.begin() + static_cast<std::ptrdiff_t>(offset);
+    return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+  }
+  /// Overwrites the weights on every process with the chief's values. Collective.
+  void set_parameters(std::span<T> values) {
+    group_->broadcast(values);
+    weights_ = on_devices(values);
+  }
+  /// The same for elements of that arena from `offset` on.
+  void set_values(std::size_t offset, std::span<T> values) {
+    auto all = host_parameters();
+    std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(offset));
+    set_parameters(all);
+  }
+
+  std::size_t slots() const { return model_.optimizer().slots(); }
+  void set_slot(std::size_t slot, std::span<T> values) {
+    group_->broadcast(values);
+    slots_[slot] = on_devices(values);
+  }
+  void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
+
+  /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
+  /// Collective; here every process holds everything, so nothing travels.
+  template <class State>
+  void stream_to(State& state) const {
+    state.iteration = static_cast<std::int64_t>(iteration_);
+    if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
+    if (!group_->is_chief()) return;
+    state.parameters = host_parameters();
+    for (auto const& slot : slots_) state.slots.push_back(slot.to_host(0, description()));
+  }
+
+  /// The workspace is the compiler's secret; it is counted as the activations of the batch and their gradients.
+  MemoryUse memory_use(std::size_t rows) const {
+    return {model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
+  }
+
+  /// Throws if the weights of replicas or processes are no longer the same to the bit: then some reduction went wrong.
+  /// Collective.
+  void verify_replicas() const {
+    if (replicas_ == 1 && group_->size() == 1) return;
+    auto const hash = [&](std::size_t replica) {
+      auto const weights = weights_.to_host(replica, description());
+      return data::hash_bytes(weights.data(), weights.size() * sizeof(T));
+    };
+    std::uint64_t const first = hash(0);
+    bool differ = false;
+    for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
+    if (group_->any(differ).value()) {
+      Error error(formatted("the weights of some replicas differ after step {}", iteration_));
+      error.mark_uniform();
+      throw error;
+    }
+    if (group_->size() == 1) return;
+    this->require_same(first, [&](std::size_t rank) {
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
+    });
+  }
+
+  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  std::string placement() const {
+    return formatted("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
+                     client_->platform());
+  }
+
+  // ---- what is particular here
+
+  pjrt::Client const& client() const { return *client_; }
+  std::size_t replicas() const { return replicas_; }
+  /// Programs compiled so far, and how many of them came from the cache.
+  std::size_t compiled_programs() const { return programs_.count(); }
+  std::size_t cached_programs() const { return programs_.cached(); }
+
+ protected:
+  using Base::group_;
+  using Base::model_;
+
+  /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
+  PjrtReplicas(Model model, std::shared_ptr<GroupType const> group, std::shared_ptr<pjrt::Client const> client,
+               std::size_t replicas, std::string const& cache)
+      : Base(std::move(model), std::move(group)),
+        client_(std::move(client)),
+        replicas_(replicas),
+        programs_(client_, replicas, cache) {
+    this->require_same(replicas, [](std::size_t rank) {
+      return formatted("rank {} has another number of replicas than rank 0", rank);
+    });
+    auto const& optimizer = model_.optimizer();
+    if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
+    std::vector<T> values(description().arena_elements());
+    model_.initialize(values);
+    set_parameters(values);
+    for (std::size_t slot = 0; slot < slots(); ++slot) {
+      std::fill(values.begin(), values.end(), static_cast<T>(optimizer.initial(slot)));
+      slots_.push_back(on_devices(values));
+    }
+  }
+
+  ModelDescription const& description() const { return model_.description(); }
+
+  std::shared_ptr<pjrt::Client const> client_;  // outlives what lives on its devices
+  std::size_t replicas_;
+  mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
+  pjrt::ArenaArrays<T> weights_;
+  std::vector<pjrt::ArenaArrays<T>> slots_;
+  std::uint64_t iteration_ = 0;
+
+ private:
+  pjrt::ArenaArrays<T> on_devices(std::span<T const> arena) const {
+    return {*client_, replicas_, description(), arena};
+  }
+  pjrt::ArenaArrays<T> copied(pjrt::ArenaArrays<T> const& arrays) const {
+    pjrt::Executable& copy = programs_.copy(model_);
+    for (std::size_t r = 0; r < replicas_; ++r) arrays.give(copy, r, 0);
+    copy.run();
+    pjrt::ArenaArrays<T> copies(copy, description().parameters.size());
+    for (std::size_t r = 0; r < replicas_; ++r) copy.take_event(r).await();
+    return copies;
+  }
+
+  double rate_ = 0;
+};
+
+}  // namespace trireme

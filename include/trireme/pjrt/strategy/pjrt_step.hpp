@@ -1,0 +1,56 @@
+/// What a program is given with a batch: which rows, the keys of random numbers, and the numbers of the step.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/core/streams.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/pjrt/lowering/model.hpp"
+
+namespace trireme::pjrt {
+
+/// Writes them where lowering::StepLayout says.
+template <class Model>
+class StepInputs {
+  using Layout = lowering::StepLayout;
+  using Batch = trireme::Batch<typename Model::scalar, typename Model::label>;
+
+ public:
+  explicit StepInputs(Model const& model) : streams_(lowering::ModelPrograms<Model>(model, 1, 1).streams()) {}
+
+  /// The words of a test step, for a replica's rows.
+  static void write_rows(std::uint32_t* to, Batch const& batch, RowRange const& rows) {
+    std::uint64_t const first = batch.first_row + rows.begin;
+    to[Layout::rows] = static_cast<std::uint32_t>(rows.end - rows.begin);
+    to[Layout::first_row] = RandomStream::low(first);
+    to[Layout::first_row + 1] = RandomStream::high(first);
+  }
+  /// Those of a training step, the `iteration`-th from 0.
+  void write_words(std::uint32_t* to, Batch const& batch, RowRange const& rows, Model const& model,
+                   std::uint64_t iteration) const {
+    write_rows(to, batch, rows);
+    to += Layout::keys;
+    for (auto const& stream : streams_) {
+      auto const key = RowStream(model.seed(), stream.layer, iteration).stream.key;
+      *to++ = key[0];
+      *to++ = key[1];
+    }
+  }
+  /// `positions`: those of the global batch that count.
+  static void write_numbers(double* to, double positions, Model const& model, std::uint64_t iteration, double rate) {
+    to[Layout::scale] = positions > 0 ? 1.0 / positions : 0.0;
+    to[Layout::positions] = positions;
+    auto const numbers =
+        lowering::OptimizerLowering<typename Model::Optimizer>::numbers(model.optimizer(), iteration + 1, rate);
+    std::copy(numbers.begin(), numbers.end(), to + Layout::optimizer);
+  }
+
+ private:
+  std::vector<lowering::StreamUse> streams_;
+};
+
+}  // namespace trireme::pjrt

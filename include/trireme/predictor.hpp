@@ -1,0 +1,169 @@
+/// Predictor: inference that any number of threads share.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/shared_handle.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_rows.hpp"
+#include "trireme/models/predictions.hpp"
+#include "trireme/strategies/inference/inference_part.hpp"
+#include "trireme/tensor/arena.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/tensor/flat_elements.hpp"
+#include "trireme/tensor/xtensor.hpp"
+
+namespace trireme {
+
+/// A model's layers and a copy of its weights, as they were when `model.predictor()` was called. It stays as it is
+/// while the model trains on or ends, and has to end before the Environment. Copies share the weights.
+///
+/// Every member is const and may be called by any number of threads at once, during `fit` of the model too. A call of
+/// few rows computes on the caller's thread and opens no parallel region; one of many rows takes all threads of the
+/// space, unless another call has them. On a host the bits of a call's outputs depend on its rows alone, not on the
+/// number of threads or on other calls, as far as the BLAS of products beyond 1 MB of weights keeps that. On a device
+/// calls wait for each other. Dropout is off; BatchNormalization takes its moving statistics.
+template <class ModelType, class SpaceType>
+class Predictor {
+ public:
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+
+  /// \param weights  all of the model's arena.
+  Predictor(Model const& model, std::span<T const> weights, Space const& space = detail::default_space<Space>())
+      : state_(std::make_shared<State const>(model, weights, space)) {}
+
+  std::size_t input_size() const { return state_->model.input_size(); }    ///< numbers of a sample
+  std::size_t output_size() const { return state_->model.output_size(); }  ///< numbers that it becomes
+
+  /// The outputs, (samples, output extents...), of `x`: an array of the extents (samples, input extents...), a tuple of
+  /// arrays for several inputs, or a flat range of rows one after the other. Of a model of several outputs, an array (a
+  /// tuple) of these. Host data, converted to the model's scalar.
+  /// \throws ShapeError naming both extents; ValueError naming an index outside of a vocabulary.
+  template <data::SampleArrays X>
+  auto predict(X&& x) const {
+    auto const samples = data::sample_rows(std::forward<X>(x));
+    std::size_t const rows = rows_of(samples);
+    auto const& tensor = samples.tensor;
+    data::verify_indices(tensor.data, rows, input_size(), state_->needed.indices,
+                         [&](std::size_t row) { return formatted("of sample {} of {}", row, tensor.name()); });
+    using Given = typename std::remove_cvref_t<decltype(tensor)>::value_type;
+    if constexpr (std::is_same_v<Given, T>) {
+      return outputs(rows, tensor.data);
+    } else {
+      std::vector<T> converted(rows * input_size());
+      std::transform(tensor.data, tensor.data + converted.size(), converted.begin(),
+                     [](auto value) { return static_cast<T>(value); });
+      return outputs(rows, converted.data());
+    }
+  }
+
+  /// `out` (rows, output) for `in` (rows, input): Views in memory of the space, or on a host xtensor containers or
+  /// ranges of the model's scalar too, all of them row-major without gaps. Allocates nothing once as many threads at
+  /// once have called it before.
+  /// \throws ShapeError if sizes or layouts do not fit; ValueError naming an index outside of a vocabulary.
+  template <ArrayOf<T> In, ArrayOf<T> Out>
+  void infer(In const& in, Out&& out) const {
+    static_assert(is_reachable<In> && is_reachable<Out>,
+                  "trireme: infer of a predictor takes Views in memory of the strategy's execution space");
+    std::span<T const> const x = flat_elements(in, "inputs");
+    auto const y = flat_elements(out, "outputs");
+    static_assert(!std::is_const_v<typename decltype(y)::element_type>,
+                  "trireme: infer writes its outputs, and cannot write to a const array");
+    std::size_t const rows = x.size() / input_size();
+    require_size(x.size(), rows * input_size(), "inputs", input_size());
+    if (y.size() != rows * output_size())
+      throw ShapeError(formatted("{} outputs were given where the {} rows of the inputs need {}", y.size(), rows,
+                                 rows * output_size()));
+    if constexpr (is_host_space<Space>)
+      data::verify_indices(x.data(), rows, input_size(), state_->needed.indices,
+                           [](std::size_t row) { return formatted("of row {} of the inputs", row); });
+    state_->predict(rows, x.data(), y.data());
+  }
+
+ private:
+  struct State {
+    State(Model const& m, std::span<T const> values, Space const& space)
+        : model(m),
+          weights(uninitialized_view<Arena<T, Space>>("trireme::predictor_weights", values.size())),
+          needed(model.sample_requirements()),
+          inference(model, space) {
+      copy_view(weights, host_view(values.data(), values.size()));
+    }
+    void predict(std::size_t rows, T const* x, T* y) const { inference.predict(model, rows, x, y, weights.data()); }
+
+    detail::NeedsKokkos needs_kokkos{"a predictor"};
+    Model model;
+    Arena<T, Space> weights;
+    data::SampleRequirements needed;
+    detail::Inference<Model, Space> inference;
+  };
+
+  template <class A>
+  static constexpr bool reaches() {
+    if constexpr (KokkosView<A>)
+      return Kokkos::SpaceAccessibility<Space, typename std::remove_cvref_t<A>::memory_space>::accessible;
+    else
+      return is_host_space<Space>;
+  }
+  template <class A>
+  static constexpr bool is_reachable = reaches<A>();
+
+  static void require_size(std::size_t given, std::size_t needed, char const* what, std::size_t row) {
+    if (given != needed)
+      throw ShapeError(formatted("{} {} were given, which are no whole rows of {}", given, what, row));
+  }
+
+  template <class Samples>
+  std::size_t rows_of(Samples const& samples) const {
+    auto const& tensor = samples.tensor;
+    if (samples.parts.empty() && tensor.extents.size() == 1) {
+      std::size_t const rows = tensor.size() / input_size();
+      require_size(tensor.size(), rows * input_size(), "inputs", input_size());
+      return rows;
+    }
+    std::size_t const rows = tensor.samples();
+    auto const& needed = state_->needed;
+    auto const parts = samples.parts.empty() && needed.inputs.empty()
+                           ? std::vector<std::vector<std::size_t>>{samples.extents()}
+                           : samples.parts;
+    data::verify_parts(parts, samples.extents(), needed.inputs, needed.x_extents, "samples", tensor.name());
+    return rows;
+  }
+
+  auto outputs(std::size_t rows, T const* x) const {
+    auto const compute = [&](T* y) {
+      detail::with_arrays_in_space<Space>(x, rows * input_size(), y, rows * output_size(),
+                                          [&](T const* in, T* out) { state_->predict(rows, in, out); });
+    };
+    auto const& description = state_->model.description();
+    if constexpr (Model::outputs == 1) {
+      auto y = xt::xarray<T>::from_shape(with_rows(rows, description.output));
+      compute(y.data());
+      return y;
+    } else {
+      std::vector<T> all(rows * output_size());
+      compute(all.data());
+      return output_arrays<Model>(description, rows, all.data());
+    }
+  }
+
+  SharedHandle<State const> state_;
+};
+
+}  // namespace trireme

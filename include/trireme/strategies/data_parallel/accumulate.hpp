@@ -1,0 +1,181 @@
+/// Accumulate: each process takes its rows of a global batch in pieces, one after the other, before the one step.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/cost.hpp"
+#include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/engine/step.hpp"
+#include "trireme/strategies/gradients/table_gradients.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// What `place` of Accumulate returns. `Base` sums gradients over processes (DataParallel).
+template <class Base, std::size_t Pieces>
+class AccumulatedPart : public Base {
+ public:
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::Space;
+  using typename Base::T;
+
+  explicit AccumulatedPart(Base&& part)
+      : Base(std::move(part)),
+        earlier_(make_view<Arena<T, Space>>("trireme::earlier_gradients", model_.description().reduced_elements())) {}
+
+  /// As DataParallel's; workspaces hold a piece. Collective.
+  void train_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::train_step");
+    auto const step = this->prepare(batch);
+    gradients_.begin(lanes_.gradients());
+    bool const by_rows = !lanes_.plan().rows && !tables().empty();
+    TouchedRows touched(*this);
+    kept_ = false;
+    for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
+      auto const part = piece_of(step, piece);
+      if (part.slice.rows == 0 && model_.description().row_scope == RowScope::none) continue;
+      this->differentiate(part, by_rows ? &touched : nullptr);
+      keep();
+    }
+    // Only with the last piece do gradients become final: what was kept is added to them before others are told.
+    AddEarlier sums(*this, gradients_.listener());
+    this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
+    sums.add_from(0);
+    tables().add_kept(earlier_.data());
+    this->reduce_and_update(step);
+  }
+
+  MemoryUse memory_use(std::size_t rows) const {
+    MemoryUse use = Base::memory_use((rows + Pieces - 1) / Pieces);
+    use.rows = rows;
+    use.workspace_bytes += earlier_.extent(0) * sizeof(T);
+    return use;
+  }
+
+ protected:
+  using Base::gradients_;
+  using Base::lanes_;
+  using Base::model_;
+
+ private:
+  using Step = typename Base::Step;
+
+  /// The tables of which a step touches some rows only.
+  decltype(auto) tables() {
+    if constexpr (requires { gradients_.tables(); })
+      return (gradients_.tables());
+    else
+      return NoTables();
+  }
+
+  /// Notes the rows of a piece that is not the last, whose gradients are not final yet.
+  class TouchedRows final : public GradientListener {
+   public:
+    explicit TouchedRows(AccumulatedPart& part) : part_(part) {}
+    void gradients_ready(void const*) override {}
+    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+      return part_.tables().only_rows(gradients, indices, count);
+    }
+    void no_rows() override { part_.tables().no_rows(); }
+
+   private:
+    AccumulatedPart& part_;
+  };
+
+  class AddEarlier final : public GradientListener {
+   public:
+    AddEarlier(AccumulatedPart& part, GradientListener* next)
+        : part_(part), next_(next), end_(part.earlier_.extent(0)) {}
+    GradientListener* next() const { return next_; }
+    void gradients_ready(void const* from) override {
+      add_from(static_cast<std::size_t>(static_cast<T const*>(from) - part_.lanes_.gradients()));
+      next_->gradients_ready(from);
+    }
+    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+      return next_->only_rows(gradients, indices, count);
+    }
+    void no_rows() override { next_->no_rows(); }
+    /// Up to where that was done before; those of tables come when all of their rows are known.
+    void add_from(std::size_t begin) {
+      if (part_.kept_)
+        part_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
+          part_.lanes_.context().for_each(
+              "trireme::add_earlier_gradients", last - first,
+              kernels::AddTo<T>{part_.earlier_.data() + first, part_.lanes_.gradients() + first});
+        });
+      end_ = begin;
+    }
+
+   private:
+    AccumulatedPart& part_;
+    GradientListener* next_;
+    std::size_t end_;
+  };
+
+  /// Rows keep their places in the global batch, on which all that is random depends.
+  Step piece_of(Step const& whole, std::size_t piece) const {
+    RowRange const rows = row_range(whole.slice.rows, piece, Pieces);
+    Step step = whole;
+    step.slice = rows_of(model_, whole.slice, rows);
+    step.keys.first_row += rows.begin;
+    return step;
+  }
+
+  /// Adds the piece's gradients to those of the earlier ones; the first has none before it.
+  void keep() {
+    auto& context = lanes_.context();
+    tables().for_each_other(0, earlier_.extent(0), [&](std::size_t begin, std::size_t end) {
+      T const* const from = lanes_.gradients() + begin;
+      T* const to = earlier_.data() + begin;
+      if (kept_)
+        context.for_each("trireme::keep_gradients", end - begin, kernels::AddTo<T>{from, to});
+      else
+        kernels::copy(context, end - begin, from, to);
+    });
+    tables().keep(earlier_.data());
+    kept_ = true;
+  }
+
+  Arena<T, Space> earlier_;
+  bool kept_ = false;  ///< whether that has gradients of this step
+};
+
+/// `Accumulate<MultiWorkerMirroredStrategy<>, 4>(world)`: batches of four times the rows that memory has room for.
+///
+/// Sums and counts are those of the whole global batch, with one reduction and one optimizer step, so that weights and
+/// metrics are the strategy's own. Layers that add up rows see those of a piece: BatchNormalization's statistics are
+/// over a piece of a replica, SyncBatchNormalization's over that piece of all processes.
+template <class Strategy, std::size_t Pieces>
+class Accumulate : public Adaptor<Strategy> {
+  static_assert(Pieces > 0, "trireme: Accumulate cuts a batch into 1 piece at least");
+
+ public:
+  using typename Adaptor<Strategy>::Space;
+  template <class Model>
+  using Part = AccumulatedPart<typename Strategy::template Part<Model>, Pieces>;
+
+  using Adaptor<Strategy>::Adaptor;
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    static_assert(
+        requires { typename Strategy::template Part<Model>::Gradients; },
+        "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
+        "MultiWorkerMirroredStrategy");
+    return Part<Model>(strategy_.place(std::move(model), plan));
+  }
+
+ private:
+  using Adaptor<Strategy>::strategy_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,51 @@
+/// Compressed: ranks send their gradients with fewer bytes, and keep what that leaves out for the next step.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/data_parallel/data_parallel.hpp"
+#include "trireme/strategies/gradients/compressed_gradients.hpp"
+#include "trireme/tensor/bfloat16.hpp"
+
+namespace trireme {
+
+/// `Compressed<MultiWorkerMirroredStrategy<>, BFloat16>(world)`, or
+/// `Compressed(MultiWorkerMirroredStrategy<>(world), TopK{.fraction = 0.01})`.
+///
+/// Sums are the same to the bit on all ranks: contributions are added in their order. What a rank rounds off or leaves
+/// out stays with it and is added to its next gradient, so that nothing is lost over the steps (error feedback). Of one
+/// process nothing is sent, and nothing changes. Source: Karimireddy et al., Error Feedback Fixes SignSGD, 2019.
+template <class Strategy, class Codec>
+class Compressed : public Adaptor<Strategy> {
+  using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
+
+ public:
+  using typename Adaptor<Strategy>::Space;
+  template <class Model>
+  using Part = DataParallel<Model, Space, Group, CompressedGradients<typename Model::scalar, Space, Group, Codec>>;
+
+  explicit Compressed(Strategy strategy, Codec codec = {}) : Adaptor<Strategy>(strategy), codec_(std::move(codec)) {}
+  using Adaptor<Strategy>::Adaptor;
+
+  void config(Config& c) const {
+    Adaptor<Strategy>::config(c);
+    if constexpr (std::is_class_v<Codec>) c("codec", codec_);
+  }
+
+  /// \throws ValueError if the codec's numbers are outside of their ranges.
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    static_assert(places_parts<Strategy>,
+                  "trireme: Compressed goes around a strategy that adds up whole gradients, such as "
+                  "MultiWorkerMirroredStrategy; an Accumulate goes around the Compressed");
+    return strategy_.template place_as<Part<Model>>(std::move(model), plan, codec_);
+  }
+
+ private:
+  using Adaptor<Strategy>::strategy_;
+  Codec codec_{};
+};
+
+}  // namespace trireme

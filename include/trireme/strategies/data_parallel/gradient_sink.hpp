@@ -1,0 +1,34 @@
+/// Who takes sums of gradients as threads have them.
+#pragma once
+
+#include <cstddef>
+
+#include "trireme/backend/execution/thread_context.hpp"
+
+namespace trireme {
+
+/// A function (context, begin, end, values) for elements of the arena, or nobody, who wants them in the arena; of any
+/// type, so that what calls it is compiled once.
+template <class T>
+class GradientSink {
+ public:
+  GradientSink() = default;
+  /// `f` has to outlive it.
+  template <class F>
+  explicit GradientSink(F const& f)
+      : f_(&f), call_([](void const* g, ThreadContext const& context, std::size_t begin, std::size_t end, T const* v) {
+          (*static_cast<F const*>(g))(context, begin, end, v);
+        }) {}
+
+  explicit operator bool() const { return f_ != nullptr; }
+  /// \param values  of [begin, end); they end with the call.
+  void operator()(ThreadContext const& context, std::size_t begin, std::size_t end, T const* values) const {
+    call_(f_, context, begin, end, values);
+  }
+
+ private:
+  void const* f_ = nullptr;
+  void (*call_)(void const*, ThreadContext const&, std::size_t, std::size_t, T const*) = nullptr;
+};
+
+}  // namespace trireme

@@ -1,0 +1,54 @@
+/// MirroredStrategy: R replicas of the model within one process, without MPI.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/shared_handle.hpp"
+#include "trireme/mpi/single_process.hpp"
+#include "trireme/strategies/data_parallel/data_parallel.hpp"
+
+namespace trireme {
+
+/// Replicas take even parts of each batch; their gradients are added in the order of the replicas. On a host, R may be
+/// any number: as many partitions of the space as it has threads run them in turn.
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class MirroredStrategy {
+ public:
+  using Space = SpaceType;
+  static constexpr bool places_parts = true;
+  template <class Model>
+  using Part = DataParallel<Model, Space, SingleProcess>;
+
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
+      : replicas_(replicas), space_(space) {
+    require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
+  }
+
+  std::size_t replicas() const { return replicas_; }
+  SingleProcess const& group() const { return *group_; }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return place_as<Part<Model>>(std::move(model), plan);
+  }
+
+  /// For strategies around this one, whose parts differ from its own.
+  template <class P, class... Options>
+  P place_as(typename P::Model model, Plan plan, Options const&... options) const {
+    return P(std::move(model), space_, group_, replicas_, plan, options...);
+  }
+
+ private:
+  std::size_t replicas_;
+  Space space_;
+  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+};
+
+}  // namespace trireme

@@ -1,0 +1,65 @@
+/// MultiWorkerMirroredStrategy: every rank of a communicator holds the model and takes its rows of each global batch.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/shared_handle.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/data_parallel/data_parallel.hpp"
+
+namespace trireme {
+
+/// Sums of gradients and metrics are reduced with MPI, bucket by bucket, while backward still computes. Works on any
+/// communicator, which is duplicated; strategies on the parts of a split one do not meet.
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class MultiWorkerMirroredStrategy {
+ public:
+  using Space = SpaceType;
+  static constexpr bool places_parts = true;
+  template <class Model>
+  using Part = DataParallel<Model, Space, Communicator>;
+
+  /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
+  /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
+  /// where buckets do not matter, unless messages are asked for.
+  explicit MultiWorkerMirroredStrategy(Communicator const& communicator,
+                                       Space const& space = detail::default_space<Space>(),
+                                       std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
+      : group_(std::make_shared<Communicator>(communicator.duplicate())),
+        space_(space),
+        bucket_bytes_(bucket_bytes),
+        exchange_(exchange) {}
+
+  Communicator const& group() const { return *group_; }
+  Communicator const& communicator() const { return *group_; }
+
+  void config(Config& c) const {
+    c("bucket_bytes", bucket_bytes_);
+    c("exchange", exchange_);
+  }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return place_as<Part<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
+  }
+
+  /// For strategies around this one, whose parts differ from its own.
+  template <class P, class... Options>
+  P place_as(typename P::Model model, Plan plan, Options const&... options) const {
+    return P(std::move(model), space_, group_, 1, plan, options...);
+  }
+
+ private:
+  SharedHandle<Communicator const> group_;
+  Space space_;
+  std::size_t bucket_bytes_;
+  Exchange exchange_;
+};
+
+}  // namespace trireme

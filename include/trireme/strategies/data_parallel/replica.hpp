@@ -1,0 +1,261 @@
+/// A process that holds the whole model: its weights, its optimizer's state and its share of each batch.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/strategies/data_parallel/gradient_sink.hpp"
+#include "trireme/strategies/data_parallel/lanes.hpp"
+#include "trireme/strategies/data_parallel/model_plan.hpp"
+#include "trireme/strategies/data_parallel/update_in_backward.hpp"
+#include "trireme/strategies/engine/device_batch.hpp"
+#include "trireme/strategies/engine/optimizer_update.hpp"
+#include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/engine/step.hpp"
+#include "trireme/strategies/engine/whole_weights.hpp"
+
+namespace trireme {
+
+/// Everything but `train_step`, which says how gradients of several processes come together (DataParallel).
+template <class ModelType, class SpaceType, class Group>
+class Replica : public WholeWeights<ModelType, SpaceType, Group> {
+  using Base = WholeWeights<ModelType, SpaceType, Group>;
+
+ public:
+  using Space = SpaceType;
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::T;
+
+  /// Which part of each global batch this process draws.
+  Share share(Phase) const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
+
+  /// Whether the rows of a batch may lie apart: each thread then reads its own there or puts them together.
+  bool takes_scattered_rows() const { return lanes_.plan().rows; }
+
+  /// Adds this process's part of a batch to the test metrics. Not collective.
+  void test_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::test_step");
+    lanes_.test(model_, batch_.upload(lanes_.context().space(), batch), parameters_.data());
+  }
+
+  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    auto const slice = batch_.upload(lanes_.context().space(), {.x = batch.x, .rows = batch.rows});
+    auto const host = host_view(out, batch.rows * model_.output_size());
+    if constexpr (is_host_space<Space>) {
+      lanes_.predict(model_, slice.rows, slice.x, out, parameters_.data());
+    } else {
+      Kokkos::View<T*, typename Space::memory_space> const y("trireme::prediction", host.extent(0));
+      lanes_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
+      copy_view(host, y);
+    }
+    lanes_.context().fence("trireme: predictions complete");
+  }
+
+  /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
+  void infer(std::size_t rows, T const* x, T* y) { lanes_.predict(model_, rows, x, y, parameters_.data()); }
+
+  void reset_metrics(Phase phase) {
+    lanes_.totals().reset(phase);
+    if (phase == Phase::train) updater_.set_trained_penalty(0);
+  }
+
+  /// Loss and metrics since the reset, exact over all processes. Collective.
+  Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
+    std::vector<double> totals = lanes_.totals().sum(phase);
+    group_->sum(totals);
+    return results(totals, phase);
+  }
+
+  std::uint64_t iteration() const { return updater_.iteration(); }
+  bool has_schedule() const { return updater_.has_schedule(); }
+  double learning_rate() const { return updater_.learning_rate(); }
+  void set_learning_rate(double rate) { updater_.set_learning_rate(rate); }
+
+  /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
+  /// Collective; here every process holds everything, so nothing travels.
+  template <class State>
+  void stream_to(State& state) const {
+    state.iteration = static_cast<std::int64_t>(updater_.iteration());
+    if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
+    if (!group_->is_chief()) return;
+    state.parameters = this->host_parameters();
+    for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
+  }
+
+  /// What this process takes for batches of up to `rows` rows of its own, and what it gives to a step's reduction.
+  MemoryUse memory_use(std::size_t rows) const {
+    return {model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
+  }
+
+  std::size_t workspace_bytes(std::size_t rows) const { return lanes_.workspace_bytes(model_, rows); }
+
+  std::size_t slots() const { return updater_.slots().size(); }
+  void set_slot(std::size_t slot, std::span<T> values) {
+    group_->broadcast(values);
+    copy_view(updater_.slots()[slot], host_view(values));
+  }
+  void set_iteration(std::uint64_t iteration) { updater_.set_iteration(iteration); }
+
+  /// Waits for what is in flight, and says whether somebody wished meanwhile to stop, which hooks here decide at once.
+  Uniform<bool> drain() {
+    lanes_.context().fence("trireme: epoch complete");
+    return detail::UniformAccess::make(false);
+  }
+
+  /// Throws if the processes' weights are no longer the same to the bit: then some reduction went wrong. Collective.
+  void verify_replicas() const {
+    if (group_->size() == 1) return;
+    auto const weights = this->host_parameters();
+    this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
+    });
+  }
+
+  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  std::string placement() {
+    LanePlan const& plan = lanes_.plan();
+    return formatted("{} processes with {} threads of {}, {} replicas in {} lanes by {}", group_->size(),
+                     lanes_.context().space().concurrency(), Space::name(), plan.replicas, plan.lanes,
+                     plan.rows ? "rows" : "products");
+  }
+
+  /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process and lane, so
+  /// that those of a resumed epoch are the same to the bit. Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    archive.placed("was placed otherwise", "placement", placement());
+    running_sums(archive);
+  }
+
+ protected:
+  using Base::group_;
+  using Base::model_;
+  using Base::parameters_;
+
+  template <class Archive>
+  void running_sums(Archive& archive) {
+    lane_sums(archive);
+    double penalty = updater_.trained_penalty();  // the same in all processes
+    archive("penalty", penalty);
+    if (archive.loads()) updater_.set_trained_penalty(penalty);
+  }
+  template <class Archive>
+  void lane_sums(Archive& archive) {
+    std::vector<double> sums = lanes_.totals().all(Phase::train);
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    if (archive.loads()) lanes_.totals().set(Phase::train, sums);
+  }
+
+  /// Collective: the chief's initial weights are broadcast. `updates`: whether this process keeps the optimizer's
+  /// state; one that does not is given its weights.
+  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan,
+          bool updates = true)
+      : Replica(model, space, std::move(group),
+                plan_model(model.description(), plan, replicas, static_cast<std::size_t>(space.concurrency()),
+                           sizeof(T), is_host_space<Space>),
+                updates) {}
+
+  /// `lanes`: perhaps the order in which gradients of lanes are added up. Collective as above.
+  template <class... LaneOptions>
+  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, LanePlan const& plan, bool updates,
+          LaneOptions const&... lanes)
+      : Base(std::move(model), std::move(group)),
+        lanes_(space, model_, plan, lanes...),
+        updater_(model_.optimizer(), model_.description(), updates),
+        batch_(model_.input_size(), model_.target_size()),
+        processes_(*group_) {}
+
+  using Step = trireme::Step<Model>;
+
+  /// Collective if the loss leaves some positions out.
+  Step prepare(Batch<T, L> const& batch) { return prepare(batch, this->global_positions(batch), updater_.iteration()); }
+  /// Where the positions are known. `number`: that of the step for random keys.
+  Step prepare(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
+    return {batch_.upload(lanes_.context().space(), batch),
+            {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
+            positions,
+            batch.global_rows};
+  }
+
+  /// Puts this process's summands of the mean gradient, and of the states' updates, into the gradient arena.
+  void differentiate(Step const& step, GradientListener* listener) { differentiate(step, listener, &processes_); }
+  /// \param processes  that share the batch's rows; null: no others.
+  void differentiate(Step const& step, GradientListener* listener, ProcessSum const* processes) {
+    lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes);
+  }
+
+  /// The optimizer's step, and the states', from the sums over all processes.
+  void update(Step const& step) {
+    updater_.apply(lanes_.context(), parameters_.data(), lanes_.gradients(), step.positions[0]);
+    updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
+  }
+
+  /// Both at once, where no other process has a summand, and `updates_at_once`. Under the plan by rows in one parallel
+  /// region: the threads that sum the gradients apply the optimizer to their ranges. Under the plan by products while
+  /// backward goes on.
+  void differentiate_and_update(Step const& step) {
+    auto const next = updater_.next_step(parameters_.data(), lanes_.gradients());
+    std::size_t const trained = model_.description().elements;
+    auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
+      context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
+    };
+    auto const train = [&](GradientListener* listener, GradientSink<T> const& sink) {
+      lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, &processes_, sink);
+    };
+    if (lanes_.plan().rows) {
+      auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
+        if (begin < trained) update(context, begin, std::min(end, trained), gradients);
+      };
+      train(nullptr, GradientSink<T>(take));
+    } else {
+      UpdateInBackward updates(next, lanes_.gradients(), trained, updated_);
+      train(&updates, {});
+      updates.for_each_left([&](std::size_t begin, std::size_t end) {
+        update(lanes_.context(), begin, end, lanes_.gradients() + begin);
+      });
+    }
+    updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
+  }
+  /// Loss and metrics from totals over all processes.
+  Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
+    auto values = model_.results(totals.data());
+    if (updater_.penalized() && totals[1] > 0) values[0] += mean_penalty(phase, totals[1]);
+    return detail::UniformAccess::make(values);
+  }
+
+  /// Whether a weight's update asks for no gradient but its own.
+  bool updates_at_once() const { return updater_.is_elementwise(); }
+
+  /// The mean over positions of the penalty: while training it changes with every step and is summed up there; in a
+  /// test it is that of the weights.
+  double mean_penalty(Phase phase, double positions) {
+    if (phase == Phase::train) return updater_.trained_penalty() / positions;
+    return updater_.penalty(lanes_.context(), parameters_.data());
+  }
+
+  Lanes<Model, Space> lanes_;
+  Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
+  DeviceBatch<T, L, Space> batch_;
+  GroupSum<Group> processes_;
+
+ private:
+  std::vector<BucketRange> updated_;  ///< elements that backward has updated
+};
+
+}  // namespace trireme

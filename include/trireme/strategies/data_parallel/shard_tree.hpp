@@ -1,0 +1,104 @@
+/// The fixed tree in which the shards of a batch are added up, whichever processes have them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "trireme/backend/execution/plan.hpp"
+
+namespace trireme {
+
+/// Sums over `shards` summands: a node of the tree adds up its two halves, the first of which is the longer one if they
+/// differ. Process r of n has the shards [shards * r / n, shards * (r + 1) / n).
+template <class Group>
+class ShardTree {
+ public:
+  ShardTree(Group const& group, std::size_t shards)
+      : group_(&group),
+        own_{first_shard(shards, group.rank(), group.size()), first_shard(shards, group.rank() + 1, group.size())} {
+    std::vector<std::size_t> owners(shards);
+    for (std::size_t rank = 0; rank < group.size(); ++rank)
+      for (std::size_t s = first_shard(shards, rank, group.size()); s < first_shard(shards, rank + 1, group.size());
+           ++s)
+        owners[s] = rank;
+    add_node({0, shards}, owners);
+  }
+
+  static constexpr std::size_t first_shard(std::size_t shards, std::size_t rank, std::size_t ranks) {
+    return shards * rank / ranks;
+  }
+
+  RowRange const& own() const { return own_; }
+  std::size_t lanes() const { return own_.end - own_.begin; }
+
+  /// Sums of nodes that lie with this process alone: a lane for each of its shards.
+  std::vector<LaneSum> const& local() const { return local_; }
+
+  /// The others, after the local ones: lane 0 becomes the sum over all shards, on all processes. `values(lane)` points
+  /// to n numbers in host memory; `received` is room for as many. Collective.
+  template <class T, class Values>
+  void combine(Values const& values, std::size_t n, std::vector<T>& received) const {
+    if constexpr (sends<T>) {
+      received.resize(n);
+      for (Exchange const& exchange : exchanges_) {
+        if (exchange.kind == Exchange::send) {
+          group_->send(std::span<T const>(values(exchange.lane), n), exchange.other);
+          continue;
+        }
+        T const* from = received.data();
+        if (exchange.kind == Exchange::receive)
+          group_->receive(std::span<T>(received), exchange.other);
+        else
+          from = values(exchange.other);
+        T* const to = values(exchange.lane);
+        for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
+      }
+      group_->broadcast(std::span<T>(values(0), n));
+    }
+  }
+
+  /// Both, for rows of n numbers, one a lane: the first row becomes the sum over all shards. Collective.
+  template <class T>
+  void sum(std::vector<T>& rows, std::size_t n, std::vector<T>& received) const {
+    for (LaneSum const& s : local_)
+      for (std::size_t i = 0; i < n; ++i) rows[s.to * n + i] += rows[s.from * n + i];
+    combine([&](std::size_t lane) { return rows.data() + lane * n; }, n, received);
+  }
+
+ private:
+  template <class T>
+  static constexpr bool sends = requires(Group const& group, std::span<T> values) {
+    group.send(values, std::size_t{0});
+  };
+
+  /// A node of which another process has a part: `lane` is sent to `other`, gets what that one sends, or gets the
+  /// values of the lane `other`.
+  struct Exchange {
+    enum Kind { send, receive, add } kind;
+    std::size_t lane, other;
+  };
+
+  void add_node(RowRange const& node, std::vector<std::size_t> const& owners) {
+    if (node.end - node.begin < 2) return;
+    std::size_t const middle = (node.begin + node.end + 1) / 2, rank = group_->rank();
+    add_node({node.begin, middle}, owners);
+    add_node({middle, node.end}, owners);
+    std::size_t const to = owners[node.begin], from = owners[middle];
+    std::size_t const first = node.begin - own_.begin, second = middle - own_.begin;
+    if (to == rank && owners[node.end - 1] == rank)
+      local_.push_back({first, second});
+    else if (to == rank)
+      exchanges_.push_back(from == rank ? Exchange{Exchange::add, first, second}
+                                        : Exchange{Exchange::receive, first, from});
+    else if (from == rank)
+      exchanges_.push_back({Exchange::send, second, to});
+  }
+
+  Group const* group_;
+  RowRange own_;
+  std::vector<LaneSum> local_;
+  std::vector<Exchange> exchanges_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,69 @@
+/// The optimizer's step on gradients that are still in the cache.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <vector>
+
+#include "trireme/layers/call.hpp"
+#include "trireme/strategies/engine/update_kernels.hpp"
+#include "trireme/strategies/gradients/bucket_range.hpp"
+
+namespace trireme {
+
+/// Takes what layers offer block by block and updates their weights at once: such a gradient is neither written to
+/// memory nor read back, which is a third of a step's traffic where weights outgrow the caches. For steps that need no
+/// gradient but a weight's own, and no sum over processes or lanes.
+///
+/// `Step` is an OptimizerStep over the arena.
+template <class T, class Step>
+class UpdateInBackward final : public GradientListener {
+ public:
+  /// \param gradients  the arena's first `elements` train.
+  /// \param taken  which of them have been updated: memory that is kept from step to step.
+  UpdateInBackward(Step const& step, T const* gradients, std::size_t elements, std::vector<BucketRange>& taken)
+      : step_{step}, gradients_(gradients), elements_(elements), taken_(taken) {
+    taken_.clear();
+  }
+
+  void gradients_ready(void const*) override {}
+
+  bool takes(void const* gradients, std::size_t count) override {
+    auto const* const first = static_cast<T const*>(gradients);
+    std::less<T const*> const before;
+    if (before(first, gradients_) || !before(first, gradients_ + elements_)) return false;  // summed up elsewhere first
+    std::size_t const begin = index_of(gradients);
+    auto place = taken_.end();  // backward goes from the arena's end to its beginning, but for a few weights
+    while (place != taken_.begin() && std::prev(place)->begin < begin) --place;
+    taken_.insert(place, {begin, begin + count});
+    return true;
+  }
+
+  void take(void const* gradients, void const* values, std::size_t count) override {
+    step_(index_of(gradients), count, static_cast<T const*>(values));
+  }
+
+  /// f(begin, end) for the elements whose gradients are in the arena. Once, after backward.
+  template <class F>
+  void for_each_left(F const& f) {
+    std::size_t begin = 0;
+    for (auto range = taken_.rbegin(); range != taken_.rend(); ++range) {
+      if (begin < range->begin) f(begin, range->begin);
+      begin = range->end;
+    }
+    if (begin < elements_) f(begin, elements_);
+  }
+
+ private:
+  std::size_t index_of(void const* gradients) const {
+    return static_cast<std::size_t>(static_cast<T const*>(gradients) - gradients_);
+  }
+
+  kernels::StepOfSums<Step> step_;
+  T const* gradients_;
+  std::size_t elements_;
+  std::vector<BucketRange>& taken_;  ///< in descending order
+};
+
+}  // namespace trireme

@@ -1,0 +1,220 @@
+/// VirtualReplicas: how many processes and threads there are does not show in the result, to the last bit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/data_parallel/replica.hpp"
+#include "trireme/strategies/data_parallel/shard_tree.hpp"
+
+namespace trireme {
+
+/// Sums of rows over the shards of all processes, in the order of their tree.
+template <class Group>
+class ShardSums final : public ProcessSum {
+ public:
+  explicit ShardSums(ShardTree<Group> const& tree) : tree_(&tree) {}
+  void sum(std::span<double> values) const override {
+    double const* const lane = values.data();
+    std::vector<double> total;
+    sum_lanes(std::span(&lane, 1), values.size(), total);
+    std::copy_n(total.begin(), values.size(), values.begin());
+  }
+  bool is_needed() const override { return true; }
+  void sum_lanes(std::span<double const* const> lanes, std::size_t count, std::vector<double>& total) const override {
+    total.resize(lanes.size() * count);
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+      std::copy_n(lanes[lane], count, total.begin() + static_cast<std::ptrdiff_t>(lane * count));
+    tree_->sum(total, count, received_);
+  }
+
+ private:
+  ShardTree<Group> const* tree_;
+  mutable std::vector<double> received_;
+};
+
+/// What `place` of VirtualReplicas returns.
+template <class ModelType, class SpaceType, class Group, std::size_t Shards>
+class VirtualPart : public Replica<ModelType, SpaceType, Group> {
+  using Base = Replica<ModelType, SpaceType, Group>;
+
+ public:
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::Space;
+  using typename Base::T;
+
+  /// Collective: the chief's initial weights are broadcast. `replicas`: of the strategy within each process.
+  VirtualPart(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan)
+      : VirtualPart(std::move(model), space, group, checked_tree(*group, replicas), plan) {}
+
+  /// The rows of this process's shards.
+  Share share(Phase) const {
+    Share share{group_->rank(), group_->size(), Shards};
+    share.parts = {tree_->own().begin, tree_->own().end, Shards};
+    return share;
+  }
+
+  /// One optimizer step on the global batch, of which `batch` is this process's shards. Collective.
+  void train_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::train_step");
+    auto const step = this->prepare(batch);
+    lanes_.set_shards(tree_->own().begin, batch.global_rows);
+    lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, nullptr, sums_.get());
+    lanes_.context().fence("trireme: gradients complete before they are added up");
+    combine_gradients();
+    this->update(step);
+  }
+
+  void test_step(Batch<T, L> const& batch) {
+    lanes_.set_shards(tree_->own().begin, batch.global_rows);
+    Base::test_step(batch);
+  }
+
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    lanes_.set_shards(tree_->own().begin, batch.global_rows);
+    Base::predict_step(batch, out);
+  }
+
+  /// The rows are cut into as many shards here too; a few of which this process may compute twice.
+  void infer(std::size_t rows, T const* x, T* y) {
+    std::size_t const lanes = tree_->lanes();
+    for (std::size_t shard = 0; shard < Shards; shard += lanes) {
+      std::size_t const first = std::min(shard, Shards - lanes);
+      RowRange const range{rows * first / Shards, rows * (first + lanes) / Shards};
+      lanes_.set_shards(first, rows);
+      lanes_.predict(model_, range.end - range.begin, x + range.begin * model_.input_size(),
+                     y + range.begin * model_.output_size(), parameters_.data());
+    }
+  }
+
+  /// Loss and metrics since the reset, exact over all processes. Collective.
+  auto metrics(Phase phase) {
+    std::vector<double> totals = lanes_.totals().all(phase), received;
+    tree_->sum(totals, Model::totals_width, received);
+    return this->results(totals, phase);
+  }
+
+  /// A run goes on wherever each batch has as many shards.
+  std::string placement() { return formatted("{} shards on {}", Shards, Space::name()); }
+
+  /// What a run has besides weights and the optimizer's state: the epoch's running sums of each shard. Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    archive.placed("was placed otherwise", "placement", placement());
+    this->running_sums(archive);
+  }
+
+ protected:
+  using Base::group_;
+  using Base::lanes_;
+  using Base::model_;
+  using Base::parameters_;
+
+ private:
+  using Tree = ShardTree<Group>;
+  static constexpr bool host_visible =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
+
+  VirtualPart(Model model, Space const& space, std::shared_ptr<Group const> group, std::unique_ptr<Tree const> tree,
+              Plan plan)
+      : Base(model, space, group,
+             shard_plan(model.description(), plan, *tree, static_cast<std::size_t>(space.concurrency())), true,
+             tree->local()),
+        tree_(std::move(tree)),
+        sums_(std::make_unique<ShardSums<Group> const>(*tree_)) {}
+
+  static std::unique_ptr<Tree const> checked_tree(Group const& group, std::size_t replicas) {
+    if (group.size() * replicas > Shards)
+      throw ValueError(formatted("VirtualReplicas of {} shards: too few for {} processes with {} replicas each", Shards,
+                                 group.size(), replicas));
+    return std::make_unique<Tree const>(group, Shards);
+  }
+
+  /// A shard a lane, on a host each run by one thread; lanes that meet to add up rows run all at once.
+  static LanePlan shard_plan(ModelDescription const& model, Plan plan, Tree const& tree, std::size_t concurrency) {
+    constexpr bool host = is_host_space<Space>;
+    std::size_t const lanes = tree.lanes();
+    bool const meet = model.row_scope == RowScope::global;
+    if (host && plan == Plan::products)
+      throw ValueError(
+          "VirtualReplicas runs by rows on a host: products that threads share would differ with their number");
+    if (!host && meet && lanes > 1)
+      throw ValueError(formatted(
+          "a model with statistics over the whole batch cannot run {} shards in turn on one device; take as many "
+          "processes as shards, or BatchNormalization",
+          lanes));
+    return {.replicas = lanes,
+            .lanes = lanes,
+            .threads = host ? (meet ? lanes : std::min(lanes, concurrency)) : 1,
+            .rows = host,
+            .shards = Shards};
+  }
+
+  /// The tree's sum over the lanes of all processes, in lane 0.
+  void combine_gradients() {
+    std::size_t const n = model_.description().reduced_elements();
+    if constexpr (host_visible) {
+      tree_->combine([this](std::size_t lane) { return lanes_.gradients(lane); }, n, received_);
+    } else if (group_->size() > 1) {
+      staged_.resize(tree_->lanes() * n);
+      auto const device = [&](std::size_t lane) { return space_view<Space>(lanes_.gradients(lane), n); };
+      auto const host = [&](std::size_t lane) { return host_view(staged_.data() + lane * n, n); };
+      for (std::size_t lane = 0; lane < tree_->lanes(); ++lane) Kokkos::deep_copy(host(lane), device(lane));
+      tree_->combine([&](std::size_t lane) { return host(lane).data(); }, n, received_);
+      Kokkos::deep_copy(device(0), host(0));
+    }
+  }
+
+  std::unique_ptr<Tree const> tree_;
+  std::unique_ptr<ShardSums<Group> const> sums_;
+  std::vector<T> received_, staged_;
+};
+
+/// `VirtualReplicas<MultiWorkerMirroredStrategy<>, 8>(world)`: every global batch is cut into 8 shards, whose
+/// gradients, losses, metrics and statistics are added up in one fixed tree. From 1 to 8 processes with any number of
+/// threads give the same weights to the bit, with the same program on processors of one type.
+///
+/// The shards are the replicas: BatchNormalization's statistics are those of a shard. Each process keeps the gradients
+/// of its shards. Data that each process owns have no shards; batches of from_tensor_slices and generators do.
+template <class Strategy, std::size_t Shards>
+class VirtualReplicas : public Adaptor<Strategy> {
+  static_assert(Shards > 0, "trireme: VirtualReplicas cuts a batch into 1 shard at least");
+  using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
+
+ public:
+  using typename Adaptor<Strategy>::Space;
+  template <class Model>
+  using Part = VirtualPart<Model, Space, Group, Shards>;
+
+  using Adaptor<Strategy>::Adaptor;
+
+  /// \throws ValueError if there are more replicas than shards.
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    static_assert(places_parts<Strategy>,
+                  "trireme: VirtualReplicas goes around OneDeviceStrategy, MirroredStrategy or "
+                  "MultiWorkerMirroredStrategy itself: adaptors would change its sums");
+    return strategy_.template place_as<Part<Model>>(std::move(model), plan);
+  }
+
+ private:
+  using Adaptor<Strategy>::strategy_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,191 @@
+/// One optimizer step over the arena: penalties, clipping, then the optimizer's rule in one fused pass.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/engine/update_kernels.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// State of an optimizer: its slots (arenas of the parameters' layout), the steps done and the learning rate; and the
+/// penalties of what it updates, which belong to the loss.
+template <class T, class Optimizer, class Context>
+class Updater {
+ public:
+  static constexpr std::size_t max_slots = kernels::max_slots;
+  using Slot = Kokkos::View<T*, typename Context::memory_space>;
+
+  /// \param keeps_state  false: of a process that is given its weights, and has the parameters for their penalties.
+  Updater(Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
+      : optimizer_(std::move(optimizer)),
+        parameters_(description.parameters),
+        states_(description.states),
+        elements_(keeps_state ? description.elements : 0),
+        norms_(make_view<Sums>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))),
+        penalty_(make_view<Sums>("trireme::penalty", 1)) {
+    if (optimizer_.slots() > max_slots)
+      throw ValueError(
+          formatted("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
+    for (std::size_t s = 0; s < optimizer_.slots(); ++s)
+      slots_.push_back(make_view<Slot>("trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
+    if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
+  }
+
+  /// What this process holds is a part of the model: norms of gradients are sums over `parts` from now on.
+  void share_norms(std::shared_ptr<ProcessSum const> parts) { parts_ = std::move(parts); }
+
+  std::uint64_t iteration() const { return iteration_; }
+  void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
+  bool has_schedule() const { return optimizer_.learning_rate.is_schedule(); }
+  /// The rate of the next step.
+  double learning_rate() const { return has_schedule() ? optimizer_.learning_rate(iteration_) : rate_; }
+  void set_learning_rate(double rate) {
+    if (has_schedule())
+      throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
+    require_in(intervals::not_negative, "the learning rate", rate);
+    rate_ = rate;
+  }
+
+  std::vector<Slot> const& slots() const { return slots_; }
+  Optimizer const& optimizer() const { return optimizer_; }
+
+  /// True if some parameter has a regularizer.
+  bool penalized() const {
+    for (auto const& parameter : parameters_)
+      if (parameter.regularizer.active()) return true;
+    return false;
+  }
+
+  /// The parameters' penalties, as they are now.
+  double penalty(Context& context, T const* parameters) const {
+    auto const now = make_view<Sums>("trireme::penalty", 1);
+    add_penalty(context, parameters, 1.0, now.data());
+    context.fence("trireme: penalty complete");
+    return to_host(now)[0];
+  }
+  /// The same summed up over steps, since it changes with each: those of the weights before the step, times its
+  /// positions.
+  double trained_penalty() const { return to_host(penalty_)[0]; }
+  void set_trained_penalty(double penalty) { fill_view(penalty_, penalty); }
+
+  /// Applies the mean gradient of a global batch, which is one over so many positions.
+  void apply(Context& context, T* parameters, T* gradients, double positions) {
+    add_penalty(context, parameters, positions, penalty_.data());
+    for (auto const& p : parameters_)
+      if (p.regularizer.active())
+        context.for_each(
+            "trireme::penalty_gradient", p.size,
+            kernels::PenaltyGradient<T>{parameters + p.offset, gradients + p.offset, static_cast<T>(p.regularizer.l1),
+                                        static_cast<T>(p.regularizer.l2)});
+    clip(context, gradients);
+    context.for_each("trireme::optimizer_step", elements_, next_step(parameters, gradients));
+  }
+
+  /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
+  void move_states(Context& context, T* arena, T const* gradients, std::size_t global_rows) const {
+    if (global_rows == 0) return;
+    for (auto const& s : states_)
+      context.for_each("trireme::move_state", s.size,
+                       kernels::MoveState<T>{arena + s.offset, gradients + s.offset, static_cast<T>(s.decay)});
+  }
+
+  /// Whether a step is one pass over the elements, each for itself: then any thread may do its range of it.
+  bool is_elementwise() const { return !clips() && !penalized(); }
+  /// The same for all that a step changes, the states included.
+  bool changes_only_parameters() const { return is_elementwise() && states_.empty(); }
+
+  /// Counts a step and returns it as a functor over the elements of the arena.
+  auto next_step(T* parameters, T const* gradients) {
+    double const rate = learning_rate();
+    ++iteration_;
+    auto const step = optimizer_.template step<T>(iteration_, rate);
+    kernels::OptimizerStep<T, std::decay_t<decltype(step)>> kernel{step, parameters, gradients, {}};
+    for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
+    return kernel;
+  }
+
+ private:
+  using Sums = Kokkos::View<double*, typename Context::memory_space>;
+
+  /// Adds weight * (sum of the parameters' penalties) to the total in the space's memory.
+  void add_penalty(Context& context, T const* parameters, double weight, double* total) const {
+    for (auto const& p : parameters_)
+      if (p.regularizer.active())
+        context.accumulate(
+            "trireme::penalty", p.size,
+            kernels::Penalty<T>{parameters + p.offset, weight * p.regularizer.l1, weight * p.regularizer.l2}, total);
+  }
+
+  double clipnorm() const {
+    if constexpr (requires { optimizer_.clipnorm; }) return optimizer_.clipnorm;
+    return 0;
+  }
+  double global_clipnorm() const {
+    if constexpr (requires { optimizer_.global_clipnorm; }) return optimizer_.global_clipnorm;
+    return 0;
+  }
+  double clipvalue() const {
+    if constexpr (requires { optimizer_.clipvalue; }) return optimizer_.clipvalue;
+    return 0;
+  }
+
+  bool clips() const { return clipnorm() != 0 || global_clipnorm() != 0 || clipvalue() != 0; }
+
+  void clip(Context& context, T* gradients) {
+    if (clipvalue() != 0)
+      context.for_each("trireme::clip_value", elements_, kernels::ClipValue<T>{gradients, static_cast<T>(clipvalue())});
+    if (clipnorm() == 0 && global_clipnorm() == 0) return;
+    bool const global = global_clipnorm() != 0;
+    context.for_each("trireme::clear", norms_.extent(0), kernels::Clear<double>{norms_.data()});
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      context.accumulate("trireme::gradient_norm", parameters_[i].size,
+                         kernels::SquaredNorm<T>{gradients + parameters_[i].offset}, norms_.data() + (global ? 0 : i));
+    if (parts_ && parts_->is_needed()) sum_norms(context);
+    if (global)
+      context.for_each("trireme::clip_norm", elements_,
+                       kernels::ClipNorm<T>{gradients, norms_.data(), global_clipnorm()});
+    else
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        context.for_each("trireme::clip_norm", parameters_[i].size,
+                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, norms_.data() + i, clipnorm()});
+  }
+
+  void sum_norms(Context& context) {
+    context.fence("trireme: norms complete before they are added up over processes");
+    if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Context::memory_space>::accessible) {
+      parts_->sum({norms_.data(), norms_.extent(0)});
+    } else {
+      auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), norms_);
+      parts_->sum({host.data(), host.extent(0)});
+      copy_view(norms_, host);
+    }
+  }
+
+  Optimizer optimizer_;
+  std::vector<ParameterInfo> parameters_;
+  std::vector<StateInfo> states_;
+  std::size_t elements_;
+  std::vector<Slot> slots_;
+  Sums norms_;
+  Sums penalty_;
+  std::shared_ptr<ProcessSum const> parts_;
+  std::uint64_t iteration_ = 0;
+  double rate_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,35 @@
+/// One global batch as a step sees it, and rows of it.
+#pragma once
+
+#include <cstddef>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/models/head.hpp"
+
+namespace trireme {
+
+template <class Model>
+struct Step {
+  Slice<typename Model::scalar, typename Model::label> slice;  ///< this process's rows, in the space's memory
+  StepKeys keys;
+  PerOutput<Model::outputs> positions{};  ///< of the global batch, which the mean of each output's loss is over
+  std::size_t global_rows = 0;
+
+  PerOutput<Model::outputs> scales() const { return reciprocals(positions); }
+};
+
+/// Some rows of a slice.
+template <class Model, class T, class L>
+Slice<T, L> rows_of(Model const& model, Slice<T, L> slice, RowRange const& rows) {
+  if (slice.x) slice.x += rows.begin * model.input_size();
+  if (slice.x_rows) slice.x_rows += rows.begin;
+  if (slice.y) slice.y += rows.begin * model.target_size();
+  if (slice.weight) slice.weight += rows.begin;
+  slice.rows = rows.end - rows.begin;
+  slice.ticket = 0;  // what was announced is the whole
+  slice.next = {};
+  return slice;
+}
+
+}  // namespace trireme

@@ -1,0 +1,180 @@
+/// Kernels of an optimizer step: penalties, clipping, and the optimizer's own rule.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+#include <Kokkos_MathematicalFunctions.hpp>
+
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/backend/simd/simd.hpp"
+#include "trireme/backend/simd/simd_vector.hpp"
+
+namespace trireme::kernels {
+
+inline constexpr std::size_t max_slots = 4;
+
+template <class T, class Step>
+struct OptimizerStep {
+  Step step;
+  T* parameters;
+  T const* gradients;
+  T* slots[max_slots];
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
+
+  /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on where
+  /// it stands. What a step is given as `i` is for its pointers alone.
+  void elements(std::size_t begin, std::size_t end) const {
+    if constexpr (by_vectors) {
+      std::size_t const whole = end - (end - begin) % Vector::lanes;
+      Pointer at[max_slots];
+      for (std::size_t s = 0; s < max_slots; ++s) at[s] = {slots[s]};
+      vectors(step, begin, whole, {parameters}, gradients, at);
+      if (whole < end) rest(whole, end - whole);
+    } else {
+      Step const own = step;  // what the loop writes cannot be its members
+      T* const at[max_slots] = {slots[0], slots[1], slots[2], slots[3]};
+      TRIREME_SIMD
+      for (std::size_t i = begin; i < end; ++i) own(i, parameters, gradients[i], at);
+    }
+  }
+
+  /// The same step counted from element `begin`, whose gradient is the first of `values`.
+  OptimizerStep from(std::size_t begin, T const* values) const {
+    OptimizerStep part = *this;
+    part.parameters += begin;
+    part.gradients = values;
+    for (T*& slot : part.slots)
+      if (slot) slot += begin;
+    return part;
+  }
+
+ private:
+  using Vector = detail::SimdVector<T>;
+  using Pointer = detail::VectorPointer<T>;
+#if defined(__CUDACC__)  // whose host pass does not know comparisons of vectors
+  static constexpr bool by_vectors = false;
+#else
+  static constexpr bool by_vectors = requires { requires Step::takes_vectors; };
+#endif
+
+  /// A function of its own, so that all elements go through the same instructions: GCC decides for each copy of a step
+  /// which products and sums it rounds once.
+  [[gnu::noinline]] static void vectors(Step const& step, std::size_t begin, std::size_t end, Pointer weights,
+                                        T const* gradients, Pointer const* slots) {
+    Step const own = step;  // what the loop writes cannot be its members
+    Pointer at[max_slots];
+    for (std::size_t s = 0; s < max_slots; ++s) at[s] = slots[s];
+    for (std::size_t i = begin; i < end; i += Vector::lanes) own(i, weights, Vector::load(gradients + i), at);
+  }
+
+  /// Less elements than a vector has, in one that they fill up with copies of the last.
+  void rest(std::size_t begin, std::size_t n) const {
+    T values[2 + max_slots][Vector::lanes];
+    auto const fill = [&](T* to, T const* from) {
+      for (std::size_t k = 0; k < Vector::lanes; ++k) to[k] = from[begin + (k < n ? k : n - 1)];
+    };
+    auto const take = [&](T* to, T const* from) { Vector::store(to + begin, Vector::load(from), n); };
+    T *const weights = values[max_slots], *const own_gradients = values[max_slots + 1];
+    fill(weights, parameters);
+    fill(own_gradients, gradients);
+    Pointer at[max_slots];
+    for (std::size_t s = 0; s < max_slots; ++s) {
+      at[s] = {values[s]};
+      if (slots[s]) fill(values[s], slots[s]);
+    }
+    vectors(step, 0, Vector::lanes, {weights}, own_gradients, at);
+    take(parameters, weights);
+    for (std::size_t s = 0; s < max_slots; ++s)
+      if (slots[s]) take(slots[s], values[s]);
+  }
+};
+
+/// A step whose gradients come block by block, from element `begin` of the arena on.
+template <class Step>
+struct StepOfSums {
+  Step step;
+  template <class T>
+  void operator()(std::size_t begin, std::size_t n, T const* gradients) const {
+    step.from(begin, gradients).elements(0, n);
+  }
+};
+template <class Step>
+StepOfSums(Step) -> StepOfSums<Step>;
+
+/// state = decay * state + (1 - decay) * mean.
+template <class T>
+struct MoveState {
+  T* state;
+  T const* mean;
+  T decay;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { state[i] = decay * state[i] + (T{1} - decay) * mean[i]; }
+};
+
+template <class T>
+struct Penalty {
+  static constexpr std::size_t width = 1;
+  T const* w;
+  double l1, l2;
+  KOKKOS_FUNCTION void operator()(std::size_t i, double* sum) const {
+    double const value = static_cast<double>(w[i]);
+    sum[0] += l1 * Kokkos::abs(value) + l2 * value * value;
+  }
+};
+
+template <class T>
+struct PenaltyGradient {
+  T const* w;
+  T* gradient;
+  T l1, l2;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    T const sign = math::choose(w[i] > T{0}, T{1}, math::choose(w[i] < T{0}, T{-1}, T{0}));
+    gradient[i] += l1 * sign + T{2} * l2 * w[i];
+  }
+};
+
+template <class T>
+struct ClipValue {
+  T* gradient;
+  T limit;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    T const g = gradient[i];
+    gradient[i] = math::choose(g > limit, limit, math::choose(g < -limit, -limit, g));
+  }
+};
+
+template <class T>
+struct SquaredNorm {
+  static constexpr std::size_t width = 1;
+  T const* gradient;
+  KOKKOS_FUNCTION void operator()(std::size_t i, double* sum) const {
+    double const g = static_cast<double>(gradient[i]);
+    sum[0] += g * g;
+  }
+};
+
+/// Scales to the limit if the norm, whose square is in memory of the space, is above it.
+template <class T>
+struct ClipNorm {
+  T* gradient;
+  double const* squared_norm;
+  double limit;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    if (auto const factor = scale(); factor != T{1}) gradient[i] *= factor;
+  }
+  void elements(std::size_t begin, std::size_t end) const {
+    T const factor = scale();
+    if (factor == T{1}) return;
+    T* const scaled = gradient;
+    TRIREME_SIMD
+    for (std::size_t i = begin; i < end; ++i) scaled[i] *= factor;
+  }
+
+ private:
+  KOKKOS_FUNCTION T scale() const {
+    double const norm = Kokkos::sqrt(*squared_norm);
+    return norm > limit ? static_cast<T>(limit / norm) : T{1};
+  }
+};
+
+}  // namespace trireme::kernels

@@ -1,0 +1,76 @@
+/// The weights of a part that holds all of them, as every process does.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/strategies/engine/initial_parameters.hpp"
+#include "trireme/strategies/engine/placed_part.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// One arena, in the space's memory: the same on every process, to the bit.
+template <class ModelType, class SpaceType, class Group>
+class WholeWeights : public PlacedPart<ModelType, Group> {
+  using Base = PlacedPart<ModelType, Group>;
+
+ public:
+  using typename Base::T;
+  using Parameters = Arena<T, SpaceType>;
+  /// The weights at one moment, where they lie.
+  using Snapshot = Parameters;
+
+  Snapshot snapshot() const { return clone_view("trireme::snapshot", parameters_); }
+  void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
+
+  /// The whole of a snapshot, on the chief. Collective.
+  std::vector<T> gather(Snapshot const& snapshot) const {
+    return group_->is_chief() ? to_host(snapshot) : std::vector<T>();
+  }
+  /// The snapshot whose whole the chief gives. Collective.
+  Snapshot scatter(std::vector<T>& values) const {
+    values.resize(parameters_.extent(0));
+    group_->broadcast(values);
+    auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", parameters_.extent(0));
+    copy_view(copy, host_view(values));
+    return copy;
+  }
+
+  /// The arena itself, in the space's memory.
+  Parameters const& parameters() const { return parameters_; }
+  /// A copy of the arena on the host. Not collective.
+  std::vector<T> host_parameters() const { return to_host(parameters_); }
+  /// Elements [offset, offset + count) of it. Not collective.
+  std::vector<T> host_values(std::size_t offset, std::size_t count) const {
+    std::vector<T> values(count);
+    copy_view(host_view(values), space_view<SpaceType>(parameters_.data() + offset, count));
+    return values;
+  }
+  /// Overwrites the arena on every process with the chief's values. Collective.
+  void set_parameters(std::span<T> values) { set_values(0, values); }
+  /// The same for its elements from `offset` on.
+  void set_values(std::size_t offset, std::span<T> values) {
+    group_->broadcast(values);
+    copy_view(space_view<SpaceType>(parameters_.data() + offset, values.size()), host_view(values));
+  }
+
+ protected:
+  using Base::group_;
+  using Base::model_;
+
+  /// Collective: the chief's initial weights are broadcast.
+  WholeWeights(ModelType model, std::shared_ptr<Group const> group)
+      : Base(std::move(model), std::move(group)), parameters_(parameter_arena<Parameters>(model_)) {
+    std::vector<T> initial = initial_parameters(model_);
+    set_parameters(initial);
+  }
+
+  Parameters parameters_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,188 @@
+/// The gradient arena cut into buckets, whose reductions start as soon as backward has finished them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/request.hpp"
+#include "trireme/strategies/gradients/bucket_range.hpp"
+#include "trireme/strategies/gradients/exchange_times.hpp"
+#include "trireme/strategies/gradients/shared_gradients.hpp"
+#include "trireme/strategies/gradients/table_gradients.hpp"
+
+namespace trireme {
+
+/// Ranges of at least `bucket_bytes` (but the last), in the order in which backward finishes them: from the end of the
+/// arena to its beginning, cut between parameters; without tables of which only some rows travel.
+template <class T>
+std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_t bucket_bytes) {
+  std::vector<BucketRange> ranges;
+  std::size_t end = model.reduced_elements();  // the states lie at the end, and are final before backward begins
+  for (auto parameter = model.parameters.rbegin(); parameter != model.parameters.rend(); ++parameter)
+    if (parameter->by_rows) {
+      std::size_t const behind = parameter->offset + aligned_count<T>(parameter->size);
+      if (behind < end) ranges.push_back({behind, end});
+      end = parameter->offset;
+    } else if ((end - parameter->offset) * sizeof(T) >= bucket_bytes || parameter->offset == 0) {
+      ranges.push_back({parameter->offset, end});
+      end = parameter->offset;
+    }
+  if (end > 0) ranges.push_back({0, end});  // states, where no parameter trains
+  return ranges;
+}
+
+/// The size of buckets, from that of all gradients: an eighth of them, so that when backward ends little is left that
+/// nothing hides; but a megabyte at least, beside which the latency of a message does not count.
+constexpr std::size_t automatic_bucket_bytes(std::size_t gradient_bytes) {
+  return std::max(gradient_bytes / 8, std::size_t{1} << 20);
+}
+
+/// How ranks exchange gradients: where they share memory, each reads those of the others there, unless messages are
+/// asked for.
+enum class Exchange { automatic, messages };
+
+/// Where there is one process, there is nothing to reduce. `Tables`: TableGradients, or NoTables.
+template <class T, class Space, class Group, class Tables = TableGradients<T, Space, Group>>
+class GradientBuckets final : public GradientListener {
+ public:
+  template <class... Options>
+  GradientBuckets(Group const& group, Space const& space, ModelDescription const& model, Options const&...)
+      : tables_(group, space, model) {}
+  SharedGradients<T, Space>* shared() { return nullptr; }
+  std::string placement() const { return "not at all"; }
+  void begin(T* gradients) { tables_.begin(gradients); }
+  GradientListener* listener() { return tables_.empty() ? nullptr : this; }
+  void gradients_ready(void const*) override {}
+  bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+    return tables_.only_rows(gradients, indices, count);
+  }
+  void no_rows() override { tables_.no_rows(); }
+  Tables& tables() { return tables_; }
+  void finish() { tables_.sum(); }
+
+ private:
+  Tables tables_;
+};
+
+/// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI is said
+/// to read it itself (`gpu_aware`).
+template <class T, class Space, class Tables>
+class GradientBuckets<T, Space, Communicator, Tables> final : public GradientListener {
+  using Host = Kokkos::View<T*, Kokkos::HostSpace>;
+  static constexpr bool host_visible =
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
+
+ public:
+  GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
+                  std::size_t bucket_bytes, Exchange exchange = Exchange::messages, bool gpu_aware = false)
+      : communicator_(&communicator),
+        space_(space),
+        bucket_bytes_(bucket_bytes > 0 ? bucket_bytes : automatic_bucket_bytes(model.elements * sizeof(T))),
+        ranges_(bucket_ranges<T>(model, bucket_bytes_)),
+        staged_(!host_visible && !gpu_aware),
+        tables_(communicator, space, model) {
+    if (communicator.size() > 1 && exchange == Exchange::automatic)
+      shared_ = SharedGradients<T, Space>::make(communicator, space, model.reduced_elements(),
+                                                bucket_ranges<T>(model, std::numeric_limits<std::size_t>::max()));
+    if (staged_) stage_ = Host("trireme::gradient_stage", model.reduced_elements());
+  }
+
+  /// Where the ranks' gradients are shared, or null.
+  SharedGradients<T, Space>* shared() { return shared_.get(); }
+
+  /// A step begins whose sums are to be at `gradients`, which is the shared arena where there is one.
+  void begin(T* gradients) {
+    if (shared_) shared_->begin();
+    tables_.begin(gradients);
+    gradients_ = gradients;
+    started_ = 0;
+  }
+
+  /// For backward to tell, or null where nothing would be gained by telling.
+  GradientListener* listener() { return (communicator_->size() > 1 && !shared_) || !tables_.empty() ? this : nullptr; }
+
+  /// What the order of summands depends on, for people to read.
+  std::string placement() const {
+    if (shared_) return "in shared memory";
+    return communicator_->size() == 1 ? "not at all" : formatted("in buckets of {} bytes", bucket_bytes_);
+  }
+
+  std::size_t bucket_bytes() const { return bucket_bytes_; }
+  std::size_t count() const { return ranges_.size(); }
+  /// Adds what exchanges take to `times` from now on; null: no longer. Reading others' memory is not measured.
+  void measure(ExchangeTimes* times) { clock_.measure(times); }
+
+  bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+    return tables_.only_rows(gradients, indices, count);
+  }
+  void no_rows() override { tables_.no_rows(); }
+  Tables& tables() { return tables_; }
+
+  void gradients_ready(void const* from) override {
+    if (communicator_->size() == 1 || shared_) return;
+    ExchangeClock::Call call(clock_);
+    start_until(from);
+    call.pending = !requests_.progress();
+  }
+
+  /// Waits until the sums of all buckets are in the arena.
+  void finish() {
+    if (communicator_->size() == 1) return tables_.sum();
+    if (shared_) {
+      shared_->sum();
+      return tables_.sum();
+    }
+    ExchangeClock::Call const call(clock_);
+    start_until(gradients_);
+    tables_.sum();
+    requests_.wait_all();
+    clock_.end_step();
+    if (staged_) copy_view(space_, space_view<Space>(gradients_, stage_.extent(0)), stage_);
+  }
+
+ private:
+  void start_until(void const* from) {
+    while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
+  }
+
+  void start(BucketRange const& range) {
+    ProfilingRegion const region("trireme::GradientBuckets::start");
+    std::size_t const count = range.end - range.begin;
+    T* data = gradients_ + range.begin;
+    if (staged_) {
+      auto const part = host_view(stage_.data() + range.begin, count);
+      copy_view(space_, part, space_view<Space>(data, count));
+      data = part.data();
+    }
+    space_.fence(tool_label("trireme: bucket complete before its allreduce"));
+    requests_.push(communicator_->iallreduce_sum(data, count));
+  }
+
+  Communicator const* communicator_;
+  Space space_;
+  std::size_t bucket_bytes_;
+  std::vector<BucketRange> ranges_;
+  bool staged_;
+  Host stage_;
+  Tables tables_;
+  std::unique_ptr<SharedGradients<T, Space>> shared_;
+  T* gradients_ = nullptr;
+  std::size_t started_ = 0;
+  Requests requests_;
+  ExchangeClock clock_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,174 @@
+/// Gradients of ranks that share memory: each rank reads those of the others where they lie.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/simd/simd.hpp"
+#include "trireme/backend/threads/host_loop.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/shared_arrays.hpp"
+#include "trireme/strategies/gradients/bucket_range.hpp"
+
+namespace trireme {
+
+namespace kernels {
+
+/// Calls f(begin, n, sums) for blocks of the elements [begin, end), sums[i] being that of element begin + i over all
+/// ranks. They are added in the order of the ranks, so the sums are the same to the bit whoever adds them.
+template <class T, class F>
+struct RankSums {
+  static constexpr std::size_t block = 1024;  // stays in the first cache
+  T const* const* arrays;
+  std::size_t ranks;
+  std::size_t begin, end;
+  F f;
+
+  std::size_t blocks() const { return (end - begin + block - 1) / block; }
+  void operator()(std::size_t index) const {
+    alignas(64) T sums[block];
+    std::size_t const first = begin + index * block, n = std::min(end - first, block);
+    std::copy_n(arrays[0] + first, n, sums);
+    for (std::size_t rank = 1; rank < ranks; ++rank) {
+      T const* const other = arrays[rank] + first;
+      TRIREME_SIMD
+      for (std::size_t i = 0; i < n; ++i) sums[i] += other[i];
+    }
+    f(first, n, static_cast<T const*>(sums));
+  }
+};
+
+template <class T>
+struct StoreSums {
+  T* arena;
+  void operator()(std::size_t begin, std::size_t n, T const* sums) const { std::copy_n(sums, n, arena + begin); }
+};
+
+/// to = from for the elements [begin, end), a block at a time.
+template <class T>
+struct CopyRange {
+  static constexpr std::size_t block = 4096;
+  T const* from;
+  T* to;
+  std::size_t begin, end;
+  std::size_t blocks() const { return (end - begin + block - 1) / block; }
+  void operator()(std::size_t index) const {
+    std::size_t const first = begin + index * block;
+    std::copy_n(from + first, std::min(end - first, block), to + first);
+  }
+};
+
+}  // namespace kernels
+
+/// The gradient arenas of all ranks, each in memory that the others read. Faster than messages, which copy; it takes
+/// the whole arena at once, since reading and adding is work of the same threads that compute.
+template <class T, class Space>
+class SharedGradients {
+  static constexpr bool on_host = std::is_same_v<typename Space::memory_space, Kokkos::HostSpace>;
+
+ public:
+  /// Null where it cannot be. `ranges` of the elements are summed, not what lies between. Collective.
+  static std::unique_ptr<SharedGradients> make(Communicator const& communicator, Space const& space,
+                                               std::size_t elements, std::vector<BucketRange> ranges) {
+    if constexpr (on_host)
+      if (auto arrays = SharedArrays<T>::make(communicator, elements))
+        return std::unique_ptr<SharedGradients>(
+            new SharedGradients(std::move(arrays), space, elements, std::move(ranges)));
+    return nullptr;
+  }
+
+  /// The same for all elements.
+  static std::unique_ptr<SharedGradients> make(Communicator const& communicator, Space const& space,
+                                               std::size_t elements) {
+    return make(communicator, space, elements, {{0, elements}});
+  }
+
+  /// Where this rank's gradients belong.
+  T* arena() { return arrays_->own(); }
+
+  /// Whether the ranges are all there is.
+  bool is_whole() const { return ranges_.size() == 1 && ranges_[0].begin == 0 && ranges_[0].end == elements_; }
+
+  /// Before this rank overwrites its gradients: waits until the others have read them.
+  void begin() { arrays_->wait(); }
+
+  /// Puts the sums over all ranks into each rank's arena.
+  void sum() {
+    ProfilingRegion const region("trireme::SharedGradients::sum");
+    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
+    meet();
+    // A rank's share of the sums goes where the others do not look yet.
+    auto const share = [&](std::size_t rank) { return elements_ * rank / arrays_->all().size(); };
+    for_sums(share(arrays_->rank()), share(arrays_->rank() + 1), kernels::StoreSums<T>{arena()});
+    meet();
+    for (std::size_t rank = 0; rank < arrays_->all().size(); ++rank)
+      if (rank != arrays_->rank()) {
+        for_ranges(share(rank), share(rank + 1), [&](std::size_t begin, std::size_t end) {
+          kernels::CopyRange<T> const kernel{arrays_->all()[rank], arena(), begin, end};
+          loop("trireme::copy_sums", kernel.blocks(), kernel);
+        });
+      }
+    meet();  // now the others have this rank's share too, and the arena is the caller's
+  }
+
+  /// Calls f(begin, n, sums) for all blocks of the arena on the threads of the space, and stores no sums. The arena is
+  /// not to be written until `begin`: other ranks may still read it.
+  template <class F>
+  void for_each_sum(F const& f) {
+    ProfilingRegion const region("trireme::SharedGradients::for_each_sum");
+    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
+    meet();
+    for_sums(0, elements_, f);
+    arrays_->arrive();
+  }
+
+ private:
+  SharedGradients(std::unique_ptr<SharedArrays<T>> arrays, Space const& space, std::size_t elements,
+                  std::vector<BucketRange> ranges)
+      : arrays_(std::move(arrays)), space_(space), elements_(elements), ranges_(std::move(ranges)) {}
+
+  void meet() {
+    arrays_->arrive();
+    arrays_->wait();
+  }
+
+  template <class F>
+  void for_sums(std::size_t begin, std::size_t end, F const& f) {
+    for_ranges(begin, end, [&](std::size_t first, std::size_t last) {
+      kernels::RankSums<T, F> const kernel{arrays_->all().data(), arrays_->all().size(), first, last, f};
+      loop("trireme::rank_sums", kernel.blocks(), kernel);
+    });
+  }
+
+  /// f(begin, end) for what the ranges have in common with the elements [begin, end).
+  template <class F>
+  void for_ranges(std::size_t begin, std::size_t end, F const& f) {
+    for (BucketRange const& range : ranges_)
+      if (std::max(begin, range.begin) < std::min(end, range.end))
+        f(std::max(begin, range.begin), std::min(end, range.end));
+  }
+
+  /// f(i) for i < n, complete when it returns.
+  template <class F>
+  void loop(char const* label, std::size_t n, F const& f) {
+    if constexpr (on_host) {
+      detail::host_loop(space_, threads_, label, n, f);
+      space_.fence(tool_label("trireme: sums of ranks complete"));
+    }
+  }
+
+  std::unique_ptr<SharedArrays<T>> arrays_;
+  Space space_;
+  std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());  // asking allocates
+  std::size_t elements_;
+  std::vector<BucketRange> ranges_;
+};
+
+}  // namespace trireme

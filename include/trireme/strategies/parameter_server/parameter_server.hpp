@@ -1,0 +1,86 @@
+/// ParameterServerStrategy: workers compute gradients, and servers hold the weights and apply them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/shared_handle.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/same_config.hpp"
+#include "trireme/strategies/parameter_server/server_part.hpp"
+#include "trireme/strategies/parameter_server/server_roles.hpp"
+
+namespace trireme {
+
+/// Designated initializers name the members in this order.
+struct ParameterServerOptions {
+  /// Ranks that hold a range of the weights and the optimizer's state for it.
+  std::size_t servers = 1;
+  /// Updates at most that the weights, at which a batch's gradient is taken, may lack of those made before the batch's
+  /// own. 0: all workers share the rows of each batch and wait for its update, so that training is synchronous. k:
+  /// workers claim whole batches and go their own pace; at most k + 1 batches are worked on at once, and while one
+  /// worker computes, the others make k updates at most together. Unset: 16 for each worker, so that one that is ten
+  /// times slower than the others holds nobody up.
+  std::optional<std::size_t> staleness{};
+  /// The last rank trains nothing, and runs tests and predictions alone; else the workers share them.
+  bool evaluator = false;
+
+  void config(Config& c) const {
+    c("servers", servers, intervals::positive_count);
+    c("staleness", staleness, intervals::count);
+    c("evaluator", evaluator);
+  }
+};
+
+/// The first ranks of the communicator are workers, the next ones servers; a single rank is both in one. Every process
+/// calls the same functions with the same data. Where workers go their own pace, hooks of a batch are local: they see
+/// their own worker's values, and what is collective is for the hooks of epochs.
+template <class SpaceType = Kokkos::DefaultExecutionSpace>
+class ParameterServerStrategy {
+ public:
+  using Space = SpaceType;
+  template <class Model>
+  using Part = ServerPart<Model, Space>;
+
+  /// Collective. \throws ValueError if no rank is left to work.
+  explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
+                                   Space const& space = detail::default_space<Space>())
+      : roles_(agreed_roles(communicator, options)),
+        staleness_(options.staleness.value_or(16 * roles_.workers)),
+        group_(std::make_shared<Communicator>(communicator.duplicate())),
+        colleagues_(std::make_shared<Communicator>(group_->split(color(group_->rank())))),
+        space_(space) {}
+
+  Communicator const& group() const { return *group_; }
+  Communicator const& communicator() const { return *group_; }
+  ServerRoles const& roles() const { return roles_; }
+  std::size_t staleness() const { return staleness_; }
+
+  template <class Model>
+  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+    return Part<Model>(std::move(model), space_, group_, colleagues_, roles_, staleness_, plan);
+  }
+
+ private:
+  static ServerRoles agreed_roles(Communicator const& communicator, ParameterServerOptions const& options) {
+    detail::require_same_config(communicator, "ParameterServerStrategy",
+                                [&](Config& c) { c.object("the options", options); });
+    return ServerRoles::of(communicator.size(), options.servers, options.evaluator);
+  }
+
+  std::size_t color(std::size_t rank) const { return roles_.is_worker(rank) ? 0 : roles_.is_server(rank) ? 1 : 2; }
+
+  ServerRoles roles_;
+  std::size_t staleness_;
+  SharedHandle<Communicator const> group_, colleagues_;
+  Space space_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,143 @@
+/// What a parameter server holds: a range of the weights, with the optimizer's state for it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/engine/host_stage.hpp"
+#include "trireme/strategies/engine/optimizer_update.hpp"
+#include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/parameter_server/server_messages.hpp"
+#include "trireme/strategies/parameter_server/server_roles.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// How many gradients were seen, and the sum of their hashes: the same on both sides of the wire if nothing is lost,
+/// doubled or damaged, whatever their order.
+struct GradientLedger {
+  std::uint64_t count = 0, sum = 0;
+
+  template <class T>
+  void add(std::span<T> values) {
+    ++count;
+    sum += data::hash_bytes(values.data(), values.size_bytes());
+  }
+};
+
+template <class Model, class Space>
+class ParameterShard {
+ public:
+  using T = typename Model::scalar;
+  using Weights = Arena<T, Space>;
+
+  /// \param servers  the group of all servers.  \param weights  an arena whose range this is; empty: memory of its own.
+  ParameterShard(Model const& model, Space const& space, ElementRange range,
+                 std::shared_ptr<Communicator const> servers, Weights weights = {})
+      : context_(space),
+        range_(range),
+        description_(describe_range(model.description(), range)),
+        servers_(std::move(servers)),
+        updater_(model.optimizer(), description_),
+        weights_(weights.extent(0) > 0 ? Weights(Kokkos::subview(weights, std::pair(range.begin, range.end)))
+                                       : make_view<Weights>("trireme::parameters", range.size())),
+        gradients_(make_view<Weights>("trireme::gradients", range.size())),
+        incoming_(make_view<Weights>("trireme::incoming_gradients", range.size())) {
+    updater_.share_norms(std::make_shared<GroupSum<Communicator>>(*servers_));
+  }
+
+  ElementRange range() const { return range_; }
+  /// Elements of the range that the optimizer changes: the first ones.
+  std::size_t trained() const { return description_.elements; }
+  auto& updater() { return updater_; }
+  auto const& updater() const { return updater_; }
+  Weights const& weights() const { return weights_; }
+  T* gradients() { return gradients_.data(); }
+  GradientLedger const& applied() const { return applied_; }
+
+  /// A worker's gradient of this range, in place of what is there or added to it.
+  void receive(Communicator const& group, std::size_t worker, bool adds) {
+    Weights const& to = adds ? incoming_ : gradients_;
+    auto const place = stage_.place(to.data(), range_.size());
+    group.receive(place, worker, server_tags::gradients);
+    applied_.add(place);
+    stage_.placed(to.data(), range_.size());
+    if (adds)
+      context_.for_each("trireme::sum_workers", range_.size(), kernels::AddTo<T>{incoming_.data(), gradients_.data()});
+    context_.fence("trireme: gradient added before the next one arrives");
+  }
+
+  /// The optimizer's step, and the states', for a mean gradient over so many positions and rows. All servers take the
+  /// same steps in the same order: norms are sums over them.
+  void update(T* gradients, double positions, std::size_t rows) {
+    ProfilingRegion const region("trireme::ParameterShard::update");
+    updater_.apply(context_, weights_.data(), gradients, positions);
+    updater_.move_states(context_, weights_.data(), gradients, rows);
+    context_.fence("trireme: weights complete before they are sent");
+  }
+
+  /// The weights as messages take them, until the next call of a member.
+  std::span<T> host_weights() const { return stage_.read(weights_.data(), range_.size()); }
+  std::vector<T> host_slot(std::size_t slot) const { return to_host(updater_.slots()[slot]); }
+
+  /// Takes what it holds of the arena's elements from `offset` on.
+  void assign(std::size_t offset, std::span<T const> values) {
+    std::size_t const begin = std::clamp(offset, range_.begin, range_.end);
+    std::size_t const end = std::clamp(offset + values.size(), range_.begin, range_.end);
+    if (begin == end) return;
+    copy_view(space_view<Space>(weights_.data() + (begin - range_.begin), end - begin),
+              host_view(values.data() + (begin - offset), end - begin));
+  }
+  /// All of the optimizer's slot of the model, of which it takes its range.
+  void assign_slot(std::size_t slot, std::span<T const> values) {
+    copy_view(updater_.slots()[slot], host_view(values.data() + range_.begin, trained()));
+  }
+
+  /// All that it holds, to a process that calls `receive_state`.
+  void send_state(Communicator const& group, std::size_t to) const {
+    std::uint64_t const iteration = updater_.iteration();
+    group.send(std::span(&iteration, 1), to, server_tags::state);
+    group.send(host_weights(), to, server_tags::state);
+    for (std::size_t slot = 0; slot < updater_.slots().size(); ++slot)
+      group.send(host_slot(slot), to, server_tags::state);
+  }
+  /// Puts what the server `from` holds, elements `range`, where it belongs in the whole model's parameters and slots.
+  /// Returns the updates that the server has made.
+  template <class State>
+  static std::uint64_t receive_state(Communicator const& group, std::size_t from, ElementRange range,
+                                     std::size_t trained, State& state) {
+    std::uint64_t iteration = 0;
+    group.receive(std::span(&iteration, 1), from, server_tags::state);
+    group.receive(std::span(state.parameters).subspan(range.begin, range.size()), from, server_tags::state);
+    std::size_t const begin = std::min(range.begin, trained), end = std::min(range.end, trained);
+    for (auto& slot : state.slots) group.receive(std::span(slot).subspan(begin, end - begin), from, server_tags::state);
+    return iteration;
+  }
+
+  double penalty() { return updater_.penalty(context_, weights_.data()); }
+
+ private:
+  SpaceContext<Space> context_;
+  ElementRange range_;
+  ModelDescription description_;
+  std::shared_ptr<Communicator const> servers_;
+  Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
+  Weights weights_, gradients_, incoming_;
+  mutable HostStage<T, Space> stage_;
+  GradientLedger applied_;
+};
+
+}  // namespace trireme

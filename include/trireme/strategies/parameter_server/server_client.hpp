@@ -1,0 +1,80 @@
+/// The parameter servers as workers see them: which range of the weights each holds, and what can be asked of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/parameter_server/server_messages.hpp"
+#include "trireme/strategies/parameter_server/server_roles.hpp"
+
+namespace trireme {
+
+/// Calls return when they are sent, those with an answer when it is there. None is collective.
+class ServerClient {
+  using Kind = ServerCall::Kind;
+
+ public:
+  ServerClient(std::shared_ptr<Communicator const> group, ServerRoles const& roles, std::vector<ElementRange> ranges)
+      : group_(std::move(group)), roles_(roles), ranges_(std::move(ranges)) {}
+
+  Communicator const& group() const { return *group_; }
+  std::size_t count() const { return ranges_.size(); }
+  std::size_t rank(std::size_t server) const { return roles_.server_rank(server); }
+  /// The elements of the arena that each server holds.
+  std::vector<ElementRange> const& ranges() const { return ranges_; }
+  ElementRange range(std::size_t server) const { return ranges_[server]; }
+
+  // Of the first server, which keeps the claims.
+
+  /// The next batch of the epoch, `next` or later.
+  ClaimAnswer claim(std::size_t next) const { return ask<ClaimAnswer>({.kind = Kind::claim, .number = next}); }
+  /// The batch that was claimed does not exist.
+  void withdraw() const { call(0, {.kind = Kind::withdraw}); }
+  /// The number of the update that the claimed batch's gradient makes, once it may have one.
+  std::uint64_t number_update() const { return ask<std::uint64_t>({.kind = Kind::update}); }
+  /// No more batches in this epoch, for anybody.
+  void close() const { call(0, {.kind = Kind::close}); }
+
+  // Of one server.
+
+  /// Its weights, as so many updates or more have left them.
+  void pull(std::size_t server, std::uint64_t version) const { call(server, {.kind = Kind::pull, .number = version}); }
+  /// Announces a gradient: update `number`, a mean over so many positions, from a batch of so many rows.
+  void push(std::size_t server, std::uint64_t number, double positions, std::size_t rows) const {
+    call(server, {.kind = Kind::push, .number = number, .positions = positions, .rows = rows});
+  }
+
+  // Of all.
+
+  /// All that they hold, sent to the chief.
+  void fetch() const { call_all({.kind = Kind::fetch}); }
+  /// Nothing more in this epoch.
+  void leave() const { call_all({.kind = Kind::leave}); }
+
+ private:
+  void call(std::size_t server, ServerCall const& message) const {
+    group_->send(std::span(&message, 1), rank(server), server_tags::call);
+  }
+  void call_all(ServerCall const& message) const {
+    for (std::size_t server = 0; server < count(); ++server) call(server, message);
+  }
+  template <class Answer>
+  Answer ask(ServerCall const& message) const {
+    Answer answer{};
+    auto request = group_->ireceive(std::span(&answer, 1), rank(0), server_tags::answer);
+    call(0, message);
+    request.wait();
+    return answer;
+  }
+
+  std::shared_ptr<Communicator const> group_;
+  ServerRoles roles_;
+  std::vector<ElementRange> ranges_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,92 @@
+/// A worker of a parameter server: the whole model, without the optimizer's state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/request.hpp"
+#include "trireme/strategies/data_parallel/replica.hpp"
+#include "trireme/strategies/engine/host_stage.hpp"
+#include "trireme/strategies/parameter_server/parameter_shard.hpp"
+#include "trireme/strategies/parameter_server/server_client.hpp"
+#include "trireme/strategies/parameter_server/server_messages.hpp"
+
+namespace trireme {
+
+template <class ModelType, class SpaceType>
+class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
+  using Base = Replica<ModelType, SpaceType, Communicator>;
+
+ public:
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::Space;
+  using typename Base::T;
+  using Positions = PerOutput<Model::outputs>;
+
+  /// \param workers  those that share a batch's rows where all work on the same one.
+  ServerReplica(Model model, Space const& space, std::shared_ptr<Communicator const> workers, Plan plan,
+                std::size_t servers)
+      : Base(std::move(model), space, std::move(workers), 1, plan, false), pushed_(servers), stages_(servers) {}
+
+  /// Puts the summands of these rows to the mean gradient over so many positions into `gradients()`, complete on
+  /// return. `number`: of the step, for random keys. `shared`: whether other workers have the batch's other rows.
+  void differentiate(Batch<T, L> const& batch, Positions const& positions, std::uint64_t number, bool shared) {
+    Base::differentiate(this->prepare(batch, positions, number), nullptr, shared ? &processes_ : nullptr);
+    lanes_.context().fence("trireme: gradient complete before it is sent");
+  }
+  T* gradients() { return lanes_.gradients(); }
+
+  /// Starts sending a server its range of the gradient.
+  Request push(ServerClient const& servers, std::size_t server) {
+    ElementRange const range = servers.range(server);
+    auto const values = stages_[server].read(gradients() + range.begin, range.size());
+    pushed_[server].add(values);
+    return servers.group().isend(values, servers.rank(server), server_tags::gradients);
+  }
+  /// Starts receiving a server's range of the weights.
+  Request pull(ServerClient const& servers, std::size_t server) {
+    ElementRange const range = servers.range(server);
+    return servers.group().ireceive(stages_[server].place(parameters_.data() + range.begin, range.size()),
+                                    servers.rank(server), server_tags::weights);
+  }
+  /// Puts the weights of all servers, which have been received, in their place.
+  void take_pulled(ServerClient const& servers) {
+    for (std::size_t server = 0; server < servers.count(); ++server) {
+      ElementRange const range = servers.range(server);
+      stages_[server].placed(parameters_.data() + range.begin, range.size());
+    }
+  }
+
+  /// Overwrites the arena's elements from `offset` on. Not collective.
+  void assign(std::size_t offset, std::span<T const> values) {
+    copy_view(space_view<Space>(parameters_.data() + offset, values.size()), host_view(values));
+  }
+
+  /// Sums of this process's batches.
+  std::vector<double> totals(Phase phase) const { return lanes_.totals().sum(phase); }
+  /// The running sums of the epoch's training, of each lane.
+  std::vector<double> sums() const { return lanes_.totals().all(Phase::train); }
+  void set_sums(std::span<double> sums) { lanes_.totals().set(Phase::train, sums); }
+  /// Of all weights.
+  double penalty() { return this->mean_penalty(Phase::test, 1); }
+
+  /// What was sent to each server.
+  std::vector<GradientLedger> const& pushed() const { return pushed_; }
+
+ private:
+  using Base::lanes_;
+  using Base::parameters_;
+  using Base::processes_;
+
+  std::vector<GradientLedger> pushed_;
+  std::vector<HostStage<T, Space>> stages_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,80 @@
+/// Where a process stands in a pipeline, and what each process of all pipelines holds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trireme/models/description.hpp"
+#include "trireme/models/slices.hpp"
+#include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/engine/arena_map.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+/// The model's slices: its stages, or what stages can be made of.
+template <class Layers, std::size_t... Cuts>
+constexpr auto pipeline_cuts() {
+  static_assert(is_sequential<Layers>, "trireme: PipelineStrategy cuts a Sequential between its layers");
+  if constexpr (sizeof...(Cuts) == 0) {
+    return ParameterCuts<Layers>();
+  } else {
+    static_assert(((Cuts < Layers::layer_count) && ...),
+                  "trireme: a cut of a PipelineStrategy lies behind the model's last layer");
+    if constexpr (((Cuts < Layers::layer_count) && ...))
+      return std::index_sequence<Cuts...>();
+    else
+      return std::index_sequence<>();
+  }
+}
+
+}  // namespace detail
+
+/// Consecutive ranks are the stages of one pipeline.
+struct PipelinePlace {
+  std::size_t stage, stages;
+  std::size_t first_slice, last_slice;              ///< of the stage: [first, last)
+  std::shared_ptr<Communicator const> stage_group;  ///< the stages of this pipeline, in order
+  std::shared_ptr<Communicator const> data_group;   ///< this stage of all pipelines
+
+  /// Of this process; stage i begins at slice begins[i]. Collective.
+  template <std::size_t N>
+  static PipelinePlace of(Communicator const& group, std::array<std::size_t, N> const& begins, std::size_t stages) {
+    std::size_t const stage = group.rank() % stages, pipeline = group.rank() / stages;
+    return {stage,
+            stages,
+            begins[stage],
+            begins[stage + 1],
+            std::make_shared<Communicator>(group.split(pipeline, stage)),
+            std::make_shared<Communicator>(group.split(stage, pipeline))};
+  }
+
+  bool is_first() const { return stage == 0; }
+  bool is_last() const { return stage + 1 == stages; }
+};
+
+/// Each rank holds its stage's parameters, then its states, then its frozen weights.
+template <class SlicesType, std::size_t N>
+ModelDivision divide_into_stages(ModelDescription const& model, SlicesType const& slices,
+                                 std::array<std::size_t, N> const& begins, PipelinePlace const& own,
+                                 std::size_t ranks) {
+  std::vector<std::vector<HeldRange>> weights(ranks), slots(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    SliceRange const& first = slices.range(begins[rank % own.stages]);
+    SliceRange const& last = slices.range(begins[rank % own.stages + 1] - 1);
+    slots[rank] = {{first.begin, last.end, 0}};
+    std::size_t const states = model.elements, frozen = model.elements + model.state_elements;
+    std::size_t local = last.end - first.begin;
+    weights[rank] = {slots[rank][0], {states + first.states_begin, states + last.states_end, local}};
+    local += last.states_end - first.states_begin;
+    weights[rank].push_back({frozen + first.frozen_begin, frozen + last.frozen_end, local});
+  }
+  return {ArenaMap(std::move(weights)), ArenaMap(std::move(slots)), slices.range(own.first_slice).states_begin,
+          slices.range(own.last_slice - 1).states_end};
+}
+
+}  // namespace trireme

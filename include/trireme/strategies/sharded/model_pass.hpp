@@ -1,0 +1,177 @@
+/// A model's mathematics over a slice of rows, whose weights come and gradients go slice of layers by slice of layers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/head.hpp"
+#include "trireme/models/slices.hpp"
+#include "trireme/strategies/engine/slice_pass.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+namespace detail {
+/// Whether a model is made of layers one after the other.
+template <class Model>
+constexpr bool has_layers() {
+  if constexpr (requires(Model const& model) { model.architecture(); })
+    return is_sequential<std::decay_t<decltype(std::declval<Model const&>().architecture())>>;
+  else
+    return false;
+}
+}  // namespace detail
+
+/// `weights` as in SlicePass; `memory` has workspace_bytes(rows). Which of them are asked for does not depend on rows.
+template <class Model, class Context, bool = detail::has_layers<Model>()>
+class ModelPass {
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+  using Layers = std::decay_t<decltype(std::declval<Model const&>().architecture())>;
+  using SlicesOf = Slices<T, Layers>;
+
+ public:
+  explicit ModelPass(Model const& model)
+      : pass_(SlicesOf(model.architecture())), mixes_rows_(model.description().row_scope != RowScope::none) {}
+
+  std::span<SliceRange const> ranges() const { return pass_.slices().ranges(); }
+  std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
+    return 2 * aligned_bytes(rows * model.output_size() * sizeof(T)) +
+           (Model::several_inputs ? aligned_bytes(rows * model.input_size() * sizeof(T)) : 0) +
+           pass_.workspace_bytes(rows);
+  }
+
+  /// Forward, loss, metrics and backward. Layers that add up rows of other processes run without rows of their own too.
+  template <class Weights>
+  void train(Model const& model, Context& context, Slice<T, L> const& slice, PerOutput<Model::outputs> const& scales,
+             std::byte* memory, Weights& weights, double* totals, StepKeys const& keys) const {
+    if (slice.rows == 0 && !mixes_rows_) {
+      clear_updates(context, weights);
+      return pass_.pass_without_rows(context, weights);
+    }
+    Places const places(model, slice.rows, memory);
+    T const* const x = model.split_inputs(context, slice.rows, slice.x, places.x);
+    T* const z = pass_.forward(context, slice.rows, x, places.rest, weights, keys, true);
+    if (slice.rows == 0) clear_updates(context, weights);
+    score(model, context, slice, scales, places, z, places.dz, totals);
+    pass_.backward(context, slice.rows, x, places.rest, places.dz, nullptr, weights, keys);
+  }
+
+  /// Forward, loss and metrics.
+  template <class Weights>
+  void test(Model const& model, Context& context, Slice<T, L> const& slice, std::byte* memory, Weights& weights,
+            double* totals) const {
+    if (slice.rows == 0) return ask_for(weights);
+    Places const places(model, slice.rows, memory);
+    T const* const x = model.split_inputs(context, slice.rows, slice.x, places.x);
+    T* const z = pass_.forward(context, slice.rows, x, places.rest, weights, {}, false);
+    score(model, context, slice, {}, places, z, nullptr, totals);
+  }
+
+  /// y (rows, output) for x (rows, input).
+  template <class Weights>
+  void predict(Model const& model, Context& context, std::size_t rows, T const* x, T* y, std::byte* memory,
+               Weights& weights) const {
+    if (rows == 0) return ask_for(weights);
+    Places const places(model, rows, memory);
+    T* const z =
+        pass_.forward(context, rows, model.split_inputs(context, rows, x, places.x), places.rest, weights, {}, false);
+    if constexpr (Model::on_logits)
+      model.activate(context, rows, z, y);
+    else if constexpr (Model::several_outputs)
+      model.join_outputs(context, rows, z, y);
+    else
+      kernels::copy(context, rows * model.output_size(), static_cast<T const*>(z), y);
+  }
+
+ private:
+  struct Places {
+    Places(Model const& model, std::size_t rows, std::byte* memory) {
+      Workspace workspace(memory);
+      dz = workspace.take<T>(rows * model.output_size());
+      y = workspace.take<T>(rows * model.output_size());
+      x = Model::several_inputs ? workspace.take<T>(rows * model.input_size()) : nullptr;
+      rest = workspace.take<std::byte>(0);
+    }
+    T* dz;
+    T* y;  ///< where the loss takes something else
+    T* x;  ///< of several inputs, each apart
+    std::byte* rest;
+  };
+
+  void score(Model const& model, Context& context, Slice<T, L> const& slice, PerOutput<Model::outputs> const& scales,
+             Places const& places, T* z, T* dz, double* totals) const {
+    T* const y = Model::on_logits ? places.y : z;
+    model.activate(context, slice.rows, z, y);
+    model.head().score(context, slice, z, y, scales, dz, totals);
+  }
+
+  template <class Weights>
+  void ask_for(Weights& weights) const {
+    for (std::size_t i = 0; i < SlicesOf::count; ++i) weights.forward(i);
+  }
+
+  template <class Weights>
+  void clear_updates(Context& context, Weights& weights) const {
+    context.for_each("trireme::no_rows", ranges().back().states_end, kernels::Clear<T>{weights.updates()});
+  }
+
+  SlicePass<T, Context, SlicesOf> pass_;
+  bool mixes_rows_;
+};
+
+/// A model that is not made of layers is one slice.
+template <class Model, class Context>
+class ModelPass<Model, Context, false> {
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+
+ public:
+  /// \throws ValueError if the model has states.
+  explicit ModelPass(Model const& model) {
+    whole_.end = model.description().elements;
+    if (model.description().arena_elements() == whole_.end) return;
+    raise_uniform(
+        ValueError("a model that is not made of layers cannot have states, or frozen weights, under ShardedStrategy"));
+  }
+
+  std::span<SliceRange const> ranges() const { return {&whole_, 1}; }
+  std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
+    return model.template workspace_bytes<Context>(rows);
+  }
+
+  template <class Weights>
+  void train(Model const& model, Context& context, Slice<T, L> const& slice, PerOutput<Model::outputs> const& scales,
+             std::byte* memory, Weights& weights, double* totals, StepKeys const& keys) const {
+    T const* const parameters = weights.forward(0);
+    T* const gradients = weights.gradients(0);
+    if (slice.rows > 0)
+      model.train(context, slice, scales, parameters, gradients, memory, totals, keys, nullptr);
+    else
+      context.for_each("trireme::no_rows", whole_.elements(), kernels::Clear<T>{gradients});
+    weights.finished(0);
+  }
+
+  template <class Weights>
+  void test(Model const& model, Context& context, Slice<T, L> const& slice, std::byte* memory, Weights& weights,
+            double* totals) const {
+    T const* const parameters = weights.forward(0);
+    if (slice.rows > 0) model.test(context, slice, parameters, memory, totals);
+  }
+
+  template <class Weights>
+  void predict(Model const& model, Context& context, std::size_t rows, T const* x, T* y, std::byte* memory,
+               Weights& weights) const {
+    T const* const parameters = weights.forward(0);
+    if (rows > 0) model.predict(context, rows, x, y, parameters, memory);
+  }
+
+ private:
+  SliceRange whole_;
+};
+
+}  // namespace trireme

@@ -1,0 +1,94 @@
+// ranks: 1 2 3 4
+#define BOOST_TEST_MODULE shared_arrays
+#include "support/kokkos_fixture.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "trireme/mpi/shared_arrays.hpp"
+#include "trireme/strategies/gradients/shared_gradients.hpp"
+
+using namespace trireme;
+
+namespace {
+
+using Space = Kokkos::DefaultHostExecutionSpace;
+
+Communicator const& world() { return test::environment().world(); }
+
+float value(std::size_t rank, std::size_t step, std::size_t i) {
+  return static_cast<float>((rank + 1) * 100 + step * 10 + i % 7);
+}
+float sum(std::size_t step, std::size_t i) {
+  float total = 0;
+  for (std::size_t rank = 0; rank < world().size(); ++rank) total += value(rank, step, i);
+  return total;
+}
+
+/// Sizes around blocks and shares, and fewer elements than ranks.
+constexpr std::size_t sizes[] = {0, 1, 2, 3, 5, 1023, 1024, 1025, 5003};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ranks_read_what_the_others_wrote_before_they_met) {
+  for (std::size_t const n : sizes) {
+    auto const arrays = SharedArrays<float>::make(world(), n);
+    BOOST_REQUIRE((arrays != nullptr));
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong += arrays->own()[i] != 0;
+    for (std::size_t step = 0; step < 50; ++step) {
+      for (std::size_t i = 0; i < n; ++i) arrays->own()[i] = value(world().rank(), step, i);
+      arrays->arrive();
+      arrays->wait();
+      for (std::size_t rank = 0; rank < world().size(); ++rank)
+        for (std::size_t i = 0; i < n; ++i) wrong += arrays->all()[rank][i] != value(rank, step, i);
+      arrays->arrive();
+      arrays->wait();
+    }
+    BOOST_TEST(wrong == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sums_reach_the_arena_of_every_rank_step_after_step) {
+  for (std::size_t const n : sizes) {
+    auto const gradients = SharedGradients<float, Space>::make(world(), Space(), n);
+    BOOST_REQUIRE((gradients != nullptr));
+    std::size_t wrong = 0;
+    for (std::size_t step = 0; step < 50; ++step) {
+      gradients->begin();
+      for (std::size_t i = 0; i < n; ++i) gradients->arena()[i] = value(world().rank(), step, i);
+      gradients->sum();
+      for (std::size_t i = 0; i < n; ++i) wrong += gradients->arena()[i] != sum(step, i);
+      for (std::size_t i = 0; i < n; ++i) gradients->arena()[i] = -1;  // as clipping changes it
+    }
+    BOOST_TEST(wrong == 0u);
+  }
+}
+
+namespace {
+struct Collect {
+  float* to;
+  void operator()(std::size_t begin, std::size_t n, float const* sums) const {
+    for (std::size_t i = 0; i < n; ++i) to[begin + i] = sums[i];
+  }
+};
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sums_in_passing_leave_the_arenas_alone) {
+  for (std::size_t const n : sizes) {
+    auto const gradients = SharedGradients<float, Space>::make(world(), Space(), n);
+    std::vector<float> sums(n);
+    std::size_t wrong = 0;
+    for (std::size_t step = 0; step < 50; ++step) {
+      gradients->begin();
+      for (std::size_t i = 0; i < n; ++i) gradients->arena()[i] = value(world().rank(), step, i);
+      gradients->for_each_sum(Collect{sums.data()});
+      for (std::size_t i = 0; i < n; ++i) {
+        wrong += sums[i] != sum(step, i);
+        wrong += gradients->arena()[i] != value(world().rank(), step, i);
+      }
+    }
+    BOOST_TEST(wrong == 0u);
+  }
+}

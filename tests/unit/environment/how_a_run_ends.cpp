@@ -1,0 +1,473 @@
+// labels: alone
+// Starts itself under mpiexec in the roles below, and looks at the exit code and at what was written.
+#define BOOST_TEST_MODULE how_a_run_ends
+#define BOOST_TEST_NO_MAIN
+#include <boost/test/unit_test.hpp>
+
+#include "trireme/environment/environment.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+using namespace trireme;
+
+/// Takes the place of the system's: the disk is full where this variable is set.
+extern "C" int posix_fallocate(int file, off_t, off_t size) {
+  if (std::getenv("TRIREME_TEST_FULL") != nullptr) return ENOSPC;
+  return ::ftruncate(file, size) == 0 ? 0 : errno;
+}
+
+namespace {
+
+std::string program;
+
+/// The time limits of a role: those that a user may have got wrong, or has switched off.
+EnvironmentOptions options_of(std::string_view role) {
+  using namespace std::chrono_literals;
+  EnvironmentOptions options{.threads = 1, .patience = role == "late" || role == "half" ? 500ms : 10'000ms};
+  if (role == "deadline_max") options.deadline = options.patience = std::chrono::milliseconds::max();
+  if (role == "deadline_300_years") options.deadline = options.patience = std::chrono::hours(24 * 365 * 300);
+  if (role == "deadline_0") options.deadline = 0ms;
+  if (role == "deadline_negative") options.deadline = -5ms;
+  if (role == "patience_0") options.patience = 0ms;
+  return options;
+}
+
+/// What one of the processes does; never returns to the tests.
+int play(std::string_view role, int argc, char** argv) {
+  EnvironmentOptions const options = options_of(role);
+
+  if (role == "joined") {
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, nullptr);
+    Kokkos::initialize(argc, argv);
+    { Environment const environment(argc, argv, options); }
+    bool const up = Kokkos::is_initialized() && !detail::mpi_is_finalized();
+    Kokkos::finalize();
+    MPI_Finalize();
+    return up ? 0 : 5;
+  }
+  if (role == "single") {
+    int level = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &level);
+    try {
+      Environment const environment(argc, argv, options);
+    } catch (CommunicationError const& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+    }
+    MPI_Finalize();
+    return level == MPI_THREAD_SINGLE ? 0 : 77;
+  }
+  if (role == "again") {
+    { Environment const environment(argc, argv, options); }
+    bool const down = Kokkos::is_finalized() && detail::mpi_is_finalized();
+    try {
+      Environment const environment(argc, argv, options);
+    } catch (CommunicationError const& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      return down ? 0 : 5;
+    }
+    return 6;
+  }
+  if (role == "communicator_without_mpi") Communicator const world(MPI_COMM_WORLD);
+  if (role == "communicator_after_the_end") {
+    std::optional<Communicator> world;
+    {
+      Environment const environment(argc, argv, options);
+      world.emplace(environment.world().duplicate());
+    }
+    world->barrier();
+  }
+  if (role == "nested") {
+    Environment const environment(argc, argv, options);
+    { Environment const inner(argc, argv, options); }
+    environment.world().barrier();
+    return Kokkos::is_initialized() ? 0 : 5;
+  }
+  if (role == "crossed") {
+    auto first = std::make_unique<Environment>(argc, argv, options);
+    auto const second = std::make_unique<Environment>(argc, argv, options);
+    first.reset();
+    return 0;
+  }
+  if (role == "second_thread") {
+    Environment const environment(argc, argv, options);
+    std::thread([&] { Environment const other(argc, argv, options); }).join();
+    return 0;
+  }
+  if (role == "arguments") {
+    Environment const environment(argc, argv, {.threads = 2});
+    std::string rest;
+    for (int i = 1; i < argc; ++i) rest += std::string(argv[i]) + ' ';
+    std::fprintf(stderr, "%d threads, left: %s\n", Kokkos::DefaultHostExecutionSpace().concurrency(), rest.c_str());
+    return std::getenv("OMP_PROC_BIND") == nullptr ? 0 : 5;
+  }
+
+  Environment const environment(argc, argv, options);
+  Communicator const& world = environment.world();
+  std::cout << "buffered " << world.rank() << '\n';
+  auto const fail_on_1 = [&] {
+    if (world.rank() == 1) throw FileError("train.idx", "is truncated");
+  };
+  if (role == "alone") fail_on_1();
+  if (role == "uniform") world.together(fail_on_1);
+  if (role == "uniform_pending") {
+    double value = 1;
+    Communicator const other = world.duplicate();
+    Request const never_joined = world.rank() == 2 ? world.iallreduce_sum(&value, 1) : Request();
+    other.together(fail_on_1);
+  }
+  if (role == "half") {
+    Communicator const half = world.split(world.rank() == 0 ? 0 : 1);
+    if (world.rank() != 0) half.together([] { throw Error("the half fails"); });
+  }
+  if (role == "thread" && world.rank() == 1) std::thread([] { throw Error("the reader fails"); }).join();
+  if (role == "late" || role == "caught" || role == "caught_uniform") {
+    if (role == "caught_uniform") world.together(fail_on_1);
+    fail_on_1();
+  }
+  world.barrier();
+  if (world.rank() == world.size() - 1) {
+    if (role == "child_ends") {  // of which its parent knows nothing
+      pid_t const child = ::fork();
+      if (child == 0) ::_exit(0);
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      if (status != 0) return 5;
+    }
+    if (role == "_exit") ::_exit(0);
+    if (role == "_Exit") std::_Exit(0);
+    if (role == "quick_exit") std::quick_exit(0);
+    if (role == "_exit_in_handler") {
+      std::signal(SIGUSR1, [](int) { ::_exit(0); });
+      std::raise(SIGUSR1);
+    }
+  }
+  if (role == "meets_another_run") {
+    namespace fs = std::filesystem;
+    fs::path const folder = std::getenv("TRIREME_STATUS_DIR");
+    if (world.rank() == 0) std::ofstream(folder / "begun") << "yes";
+    for (int wait = 0; wait < 3000 && !fs::exists(folder / "ended"); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // for so long a failed run may take to end
+    world.barrier();
+  }
+  if (role != "ok") world.barrier();
+  return 0;
+}
+
+/// As a careful user's main: reports the error himself, outside of the Environment.
+int play_and_catch(std::string_view role, int argc, char** argv) {
+  if (role != "late" && !role.starts_with("caught")) return play(role, argc, argv);
+  try {
+    return play(role, argc, argv);
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "my own report: %s\n", e.what());
+    return 1;
+  }
+}
+
+/// A folder of a test, removed with all that is in it.
+class Folder {
+ public:
+  Folder() { BOOST_REQUIRE(mkdtemp(path_.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(Folder const&) = delete;
+  Folder& operator=(Folder const&) = delete;
+  std::string const& path() const { return path_; }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::string path_ = "/tmp/trireme_how_a_run_ends_XXXXXX";
+};
+
+struct Outcome {
+  int code;
+  std::string text;
+
+  std::size_t count(std::string_view what) const {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  }
+};
+
+/// The launcher that belongs to the MPI of this program.
+std::string launcher() {
+  if (char const* chosen = std::getenv("TRIREME_MPIEXEC")) return chosen;
+#ifdef MPICH_VERSION
+  if (std::ifstream("/usr/bin/mpiexec.mpich").good()) return "mpiexec.mpich";
+#endif
+  return "mpiexec";
+}
+
+Outcome shell(std::string const& command) {
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), [](FILE*) { return 0; });
+  BOOST_REQUIRE(pipe != nullptr);
+  std::string text;
+  std::array<char, 1024> buffer{};
+  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe.get()) != nullptr) text += buffer.data();
+  int const status = pclose(pipe.release());
+  BOOST_TEST_MESSAGE(command << " wrote:\n" << text);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+Outcome run(std::string const& prefix, std::string const& role) {
+  return shell(
+      "unset OMP_PROC_BIND; export OMP_NUM_THREADS=1 KOKKOS_DISABLE_WARNINGS=1 "
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1; timeout 60 " +
+      prefix + " " + program + " role " + role + " 2>&1");
+}
+Outcome run_on_3(std::string const& role) { return run(launcher() + " -n 3", role); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "role") return play_and_catch(argv[2], argc, argv);
+  program = argv[0];
+  return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_without_an_error_ends_with_0) {
+  Outcome const end = run_on_3("ok");
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.count("buffered") == 3);
+  BOOST_TEST(end.count("trireme:") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_with_1_and_one_message_with_its_rank) {
+  Outcome const end = run_on_3("alone");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+}
+
+// Into files, since on a busy machine MPICH's launcher may still drop what it has read.
+BOOST_AUTO_TEST_CASE(what_the_failing_rank_had_buffered_is_written_before_all_end) {
+  Folder const folder;
+  Outcome const end = run(launcher() + " -n 3 sh -c 'exec \"$@\" >$0/$$' " + folder.path(), "alone");
+  Outcome const written = shell("cat " + folder.path() + "/*");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(written.count("buffered 1\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_that_all_agreed_on_ends_all_in_order_with_1_and_one_message) {
+  Outcome const end = run_on_3("uniform");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: on rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+  BOOST_TEST(end.count("MPI_Abort") == 0);
+  BOOST_TEST(end.count("buffered") == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_others_never_join_does_not_keep_an_agreed_error_from_ending_the_run) {
+  Outcome const end = run_on_3("uniform_pending");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: on rank 1: train.idx: is truncated\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_that_half_of_the_ranks_agreed_on_ends_the_others_too) {
+  Outcome const end = run_on_3("half");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("the half fails\n") >= 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_on_a_thread_ends_all) {
+  Outcome const end = run_on_3("thread");
+  BOOST_TEST(end.code != 0);
+  BOOST_TEST(end.count("trireme: rank 1: the reader fails\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_of_one_rank_that_is_caught_outside_is_reported_there_and_ends_all) {
+  Outcome const end = run_on_3("late");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("my own report: train.idx: is truncated\n") == 1);
+  BOOST_TEST(end.count("trireme: rank 1: ended all processes") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_agreed_error_that_is_caught_outside_ends_in_order) {
+  Outcome const end = run_on_3("caught_uniform");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("my own report: on rank 1: train.idx: is truncated\n") == 3);
+  BOOST_TEST(end.count("trireme:") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_up_before_is_joined_and_left_up) { BOOST_TEST(run("", "joined").code == 0); }
+
+BOOST_AUTO_TEST_CASE(a_thread_level_that_is_too_low_is_refused) {
+  Outcome const end = run("", "single");
+  if (end.code == 77) return;  // this MPI gives more than was asked for
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.count("MPI_THREAD_FUNNELED") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_environment_after_the_end_of_mpi_is_refused) {
+  Outcome const end = run("", "again");
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.count("an Environment was made after MPI was finalized") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(options_for_kokkos_are_taken_from_the_command_line_and_nothing_else) {
+  constexpr bool serial = std::is_same_v<Kokkos::DefaultHostExecutionSpace, Kokkos::Serial>;  // has one thread, always
+  Outcome const own = run("", "arguments --mine");
+  BOOST_TEST(own.code == 0);
+  BOOST_TEST(own.count(std::string(serial ? "1" : "2") + " threads, left: role arguments --mine \n") == 1);
+  Outcome const theirs = run("", "arguments --kokkos-num-threads=1 --mine");
+  BOOST_TEST(theirs.count("1 threads, left: role arguments --mine \n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(limits_beyond_all_clocks_are_none) {
+  for (auto const* role : {"deadline_max", "deadline_300_years"}) {
+    Outcome const end = run_on_3(role);
+    BOOST_TEST(end.code == 0);
+    BOOST_TEST(end.count("trireme:") == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(limits_that_are_not_above_0_are_refused_in_one_line) {
+  struct Row {
+    char const *role, *says;
+  };
+  for (Row const row : {Row{"deadline_0", "EnvironmentOptions::deadline is 0 ms, and has to be above 0"},
+                        Row{"deadline_negative", "EnvironmentOptions::deadline is -5 ms, and has to be above 0"},
+                        Row{"patience_0", "EnvironmentOptions::patience is 0 ms, and has to be above 0"}}) {
+    Outcome const end = run_on_3(row.role);
+    BOOST_TEST(end.code == 1);
+    BOOST_TEST(end.count(row.says) == 1);
+    BOOST_TEST(end.count("trireme:") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(runs_that_share_a_status_directory_do_not_touch_each_other) {
+  Folder const folder;
+  std::string const& path = folder.path();
+  Outcome const ends = shell(
+      "export OMP_NUM_THREADS=1 KOKKOS_DISABLE_WARNINGS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1 TRIREME_STATUS_DIR=" +
+      path + "; run='timeout 60 " + launcher() + " -n 3 " + program +
+      " role'; $run meets_another_run 2>&1 & first=$!; " + "for i in $(seq 300); do [ -e " + path +
+      "/begun ] && break; sleep 0.1; done; $run alone 2>&1; second=$?; touch " + path +
+      "/ended; wait $first; echo ended with $? and $second; rm " + path + "/begun " + path + "/ended");
+  BOOST_TEST(ends.count("ended with 0 and 1\n") == 1);
+  BOOST_TEST(ends.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(ends.count("trireme:") == 1);
+  BOOST_TEST(folder.entries() == 1);  // of the one that failed
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_is_a_link_or_open_to_others_takes_no_records) {
+  namespace fs = std::filesystem;
+  Folder const folder, elsewhere;
+  fs::create_directory(folder.path() + "/run");
+  fs::permissions(folder.path() + "/run", fs::perms::owner_all);
+  detail::StatusDirectory directory;
+  BOOST_CHECK_NO_THROW(directory.open(folder.path(), "run"));  // as another process of the run has made it
+  BOOST_CHECK_NO_THROW(directory.create("rank-0.status", 8));
+  BOOST_CHECK_THROW(directory.create("rank-0.status", 8), FileError);
+  fs::create_symlink("/etc/passwd", folder.path() + "/run/rank-1.status");
+  BOOST_CHECK_THROW(directory.create("rank-1.status", 8), FileError);
+  BOOST_TEST(!directory.find("rank-1.status", 8));
+
+  fs::permissions(folder.path() + "/run", fs::perms::others_read, fs::perm_options::add);
+  BOOST_CHECK_THROW(directory.open(folder.path(), "run"), FileError);
+  fs::create_directory_symlink(elsewhere.path(), folder.path() + "/link");
+  BOOST_CHECK_THROW(directory.open(folder.path(), "link"), FileError);
+  if (::geteuid() == 0) {
+    fs::create_directory(folder.path() + "/theirs");
+    fs::permissions(folder.path() + "/theirs", fs::perms::owner_all);
+    BOOST_REQUIRE(::chown((folder.path() + "/theirs").c_str(), 1, 1) == 0);
+    BOOST_CHECK_THROW(directory.open(folder.path(), "theirs"), FileError);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_full_temporary_folder_costs_the_records_and_one_line) {
+  Folder const folder;
+  Outcome const end = run("env TRIREME_TEST_FULL=1 TMPDIR=" + folder.path() + " " + launcher() + " -n 3", "ok");
+  BOOST_TEST(end.code == 0);
+  BOOST_TEST(end.count("No space left on device; the run goes on without these records") == 1);
+  BOOST_TEST(end.count("trireme: ") == 1);
+  BOOST_TEST(folder.entries() == 0);
+  Outcome const fails = run("env TRIREME_TEST_FULL=1 TMPDIR=" + folder.path() + " " + launcher() + " -n 3", "alone");
+  BOOST_TEST(fails.code == 1);
+  BOOST_TEST(fails.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_folder_that_was_chosen_is_an_error) {
+  Folder const folder;
+  Outcome const end =
+      run("env TRIREME_TEST_FULL=1 TRIREME_STATUS_DIR=" + folder.path() + " " + launcher() + " -n 3", "ok");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("No space left on device\n") == 1);
+  BOOST_TEST(end.count("trireme: ") == 1);
+  BOOST_TEST(folder.entries() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(explain_failure_bears_any_bytes_and_links_that_lead_nowhere) {
+  Folder const folder;
+  std::string const& path = folder.path();
+  BOOST_TEST(run("env TRIREME_STATUS_DIR=" + path + " " + launcher() + " -n 3", "alone").code == 1);
+  BOOST_TEST(folder.entries() == 1);
+  shell("cd " + path +
+        "/trireme-*/ && printf 'in caf\\351 \\303\\251\\n' >>failure.txt && ln -s nowhere rank-9.status && "
+        "printf short >rank-8.status && ln -s nowhere ../trireme-link && mkdir ../trireme-later");
+  std::string const explain = std::string(TRIREME_TESTS_DIRECTORY) + "/../scripts/explain-failure";
+  for (std::string const& letters : {std::string("ascii"), std::string("utf-8")}) {
+    Outcome const explained = shell("PYTHONIOENCODING=" + letters + " TMPDIR=" + path + " " + explain + " 2>&1");
+    BOOST_TEST(explained.code == 0);
+    BOOST_TEST(explained.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+    BOOST_TEST(explained.count("3 of 3 ranks left a record") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(communication_outside_of_an_environment_is_refused_in_one_line) {
+  Outcome const before = run("", "communicator_without_mpi");
+  BOOST_TEST(before.code == 1);
+  BOOST_TEST(before.text == "trireme: a Communicator was made while MPI is not running; make an Environment first\n");
+  Outcome const after = run("", "communicator_after_the_end");
+  BOOST_TEST(after.code == 1);
+  BOOST_TEST(after.text ==
+             "trireme: MPI_Ibarrier was to be called after MPI had ended; communicate while the Environment lives\n");
+}
+
+BOOST_AUTO_TEST_CASE(environments_nest) { BOOST_TEST(run_on_3("nested").code == 0); }
+
+BOOST_AUTO_TEST_CASE(an_environment_that_ends_before_an_inner_one_is_refused_in_one_line) {
+  Outcome const end = run_on_3("crossed");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: an Environment ended before one that was made later") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_environment_on_a_second_thread_is_refused_in_one_line) {
+  Outcome const end = run("", "second_thread");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("made on another thread than the one that started MPI\n") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_end_past_all_destructors_is_no_success_and_said_in_one_line) {
+  for (std::string const role : {"_exit", "_Exit", "quick_exit", "_exit_in_handler"})
+    for (std::string const& ranks : {std::string("1"), std::string("2"), std::string("3")}) {
+      Outcome const end = run(launcher() + " -n " + ranks, role);
+      BOOST_TEST(end.code != 0);
+      BOOST_TEST(end.count("trireme: rank " + std::to_string(std::stoi(ranks) - 1) + " (process ") == 1);
+      BOOST_TEST(end.count("trireme:") == 1);
+    }
+  BOOST_TEST(run_on_3("child_ends").code == 0);
+}
