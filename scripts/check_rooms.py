@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOMS = """
-    core
+    version.hpp core
     tensor
     backend/simd backend/threads backend/gemm backend/execution backend/convolution
     io

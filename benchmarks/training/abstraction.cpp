@@ -142,13 +142,13 @@ int main(int argc, char** argv) {
     auto const compile = [&](auto const& strategy) {
       return tr::compile(strategy, bench::mlp(), tr::Adam{.learning_rate = 1e-3},
                          tr::SparseCategoricalCrossentropy{.from_logits = true}, tr::Accuracy{},
-                         tr::CompileOptions{.seed = 1, .plan = options.plan});
+                         tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
     };
     tr::OneDeviceStrategy<> const one;
     tr::MultiWorkerMirroredStrategy<> const ranks(environment.world());
     auto model = compile(one), watched = compile(one);
     auto distributed = compile(ranks);
-    HandWritten hand(model.part().host_parameters(), batch);
+    HandWritten hand(model.engine().host_parameters(), batch);
 
     std::array<Way, 4> ways{{{"hand-written"}, {"fit"}, {"fit with progress bar"}, {"fit on one rank"}}};
     double hand_loss = 0, fit_loss = 0;

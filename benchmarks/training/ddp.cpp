@@ -13,9 +13,9 @@ void show_overlap(tr::Communicator const& world, Architecture const& architectur
                   std::string const& name, bench::Options const& options) {
   tr::MultiWorkerMirroredStrategy<> const strategy(world, {}, 0, tr::Exchange::messages);
   std::size_t const batch = bench::batch_of(name), steps = 8;
-  // Backward tells of its buckets under the plan by products; one region a step has them all at its end.
+  // Backward tells of its buckets under the parallelism within operators; one region a step has them all at its end.
   auto model = tr::compile(strategy, architecture, optimizer, tr::SparseCategoricalCrossentropy{.from_logits = true},
-                           tr::Accuracy{}, tr::CompileOptions{.seed = 1, .plan = options.plan});
+                           tr::Accuracy{}, tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
   std::vector<std::size_t> extents{batch * 2};
   for (std::size_t extent : model.description().input) extents.push_back(extent);
   auto const data = bench::labelled(extents);
@@ -25,7 +25,7 @@ void show_overlap(tr::Communicator const& world, Architecture const& architectur
   };
   train();
   tr::ExchangeTimes times;
-  auto& buckets = model.part().gradients();
+  auto& buckets = model.engine().synchronization();
   buckets.measure(&times);
   train();
   buckets.measure(nullptr);

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     tr::OneDeviceStrategy<> const strategy;
     auto model = tr::compile(strategy, bench::mlp(), tr::Adam{.learning_rate = 1e-3},
                              tr::SparseCategoricalCrossentropy{.from_logits = true}, tr::Accuracy{},
-                             tr::CompileOptions{.seed = 1, .plan = options.plan});
+                             tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
     // Three epochs, of which the last one is timed: the first two warm up buffers and caches.
     auto const measure = [&](Way& way, auto const& dataset) {
       bench::EpochClock clock;

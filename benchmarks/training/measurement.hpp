@@ -21,7 +21,7 @@ struct Options {
   std::size_t steps = 0;  ///< of an epoch; 0: as many as take `seconds`
   std::size_t repetitions = 15;
   double seconds = 0.05;
-  tr::Plan plan = tr::Plan::automatic;
+  tr::Parallelism parallelism = tr::Parallelism::automatic;
 };
 
 /// The options of every training benchmark; ends the program if they make no sense.
@@ -33,8 +33,8 @@ inline Options parse(int argc, char** argv, char const* description) {
   app.add_option("--steps", options.steps, "steps of an epoch; 0: as many as take --seconds")->capture_default_str();
   app.add_option("--seconds", options.seconds, "an epoch's time, where --steps is 0")->capture_default_str();
   app.add_option("--repetitions", options.repetitions, "epochs measured, after one to warm up")->capture_default_str();
-  app.add_option("--plan", plan, "how threads share a step")
-      ->check(CLI::IsMember({"automatic", "rows", "products"}))
+  app.add_option("--parallelism", plan, "how threads share a step")
+      ->check(CLI::IsMember({"automatic", "samples", "intra_op"}))
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -42,7 +42,9 @@ inline Options parse(int argc, char** argv, char const* description) {
     std::exit(app.exit(error));
   }
   options.repetitions = std::max<std::size_t>(1, options.repetitions);
-  options.plan = plan == "rows" ? tr::Plan::rows : plan == "products" ? tr::Plan::products : tr::Plan::automatic;
+  options.parallelism = plan == "samples"    ? tr::Parallelism::samples
+                        : plan == "intra_op" ? tr::Parallelism::intra_op
+                                             : tr::Parallelism::automatic;
   return options;
 }
 

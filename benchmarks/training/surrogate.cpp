@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   for (auto const& name : options.cases) {
     std::size_t const batch = bench::batch_of(name);
     auto model = tr::compile(strategy, bench::surrogate(), tr::Adam{.learning_rate = 1e-3}, tr::MeanSquaredError{},
-                             tr::CompileOptions{.seed = 1, .plan = options.plan});
+                             tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
     auto const data = bench::surface(batch * bench::distinct_batches(batch, 3));
     bench::train(strategy, model, tr::data::from_tensor_slices(data.x, data.y).batch(tr::GlobalBatch{batch}), name,
                  options);

@@ -52,8 +52,8 @@ void train_classifier(Strategy const& strategy, Architecture const& architecture
                       std::string const& name, Options const& options) {
   std::size_t const batch = batch_of(name);
   auto model = tr::compile(strategy, architecture, optimizer, tr::SparseCategoricalCrossentropy{.from_logits = true},
-                           tr::Accuracy{}, tr::CompileOptions{.seed = 1, .plan = options.plan});
-  std::vector<std::size_t> extents{batch * distinct_batches(batch, model.part().model().input_size())};
+                           tr::Accuracy{}, tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
+  std::vector<std::size_t> extents{batch * distinct_batches(batch, model.engine().model().input_size())};
   for (std::size_t extent : model.description().input) extents.push_back(extent);
   auto const data = labelled(extents);
   train(strategy, model, tr::data::from_tensor_slices(data.x, data.y).batch(tr::GlobalBatch{batch}), name, options);

@@ -73,6 +73,8 @@ int main(int argc, char** argv) {
     train(Ranks(world), waves, name);
   else if (name == "accumulate")
     train(tr::Accumulate<Ranks, 4>(world), waves, name);
+  else if (name == "local_sgd")
+    train(tr::LocalSGD<Ranks, 4>(world), waves, name);
   else if (name == "compressed")
     train(tr::Compressed<Ranks, tr::BFloat16>(world), waves, name);
   else if (name == "sharded")

@@ -1,4 +1,4 @@
-/// compile: brings architecture, optimizer, loss and metrics together and places the model under a strategy.
+/// compile: a model of architecture, optimizer, loss and metrics, placed under a strategy.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/compiled_model.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/detail/compile_call.hpp"
-#include "trireme/detail/placement.hpp"
+#include "trireme/detail/engine_of.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/mixed.hpp"
@@ -24,11 +24,11 @@
 
 namespace trireme {
 
-/// `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
+/// Options of compile: `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
 /// Designated initializers name the members in this order.
 struct CompileOptions {
-  std::uint64_t seed = 0;       ///< of initial weights and of Dropout
-  Plan plan = Plan::automatic;  ///< how a host space runs a step
+  std::uint64_t seed = 0;                            ///< of initial weights and of Dropout
+  Parallelism parallelism = Parallelism::automatic;  ///< of a step in a host space
 };
 
 namespace detail {
@@ -53,11 +53,11 @@ constexpr CompileOptions find_options(Rest const&... rest) {
   return options;
 }
 
-/// A model that `make` makes on every process, once all have made the same of numbers that are in their ranges.
+/// The model that `make` returns on every process, after a check that all models are equal and all numbers in range.
 template <class Strategy, class Make>
-auto agreed_model(Strategy const& strategy, Plan plan, Make const& make) {
+auto agreed_model(Strategy const& strategy, Parallelism plan, Make const& make) {
   using M = std::invoke_result_t<Make const&>;
-  static_assert(sizeof(Placement<Strategy, M>) > 0);  // its requirements first, to be the first error
+  static_assert(sizeof(EngineOf<Strategy, M>) > 0);  // its requirements first, to be the first error
   require_kokkos("a compiled model");
   std::optional<M> model;
   require_same_config(strategy.group(), "compile", [&](Config& c) {
@@ -73,8 +73,8 @@ auto agreed_model(Strategy const& strategy, Plan plan, Make const& make) {
 
 /// The compiled model in the scalar T: float, double, or Mixed<BFloat16>. `rest`: metrics, and CompileOptions anywhere
 /// among them. Collective where the strategy has several processes.
-/// \throws ValueError on all processes, which names the number that is outside of its range (config.hpp), or what a
-/// process was given that differs from the chief's
+/// \throws ValueError on all processes, which names the number that is outside of its range (config.hpp), or the
+/// argument of a process that differs from the chief's
 template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
 auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
@@ -87,17 +87,18 @@ auto compile(Strategy const& strategy, Architecture architecture, Optimizer opti
           auto const make = [&] {
             return M(std::move(architecture), std::move(optimizer), std::move(loss), options.seed, metrics...);
           };
-          return CompiledModel<Strategy, M>(strategy, detail::agreed_model(strategy, options.plan, make), options.plan);
+          return CompiledModel<Strategy, M>(strategy, detail::agreed_model(strategy, options.parallelism, make),
+                                            options.parallelism);
         },
         std::tuple_cat(detail::as_metric(rest)...));
   }
 }
 
-/// A model that is not made of layers (see OwnModel), which has its optimizer and its loss itself.
+/// The compiled model of a user's own class (see OwnModel), which has its own optimizer and loss in place of layers.
 /// Collective where the strategy has several processes.
 template <class Strategy, class OwnModel>
 requires(!detail::is_composite<OwnModel>) auto compile(Strategy const& strategy, OwnModel model,
-                                                       Plan plan = Plan::automatic) {
+                                                       Parallelism plan = Parallelism::automatic) {
   static_assert(TrainableModel<OwnModel>,
                 "trireme: compile takes layers with an optimizer and a loss, or a model of your own with the members "
                 "that models/trainable_model.hpp lists");
@@ -105,8 +106,8 @@ requires(!detail::is_composite<OwnModel>) auto compile(Strategy const& strategy,
       strategy, detail::agreed_model(strategy, plan, [&] { return std::move(model); }), plan);
 }
 
-/// Layers for inference alone, without optimizer and loss: a model that can load_weights, predict, infer and make a
-/// predictor. It owns no gradients and no optimizer state; `options.plan` does not matter. For a strategy whose
+/// The compiled model for inference alone, without optimizer and loss: it has load_weights, predict, infer and
+/// predictor. It owns no gradients and no optimizer state, and ignores `options.parallelism`. For a strategy whose
 /// processes hold whole models. Collective where the strategy has several processes.
 template <class T = float, class Strategy, class Architecture>
 requires detail::is_composite<Architecture>
@@ -116,8 +117,9 @@ auto compile(Strategy const& strategy, Architecture architecture, CompileOptions
   using M = typename detail::ModelIn<T, Architecture, detail::NoOptimizer, detail::NoLoss>::type;
   return CompiledModel<Strategy, M>(
       strategy,
-      detail::agreed_model(strategy, options.plan, [&] { return M(std::move(architecture), {}, {}, options.seed); }),
-      options.plan);
+      detail::agreed_model(strategy, options.parallelism,
+                           [&] { return M(std::move(architecture), {}, {}, options.seed); }),
+      options.parallelism);
 }
 
 }  // namespace trireme

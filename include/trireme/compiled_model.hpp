@@ -1,4 +1,4 @@
-/// What `compile` returns: a model whose weights and optimizer state this process owns, as its strategy placed them.
+/// CompiledModel: weights and optimizer state of a model, as the engine of its strategy holds them.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/core/config.hpp"
@@ -16,10 +16,10 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/data/data_shard.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_rows.hpp"
-#include "trireme/data/shares.hpp"
-#include "trireme/detail/placement.hpp"
+#include "trireme/detail/engine_of.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_use.hpp"
@@ -35,17 +35,17 @@
 
 namespace trireme {
 
-/// All of a CompiledModel, but for which strategy it is of: those that place parts of one type share this code and that
-/// of the training loop. Run::model() of a callback is one.
+/// Base of CompiledModel without the strategy's type, so that strategies with engines of one type share this code and
+/// that of the training loop. Run::model() of a callback is one.
 ///
 /// One thread at a time uses a model, for `infer`, `weights_view` and the functions `fit`, `evaluate` and `predict`
-/// too; unless NDEBUG is defined, two at once are an error. For inference on any number of threads there is
-/// `predictor`. Every member throws ValueError if the model was moved from.
-template <class PartType, class ModelType>
+/// too; unless NDEBUG is defined, two at once are an error. `predictor` serves any number of threads. Every member
+/// throws ValueError if the model was moved from.
+template <class EngineType, class ModelType>
 class PlacedModel {
  public:
   using Model = ModelType;
-  using Part = PartType;
+  using Engine = EngineType;
   using T = typename Model::scalar;
   using L = typename Model::label;
 
@@ -62,38 +62,38 @@ class PlacedModel {
 #endif
   PlacedModel(PlacedModel&& other) noexcept
       : needs_kokkos_(std::move(other.needs_kokkos_)),
-        part_(std::move(other.part_)),
+        engine_(std::move(other.engine_)),
         shared_(std::move(other.shared_)),
         use_(std::move(other.use_)) {
-    shared_.follow(part_);
+    shared_.follow(engine_);
   }
   PlacedModel& operator=(PlacedModel&& other) noexcept {
     needs_kokkos_ = std::move(other.needs_kokkos_);
-    part_ = std::move(other.part_);
+    engine_ = std::move(other.engine_);
     shared_ = std::move(other.shared_);
-    shared_.follow(part_);
+    shared_.follow(engine_);
     use_ = std::move(other.use_);
     return *this;
   }
 
-  Part& part() {
+  Engine& engine() {
     use_.require_present();
-    return part_;
+    return engine_;
   }
-  Part const& part() const {
+  Engine const& engine() const {
     use_.require_present();
-    return part_;
+    return engine_;
   }
-  /// While the result lives, this thread alone uses the model for `what`. \throws ValueError, as above.
+  /// Guard: while the result lives, this thread alone uses the model for `what`. \throws ValueError, as above.
   [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
 
-  ModelDescription const& description() const { return part().model().description(); }
+  ModelDescription const& description() const { return engine().model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
-  /// The table of layers, output extents and parameters that Keras users know, with the memory that this process takes
-  /// for batches of up to `rows` rows of its own. Local.
+  /// Keras's table of layers, output extents and parameters, with the memory that this process takes for batches of up
+  /// to `rows` rows of its own. Local.
   std::string summary(std::size_t rows = 32) const {
-    return trireme::summary(description(), sizeof(T), part().memory_use(rows));
+    return trireme::summary(description(), sizeof(T), engine().memory_use(rows));
   }
 
   /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...
@@ -103,25 +103,25 @@ class PlacedModel {
     return names;
   }
 
-  /// A copy of the parameter as an xtensor array. Collective where processes hold parts of the model only.
+  /// A copy of the parameter as an xtensor array. Collective if processes hold only parts of the model.
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
     WeightInfo const& p = find(path);
-    return to_xarray(part_.host_values(p.offset, p.size).data(), p.shape.to_vector());
+    return to_xarray(engine_.host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
   /// The parameter itself, readable and writable, as a TensorView: assignment to it writes values. Only where the host
-  /// can reach the space's memory. Writing to it has to happen alike on every process, and while no other thread uses
-  /// the model. It has to end before the model.
+  /// can access the space's memory. Every process has to write the same values, while no other thread uses the model.
+  /// The view has to end before the model.
   auto weights_view(std::string_view path) {
-    static_assert(is_host_space<typename Part::Space>,
+    static_assert(is_host_space<typename Engine::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
     static_assert(
-        requires { part_.parameters(); },
+        requires { engine_.parameters(); },
         "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
     auto const use = begin_use("weights_view");
     WeightInfo const& p = find(path);
-    return xtensor_view(part_.parameters().data() + p.offset, p.shape.to_vector());
+    return xtensor_view(engine_.parameters().data() + p.offset, p.shape.to_vector());
   }
 
   /// Sets the parameter on every process to the chief's values. Collective.
@@ -136,40 +136,41 @@ class PlacedModel {
                                  format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
-    part_.set_values(p.offset, chief);
+    engine_.set_values(p.offset, chief);
     publish_all();
   }
 
   /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
   void save_weights(std::string const& path) const {
     auto const use = begin_use("save_weights");
-    save_state(part_, path);
+    save_state(engine_, path);
   }
-  /// Collective. Optimizer state is read if it is there and fits. \throws FileError the same on every process.
+  /// Reads weights, and the optimizer state if it is there and fits. Collective. \throws FileError the same on every
+  /// process.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
-    load_state(part_, path);
+    load_state(engine_, path);
     publish_all();
   }
-  /// Takes those weights of the file that match, by place or by name, as the options say; the optimizer's state stays.
+  /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.
   /// Collective. \throws FileError the same on every process; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
     auto const use = begin_use("load_weights");
-    auto transferred = load_matching(part_, path, options);
+    auto transferred = load_matching(engine_, path, options);
     publish_all();
     return transferred;
   }
-  /// Takes those weights of another model, on the same processes, whose layers have the same names, as the options say.
+  /// Copies the weights of another model, on the same processes, whose layers have the same names, as the options say.
   /// Collective. \throws ValueError that names the layer; nothing is changed then.
-  template <class OtherPart, class OtherModel>
-  TransferredWeights copy_weights(PlacedModel<OtherPart, OtherModel> const& other, CopyOptions const& options = {}) {
+  template <class OtherEngine, class OtherModel>
+  TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
-    auto transferred = copy_matching(part_, other.part(), options);
+    auto transferred = copy_matching(engine_, other.engine(), options);
     publish_all();
     return transferred;
   }
-  /// Gives the weights of Shared layers, as they are now, to the other models that have them. All members that change
-  /// weights do so themselves; `weights_view` cannot. Collective.
+  /// Copies the current weights of Shared layers to the other models that have them. All members that change weights do
+  /// so themselves; writing to a `weights_view` does not. Collective.
   void publish_shared() {
     auto const use = begin_use("publish_shared");
     publish_all();
@@ -184,81 +185,81 @@ class PlacedModel {
     auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
     auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
     std::size_t const rows = inputs.samples();
-    detail::require_same_config(part_.group(), "train_on_batch", [&](Config& c) {
+    detail::require_same_config(engine_.group(), "train_on_batch", [&](Config& c) {
       if (rows == 0) throw ValueError("train_on_batch was given no samples");
-      require_sizes(inputs.size(), rows * part_.model().input_size(), "inputs");
-      require_sizes(targets.size(), rows * part_.model().target_size(), "targets");
-      auto const needed = part_.model().sample_requirements();
+      require_sizes(inputs.size(), rows * engine_.model().input_size(), "inputs");
+      require_sizes(targets.size(), rows * engine_.model().target_size(), "targets");
+      auto const needed = engine_.model().sample_requirements();
       data::verify_indices(inputs, needed.indices, "the batch");
       if (needed.classes != 0) data::verify_labels(targets, needed.classes, "the batch");
       data::verify_labels(targets, needed.label_columns(), "the batch");
       if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
-      if (part_.group().size() == 1) return;  // nothing to compare
+      if (engine_.group().size() == 1) return;  // nothing to compare
       c("samples", rows);
       c("the checksum of the inputs", data::hash_bytes(inputs.data, inputs.size() * sizeof(inputs.data[0])));
       c("the checksum of the targets", data::hash_bytes(targets.data, targets.size() * sizeof(targets.data[0])));
       c("the checksum of the sample weights",
         data::hash_bytes(sample_weight.data(), sample_weight.size() * sizeof(double)));
     });
-    auto const own = data::even_rows(rows, part_.share(Phase::train));
+    auto const own = data::even_rows(rows, engine_.data_shard(Phase::train));
     RowRange const mine{own.first_row, own.first_row + own.rows};
-    std::vector<T> const own_x = converted<T>(inputs, mine, part_.model().input_size());
-    std::vector<L> const own_y = converted<L>(targets, mine, part_.model().target_size());
+    std::vector<T> const own_x = converted<T>(inputs, mine, engine_.model().input_size());
+    std::vector<L> const own_y = converted<L>(targets, mine, engine_.model().target_size());
     Batch<T, L> const batch{
         own_x.data(),          own_y.data(), sample_weight.empty() ? nullptr : sample_weight.data() + mine.begin,
         mine.end - mine.begin, mine.begin,   rows};
-    part_.reset_metrics(Phase::train);
-    part_.train_step(batch);
+    engine_.reset_metrics(Phase::train);
+    engine_.train_step(batch);
     publish_trained();
     Logs logs;
-    auto const values = part_.metrics(Phase::train);
+    auto const values = engine_.metrics(Phase::train);
     for (std::size_t i = 0; i < Model::log_names.size(); ++i)
       logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
     return logs;
   }
 
-  /// out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major without
-  /// gaps. Not collective, and allocates nothing once it has seen as many rows. One thread at a time: it computes in
-  /// the model's own workspace; `predictor` is for several.
+  /// Computes out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major
+  /// without gaps. Not collective, and allocates nothing after an earlier call with as many rows. One thread at a time,
+  /// since it computes in the model's own workspace; `predictor` serves several.
   template <KokkosView In, KokkosView Out>
   void infer(In const& in, Out const& out) {
     static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,
                   "trireme: infer takes Views of the model's scalar type");
-    static_assert(Kokkos::SpaceAccessibility<typename Part::Space, typename In::memory_space>::accessible &&
-                      Kokkos::SpaceAccessibility<typename Part::Space, typename Out::memory_space>::accessible,
+    static_assert(Kokkos::SpaceAccessibility<typename Engine::Space, typename In::memory_space>::accessible &&
+                      Kokkos::SpaceAccessibility<typename Engine::Space, typename Out::memory_space>::accessible,
                   "trireme: infer takes Views in memory of the strategy's execution space");
     auto const use = begin_use("infer");
     std::size_t const rows = in.extent(0);
-    require_sizes(flat_elements(in, "inputs").size(), rows * part_.model().input_size(), "inputs");
-    require_sizes(flat_elements(out, "outputs").size(), rows * part_.model().output_size(), "outputs");
-    part_.infer(rows, in.data(), out.data());
+    require_sizes(flat_elements(in, "inputs").size(), rows * engine_.model().input_size(), "inputs");
+    require_sizes(flat_elements(out, "outputs").size(), rows * engine_.model().output_size(), "outputs");
+    engine_.infer(rows, in.data(), out.data());
   }
 
-  /// Inference for any number of threads, with a copy of the weights as they are now. It stays valid, and as it is,
-  /// while this model trains on or ends. Collective under ShardedStrategy.
+  /// Predictor for any number of threads, with a copy of the current weights. It stays valid and unchanged while this
+  /// model trains on or ends. Collective under ShardedStrategy.
   auto predictor() const {
-    static_assert(detail::holds_model<Part>,
+    static_assert(detail::holds_model<Engine>,
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
     auto const use = begin_use("predictor");
-    std::vector<T> const weights = part_.host_parameters();
-    return Predictor<Model, typename Part::Space>(part_.model(), weights);
+    std::vector<T> const weights = engine_.host_parameters();
+    return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
   }
 
-  /// What training changed of Shared layers, for the training loop. Collective.
+  /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() {
-    if constexpr (detail::HoldsWeights<Part>) {
+    if constexpr (detail::HoldsWeights<Engine>) {
       if (shared_.empty()) return;
-      part_.drain();
-      shared_.publish(part_, true);
+      engine_.finish_epoch();
+      shared_.publish(engine_, true);
     }
   }
 
  protected:
   template <class Strategy>
-  PlacedModel(Strategy const& strategy, Model model, Plan plan)
-      : part_(detail::Placement<Strategy, Model>::place(strategy, std::move(model), plan)) {
-    if constexpr (detail::HoldsWeights<Part>)
-      shared_ = detail::SharedLinks<Part>(part_);
+  PlacedModel(Strategy const& strategy, Model model, Parallelism plan)
+      : engine_(detail::EngineOf<Strategy, Model>::build(strategy, std::move(model), plan)) {
+    if constexpr (detail::HoldsWeights<Engine>)
+      shared_ = detail::SharedLinks<Engine>(engine_);
     else if (!description().shared.empty())
       throw ValueError(
           "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
@@ -287,24 +288,25 @@ class PlacedModel {
   }
 
   void publish_all() {
-    if constexpr (detail::HoldsWeights<Part>)
-      if (!shared_.empty()) shared_.publish(part_, false);
+    if constexpr (detail::HoldsWeights<Engine>)
+      if (!shared_.empty()) shared_.publish(engine_, false);
   }
 
-  detail::NeedsKokkos needs_kokkos_{"a compiled model"};  // before its part, which needs Kokkos at once
-  Part part_;
-  detail::SharedLinks<Part> shared_;
+  detail::NeedsKokkos needs_kokkos_{"a compiled model"};  // before its engine, which needs Kokkos at once
+  Engine engine_;
+  detail::SharedLinks<Engine> shared_;
   detail::ModelUse use_;
 };
 
-/// `fit`, `evaluate` and `predict` go on from the state it has: a second `fit` does not reset the optimizer.
+/// Result of `compile`. `fit`, `evaluate` and `predict` go on from its state: a second `fit` does not reset the
+/// optimizer.
 template <class StrategyType, class ModelType>
-class CompiledModel : public PlacedModel<typename detail::Placement<StrategyType, ModelType>::Part, ModelType> {
+class CompiledModel : public PlacedModel<typename detail::EngineOf<StrategyType, ModelType>::Engine, ModelType> {
  public:
   using Strategy = StrategyType;
 
-  /// Collective, as `Strategy::place` is.
-  CompiledModel(Strategy const& strategy, ModelType model, Plan plan)
+  /// Collective, as `Strategy::build` is.
+  CompiledModel(Strategy const& strategy, ModelType model, Parallelism plan)
       : CompiledModel::PlacedModel(strategy, std::move(model), plan) {}
 };
 

@@ -1,8 +1,8 @@
 /// The training loop: fit, evaluate and predict, for any strategy, any model and any callbacks.
 ///
-/// Read this first. A strategy has placed the model (`compile`), and this process's part of it can take a step of the
-/// global batch, test, predict and report exact metrics; callbacks are told of it; what they wish becomes a decision of
-/// all processes. Nothing here asks which strategy it is.
+/// Read this first. `compile` has had the strategy build this process's engine of the model, which trains on global
+/// batches, tests, predicts and reports exact metrics. The callback list calls hooks and resolves requests to stop
+/// among all processes. Nothing here depends on the strategy.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/callbacks/dispatch.hpp"
+#include "trireme/callbacks/callback_list.hpp"
 #include "trireme/callbacks/history.hpp"
 #include "trireme/callbacks/monitor.hpp"
 #include "trireme/callbacks/output_files.hpp"
-#include "trireme/callbacks/position.hpp"
+#include "trireme/callbacks/progress.hpp"
 #include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/run.hpp"
 #include "trireme/compiled_model.hpp"
 #include "trireme/core/config.hpp"
-#include "trireme/data/feed.hpp"
+#include "trireme/data/batch_iterator.hpp"
 #include "trireme/detail/training_call.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
@@ -29,7 +29,7 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`.
+/// Options of `fit`. Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`.
 struct FitOptions {
   std::size_t epochs = 1;
   std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
@@ -47,7 +47,7 @@ struct FitOptions {
   }
 };
 
-/// Designated initializers name the members in this order.
+/// Options of `evaluate`. Designated initializers name the members in this order.
 struct EvaluateOptions {
   std::optional<std::size_t> steps{};  ///< batches, if not all; more than the data have are an error
   bool verbose = false;
@@ -57,27 +57,27 @@ struct EvaluateOptions {
 
 namespace detail {
 
-// The loops, the same for all strategies that place parts of one type.
-template <class Part, class Model, class Train, class ValidationData, class... Callbacks>
-History training_loop(PlacedModel<Part, Model>&, Train const&, Validation<ValidationData> const&, FitOptions const&,
+// The loops, the same for all strategies with engines of one type.
+template <class Engine, class Model, class Train, class ValidationData, class... Callbacks>
+History training_loop(PlacedModel<Engine, Model>&, Train const&, Validation<ValidationData> const&, FitOptions const&,
                       Callbacks&...);
-template <class Part, class Model, class Data, class... Callbacks>
-Logs test_loop(PlacedModel<Part, Model>&, Data const&, EvaluateOptions const&, Callbacks&...);
-template <class Part, class Model, class Data, class... Callbacks>
-auto prediction_loop(PlacedModel<Part, Model>&, Data const&, Callbacks&...);
-template <class R, class Part, class Batches, class Told>
-bool test_pass(R&, Part&, Batches&, char const* prefix, Told&);
+template <class Engine, class Model, class Data, class... Callbacks>
+Logs test_loop(PlacedModel<Engine, Model>&, Data const&, EvaluateOptions const&, Callbacks&...);
+template <class Engine, class Model, class Data, class... Callbacks>
+auto prediction_loop(PlacedModel<Engine, Model>&, Data const&, Callbacks&...);
+template <class R, class Engine, class Batches, class List>
+void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
 
 }  // namespace detail
 
 /// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes.
 ///
 /// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
-/// Data without a sample, and data that end before the steps that were asked for, are an error: before training where
-/// the number of batches is known, otherwise (from_generator) when it shows. A process may have no samples of its own.
+/// Data without a sample, or with fewer batches than the requested steps, are an error: before training if the number
+/// of batches is known, otherwise (from_generator) when the data end. A process may have no samples of its own.
 /// One thread at a time uses the model; others may call a predictor of it meanwhile.
-/// \throws Error of one sentence; the same on every process where the cause is. ValueError if the model was moved from,
-/// if a number of the options or callbacks is outside of its range, or if processes were given different ones.
+/// \throws Error of one sentence; the same on every process if its cause is. ValueError if the model was moved from,
+/// if a number of the options or callbacks is outside of its range, or if these differ between processes.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
@@ -88,70 +88,71 @@ History fit(Strategy const&, CompiledModel& model, Train const& train, Validatio
   }
 }
 
-/// What `fit` does.
-template <class Part, class Model, class Train, class ValidationData, class... Callbacks>
-History detail::training_loop(PlacedModel<Part, Model>& model, Train const& train,
+/// Training loop of `fit`.
+template <class Engine, class Model, class Train, class ValidationData, class... Callbacks>
+History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& train,
                               Validation<ValidationData> const& validation, FitOptions const& options,
                               Callbacks&... callbacks) {
-  using R = Run<PlacedModel<Part, Model>>;
+  using R = Run<PlacedModel<Engine, Model>>;
   constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
   static_assert((require_callback<Callbacks, R>() && ...));
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
 
   auto const use = model.begin_use("fit");
-  Part& part = model.part();
-  require_same_call("fit", part, options, callbacks...);
+  Engine& engine = model.engine();
+  require_same_call("fit", engine, options, callbacks...);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
-  auto told = std::tie(callbacks..., history, bar);
-  Feed batches(part, train,
-               {.role = FeedRole::training, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
-  Feed tests(part, validation.data, {.role = FeedRole::validation});
-  Position at{.epoch = options.initial_epoch};
-  R run(model, at, options.epochs, log_names<Model, validates, Callbacks...>());
+  BatchIterator batches(
+      engine, train,
+      {.role = IteratorRole::training, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
+  BatchIterator tests(engine, validation.data, {.role = IteratorRole::validation});
+  Progress progress{.epoch = options.initial_epoch};
+  R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>());
+  CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
-    run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", told); });
+    run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", list.all()); });
 
-  try_outputs(told, run);
-  at.stop_if(part.decide(notify<hooks::TrainBegin>(told, run)));
-  at.stop_if(part.decide(notify<hooks::TrainResume>(told, run)));  // may put `at` where an earlier process came to
-  while (at.goes_on(options.epochs)) {
-    batches.start(at.epoch, at.batch);
+  try_outputs(list.all(), run);
+  list.train_begin();
+  list.train_resume();  // may set `progress` to that of a saved run
+  while (progress.goes_on(options.epochs)) {
+    batches.start(progress.epoch, progress.batch);
     run.begin_batches(batches.count());
-    if (at.batch == 0) {
-      part.reset_metrics(Phase::train);
+    if (progress.batch == 0) {
+      engine.reset_metrics(Phase::train);
       run.clear_logs();
-      at.stop_if(part.decide(notify<hooks::EpochBegin>(told, run)));
+      list.epoch_begin();
     } else {
-      at.stop_if(part.decide(notify<hooks::EpochResume>(told, run)));
+      list.epoch_resume();
     }
 
-    while (!at.stop && batches.next()) {
+    while (!list.stop_requested() && batches.next()) {
       run.set_batch(batches.index());
-      at.stop_if(part.decide(notify<hooks::TrainBatchBegin>(told, run)));
-      part.train_step(batches.batch());
-      at.stop_if(part.decide(notify<hooks::TrainBatchEnd>(told, run)));
-      ++at.batch;
-      at.stop_if(part.decide(notify<hooks::SavePoint>(told, run)));
+      list.train_batch_begin();
+      engine.train_step(batches.batch());
+      list.train_batch_end();
+      ++progress.batch;
+      list.save_point();
     }
-    at.stop_if(part.drain());
+    progress.stop_if(engine.finish_epoch());  // nothing is in flight, and all processes have the same weights
     batches.finish();
-    part.verify_replicas();
+    engine.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
 
     if constexpr (validates)
-      if ((at.epoch + 1) % options.validation_freq == 0) at.stop_if(test_pass(run, part, tests, "val_", told));
-    at.stop_if(part.decide(notify<hooks::EpochEnd>(told, run)));
-    at.end_epoch();
-    at.stop_if(part.decide(notify<hooks::SavePoint>(told, run)));
+      if ((progress.epoch + 1) % options.validation_freq == 0) test_pass(run, engine, tests, "val_", list);
+    list.epoch_end();
+    progress.end_epoch();
+    list.save_point();
   }
-  notify<hooks::TrainEnd>(told, run);
-  model.publish_trained();  // a callback may have put other weights in
+  list.train_end();
+  model.publish_trained();  // a callback may have set other weights
   return history;
 }
 
-/// Without validation.
+/// Training without validation.
 template <class Strategy, class CompiledModel, class Train, class... Callbacks>
 History fit(Strategy const& strategy, CompiledModel& model, Train const& train, FitOptions const& options,
             Callbacks&&... callbacks) {
@@ -169,70 +170,72 @@ Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateO
   }
 }
 
-/// What `evaluate` does.
-template <class Part, class Model, class Data, class... Callbacks>
-Logs detail::test_loop(PlacedModel<Part, Model>& model, Data const& data, EvaluateOptions const& options,
+/// Test loop of `evaluate`.
+template <class Engine, class Model, class Data, class... Callbacks>
+Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, EvaluateOptions const& options,
                        Callbacks&... callbacks) {
   auto const use = model.begin_use("evaluate");
-  Part& part = model.part();
-  require_same_call("evaluate", part, options, callbacks...);
-  Run<PlacedModel<Part, Model>> run(model, log_names<Model, false, Callbacks...>());
+  Engine& engine = model.engine();
+  require_same_call("evaluate", engine, options, callbacks...);
+  Run<PlacedModel<Engine, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
-  auto told = std::tie(callbacks..., bar);
-  Feed batches(part, data, {.role = FeedRole::test, .steps = options.steps});
-  test_pass(run, part, batches, "", told);
+  Progress progress;
+  CallbackList list(run, engine, progress, callbacks..., bar);
+  BatchIterator batches(engine, data, {.role = IteratorRole::test, .steps = options.steps});
+  test_pass(run, engine, batches, "", list);
   return run.logs();
 }
 
 /// The model's outputs for all of `data`, in its order, on every process: (samples, output extents...). Collective.
-/// Of no samples these are 0 rows.
+/// Data without samples give 0 rows.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>())
     return detail::prediction_loop(model, data, callbacks...);
 }
 
-/// What `predict` does.
-template <class Part, class Model, class Data, class... Callbacks>
-auto detail::prediction_loop(PlacedModel<Part, Model>& model, Data const& data, Callbacks&... callbacks) {
+/// Prediction loop of `predict`.
+template <class Engine, class Model, class Data, class... Callbacks>
+auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data, Callbacks&... callbacks) {
   auto const use = model.begin_use("predict");
-  Part& part = model.part();
-  require_same_call("predict", part, callbacks...);
-  Run<PlacedModel<Part, Model>> run(model, {});
-  auto told = std::tie(callbacks...);
-  Feed batches(part, data, {.role = FeedRole::prediction});
-  Predictions predictions(part);
+  Engine& engine = model.engine();
+  require_same_call("predict", engine, callbacks...);
+  Run<PlacedModel<Engine, Model>> run(model, {});
+  Progress progress;
+  CallbackList list(run, engine, progress, callbacks...);
+  BatchIterator batches(engine, data, {.role = IteratorRole::prediction});
+  Predictions predictions(engine);
 
   batches.start(0);
   run.begin_batches(batches.count());
-  notify<hooks::PredictBegin>(told, run);
+  list.predict_begin();
   while (batches.next()) {
     run.set_batch(batches.index());
-    notify<hooks::PredictBatchBegin>(told, run);
-    part.predict_step(batches.batch(), predictions.next(batches.batch()));
-    notify<hooks::PredictBatchEnd>(told, run);
+    list.predict_batch_begin();
+    engine.predict_step(batches.batch(), predictions.next(batches.batch()));
+    list.predict_batch_end();
   }
-  notify<hooks::PredictEnd>(told, run);
+  list.predict_end();
   return predictions.gather();
 }
 
-/// One pass over test data; its values are logged under `prefix`. Returns whether a callback decided to stop training:
-/// the pass itself goes on to its end, since metrics over a part of the data would not be those of all.
-template <class R, class Part, class Batches, class Told>
-bool detail::test_pass(R& run, Part& part, Batches& batches, char const* prefix, Told& told) {
-  part.reset_metrics(Phase::test);
+/// One pass over test data; its values are logged under `prefix`. A request to stop does not end the pass: metrics over
+/// a part of the data would not be those of all.
+template <class R, class Engine, class Batches, class List>
+void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* prefix, List& list) {
+  engine.reset_metrics(Phase::test);
   batches.start(0);
   run.begin_batches(batches.count());
-  bool stop = part.decide(notify<hooks::TestBegin>(told, run));
+  list.test_begin();
   while (batches.next()) {
     run.set_batch(batches.index());
-    stop = part.decide(notify<hooks::TestBatchBegin>(told, run)) || stop;
-    part.test_step(batches.batch());
-    stop = part.decide(notify<hooks::TestBatchEnd>(told, run)) || stop;
+    list.test_batch_begin();
+    engine.test_step(batches.batch());
+    list.test_batch_end();
   }
   batches.finish();
   run.log(Phase::test, prefix);
-  return part.decide(notify<hooks::TestEnd>(told, run)) || stop;
+  list.test_end();
 }
 
 }  // namespace trireme

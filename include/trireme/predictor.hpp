@@ -1,4 +1,4 @@
-/// Predictor: inference that any number of threads share.
+/// Predictor: inference on any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/models/predictions.hpp"
-#include "trireme/strategies/inference/inference_part.hpp"
+#include "trireme/strategies/inference/inference_engine.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/flat_elements.hpp"
@@ -29,14 +29,14 @@
 
 namespace trireme {
 
-/// A model's layers and a copy of its weights, as they were when `model.predictor()` was called. It stays as it is
-/// while the model trains on or ends, and has to end before the Environment. Copies share the weights.
+/// A model's layers and a copy of its weights at the call of `model.predictor()`. It stays unchanged while the model
+/// trains on or ends, and has to end before the Environment. Copies share the weights.
 ///
 /// Every member is const and may be called by any number of threads at once, during `fit` of the model too. A call of
-/// few rows computes on the caller's thread and opens no parallel region; one of many rows takes all threads of the
+/// few rows computes on the caller's thread and opens no parallel region; one of many rows uses all threads of the
 /// space, unless another call has them. On a host the bits of a call's outputs depend on its rows alone, not on the
-/// number of threads or on other calls, as far as the BLAS of products beyond 1 MB of weights keeps that. On a device
-/// calls wait for each other. Dropout is off; BatchNormalization takes its moving statistics.
+/// number of threads or on other calls, unless the BLAS breaks this in products with more than 1 MB of weights. On a
+/// device calls run one after the other. Dropout is off; BatchNormalization uses its moving statistics.
 template <class ModelType, class SpaceType>
 class Predictor {
  public:
@@ -48,12 +48,12 @@ class Predictor {
   Predictor(Model const& model, std::span<T const> weights, Space const& space = detail::default_space<Space>())
       : state_(std::make_shared<State const>(model, weights, space)) {}
 
-  std::size_t input_size() const { return state_->model.input_size(); }    ///< numbers of a sample
-  std::size_t output_size() const { return state_->model.output_size(); }  ///< numbers that it becomes
+  std::size_t input_size() const { return state_->model.input_size(); }    ///< elements of a sample
+  std::size_t output_size() const { return state_->model.output_size(); }  ///< elements of its outputs
 
-  /// The outputs, (samples, output extents...), of `x`: an array of the extents (samples, input extents...), a tuple of
-  /// arrays for several inputs, or a flat range of rows one after the other. Of a model of several outputs, an array (a
-  /// tuple) of these. Host data, converted to the model's scalar.
+  /// Outputs (samples, output extents...) for `x`: an array of the extents (samples, input extents...), a tuple of
+  /// arrays for several inputs, or a flat range of rows one after the other. A model of several outputs returns an
+  /// array (a tuple) of these. Host data, converted to the model's scalar.
   /// \throws ShapeError naming both extents; ValueError naming an index outside of a vocabulary.
   template <data::SampleArrays X>
   auto predict(X&& x) const {
@@ -73,9 +73,9 @@ class Predictor {
     }
   }
 
-  /// `out` (rows, output) for `in` (rows, input): Views in memory of the space, or on a host xtensor containers or
-  /// ranges of the model's scalar too, all of them row-major without gaps. Allocates nothing once as many threads at
-  /// once have called it before.
+  /// Computes `out` (rows, output) for `in` (rows, input): Views in memory of the space, or on a host xtensor
+  /// containers or ranges of the model's scalar too, all of them row-major without gaps. Allocates nothing if as many
+  /// threads have called it at once before.
   /// \throws ShapeError if sizes or layouts do not fit; ValueError naming an index outside of a vocabulary.
   template <ArrayOf<T> In, ArrayOf<T> Out>
   void infer(In const& in, Out&& out) const {

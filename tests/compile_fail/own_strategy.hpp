@@ -12,7 +12,7 @@ struct AnyModel {
   trireme::ModelDescription const& description() const;
 };
 
-struct OwnPart {
+struct OwnEngine {
 #ifndef WITHOUT_TYPES
   using Model = AnyModel;
   using T = float;
@@ -22,16 +22,16 @@ struct OwnPart {
 #ifndef WITHOUT_MODEL
   AnyModel const& model() const;
 #endif
-#ifndef WITHOUT_GROUP_OF_PART
+#ifndef WITHOUT_GROUP_OF_ENGINE
   trireme::SingleProcess const& group() const;
 #endif
-#ifndef WITHOUT_SHARE
-  trireme::Share share(trireme::Phase) const;
+#ifndef WITHOUT_DATA_SHARD
+  trireme::DataShard data_shard(trireme::Phase) const;
 #endif
-#ifndef WITHOUT_CLAIMS
-  bool claims() const;
-  std::optional<std::size_t> claim(std::size_t next);
-  void withdraw();
+#ifndef WITHOUT_ACQUIRE
+  bool acquires_batches() const;
+  std::optional<std::size_t> acquire(std::size_t next);
+  void release();
 #endif
 #ifndef WITHOUT_TRAIN_STEP
   void train_step(Rows const& batch);
@@ -48,12 +48,12 @@ struct OwnPart {
 #ifndef WITHOUT_METRICS
   trireme::Uniform<double> metrics(trireme::Phase);
 #endif
-#ifndef WITHOUT_DECIDE
-  template <class Wishes>
-  bool decide(Wishes const& wishes);
+#ifndef WITHOUT_RESOLVE
+  template <class StopRequests>
+  bool resolve(StopRequests const& requests);
 #endif
-#ifndef WITHOUT_DRAIN
-  trireme::Uniform<bool> drain();
+#ifndef WITHOUT_FINISH_EPOCH
+  trireme::Uniform<bool> finish_epoch();
 #endif
 #ifndef WITHOUT_VERIFY_REPLICAS
   void verify_replicas() const;
@@ -67,16 +67,17 @@ struct OwnStrategy {
 #ifndef WITHOUT_GROUP
   trireme::SingleProcess const& group() const;
 #endif
-#ifndef WITHOUT_PART
+#ifndef WITHOUT_ENGINE
   template <class Model>
-  using Part = OwnPart;
+  using Engine = OwnEngine;
 #endif
-#ifndef WITHOUT_PLACE
+#ifndef WITHOUT_BUILD
   template <class Model>
-  OwnPart place(Model, trireme::Plan) const;
+  OwnEngine build(Model, trireme::Parallelism) const;
 #endif
 };
 
 void place(OwnStrategy const& strategy) {
-  [[maybe_unused]] trireme::CompiledModel<OwnStrategy, AnyModel> model(strategy, AnyModel(), trireme::Plan::automatic);
+  [[maybe_unused]] trireme::CompiledModel<OwnStrategy, AnyModel> model(strategy, AnyModel(),
+                                                                       trireme::Parallelism::automatic);
 }

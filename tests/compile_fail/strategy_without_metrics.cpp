@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs metrics(phase)
+// expect: trireme: a strategy's engine needs metrics(phase)
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_METRICS
 #endif

@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs predict_step(batch, out)
+// expect: trireme: a strategy's engine needs predict_step(batch, out)
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_PREDICT_STEP
 #endif

@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs reset_metrics(phase)
+// expect: trireme: a strategy's engine needs reset_metrics(phase)
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_RESET_METRICS
 #endif

@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs test_step(batch)
+// expect: trireme: a strategy's engine needs test_step(batch)
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_TEST_STEP
 #endif

@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs train_step(batch)
+// expect: trireme: a strategy's engine needs train_step(batch)
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_TRAIN_STEP
 #endif

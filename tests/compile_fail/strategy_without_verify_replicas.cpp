@@ -1,4 +1,4 @@
-// expect: trireme: a strategy's part needs verify_replicas()
+// expect: trireme: a strategy's engine needs verify_replicas()
 #ifdef TRIREME_MUST_FAIL
 #define WITHOUT_VERIFY_REPLICAS
 #endif

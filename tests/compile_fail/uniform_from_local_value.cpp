@@ -1,12 +1,12 @@
 // expect: trireme: a value of one process is not Uniform
 #include "trireme/mpi/communicator.hpp"
 
-trireme::Uniform<bool> decide(trireme::Communicator const& world, bool wish) {
+trireme::Uniform<bool> resolve(trireme::Communicator const& world, bool request) {
 #ifdef TRIREME_MUST_FAIL
   static_cast<void>(world);
-  trireme::Uniform<bool> u = wish;
+  trireme::Uniform<bool> u = request;
 #else
-  trireme::Uniform<bool> u = world.any(wish);
+  trireme::Uniform<bool> u = world.any(request);
 #endif
   return u;
 }

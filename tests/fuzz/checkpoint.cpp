@@ -14,7 +14,7 @@ namespace {
 fuzz::Folder const folder;
 std::string const path = folder.file("run.npz");
 
-struct Part {
+struct Engine {
   using T = float;
   using Snapshot = int;
 };
@@ -45,9 +45,9 @@ struct State {
 };
 
 tr::StoredTensors saved() {
-  Part part;
+  Engine engine;
   State state;
-  tr::Archive<Part> archive(part, path);
+  tr::Archive<Engine> archive(engine, path);
   archive("run", state);
   return archive.tensors();
 }
@@ -105,9 +105,9 @@ void try_input(std::string_view bytes) {
   std::string report;
   fuzz::expect_file_error(path, [&] {
     tr::CheckpointFile(path).read({}, tensors, report);
-    Part part;
+    Engine engine;
     State state;
-    tr::Archive<Part> archive(part, path, std::move(tensors));
+    tr::Archive<Engine> archive(engine, path, std::move(tensors));
     archive("run", state);
     archive.require_complete();
   });

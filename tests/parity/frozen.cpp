@@ -27,7 +27,7 @@ namespace {
 
 std::string file(char const* name) { return std::string(TRIREME_TESTS_DIRECTORY "/parity/frozen/") + name; }
 
-auto model(Plan plan) {
+auto model(Parallelism plan) {
   return compile<double>(
       OneDeviceStrategy<>(),
       Sequential{Input<6>{}, Frozen{Dense<8, Tanh>{}}, Frozen{BatchNormalization<>{}},
@@ -35,7 +35,7 @@ auto model(Plan plan) {
                  Frozen{Dense<6, Sigmoid>{.kernel_regularizer = L2(0.5)}}, BatchNormalization<>{.momentum = 0.75},
                  Dense<4>{}},
       Adam{.learning_rate = 0.015625, .beta_1 = 0.875, .beta_2 = 0.96875, .epsilon = 0x1p-20, .global_clipnorm = 0.25},
-      SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = plan});
+      SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.parallelism = plan});
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_frozen_layers_trains_as_in_keras) {
   std::size_t const samples = labels.size();
   auto const x = to_xarray(inputs.data, std::vector<std::size_t>{samples, 6});
   std::vector<std::int32_t> const y(labels.data, labels.data + samples);
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     auto trained = model(plan), expected = model(plan);
     trained.load_weights(file("before.weights.h5"));
     expected.load_weights(file("after.weights.h5"));
@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(a_model_with_frozen_layers_trains_as_in_keras) {
     test::check_same_weights(trained, expected, 1e-11);
     for (std::size_t slot = 0; slot < 2; ++slot) {
       detail::HostState<double> mine, keras;
-      trained.part().stream_to(mine);
-      expected.part().stream_to(keras);
+      trained.engine().gather_state(mine);
+      expected.engine().gather_state(keras);
       BOOST_TEST(mine.iteration == keras.iteration);
       BOOST_TEST(test::distance(mine.slots.at(slot), keras.slots.at(slot)) <= 1e-11);
     }
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_frozen_layers_trains_as_in_keras) {
 }
 
 BOOST_AUTO_TEST_CASE(the_table_of_a_model_with_frozen_layers_counts_as_keras_does) {
-  std::string const table = model(Plan::automatic).summary();
+  std::string const table = model(Parallelism::automatic).summary();
   BOOST_TEST(table.find("Total params: 251") != std::string::npos);
   BOOST_TEST(table.find("Trainable params: 103\nNon-trainable params: 148\n") != std::string::npos);
 }

@@ -43,7 +43,7 @@ ReferenceCase reference_case() {
 }
 
 template <class T>
-auto compiled(ReferenceCase const& c, Plan plan) {
+auto compiled(ReferenceCase const& c, Parallelism plan) {
   auto const& d = c.description;
   return compile<T>(
       OneDeviceStrategy<>(),
@@ -55,7 +55,7 @@ auto compiled(ReferenceCase const& c, Plan plan) {
                               metrics::MeanAbsoluteError{}),
               output<"kind">(SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
                              LossWeight{d.at("loss_weights").at("kind")})},
-      CompileOptions{.plan = plan});
+      CompileOptions{.parallelism = plan});
 }
 
 template <class T>
@@ -93,7 +93,7 @@ void compare_logs(ReferenceCase const& c, std::string const& name, std::vector<d
 }
 
 template <class T>
-void check(Plan plan) {
+void check(Parallelism plan) {
   auto const c = reference_case();
   Part<T> const train(c, "train"), test(c, "test");
   auto model = compiled<T>(c, plan);
@@ -155,7 +155,7 @@ void check(Plan plan) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(two_inputs_and_two_outputs_train_as_in_keras) {
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     check<double>(plan);
     check<float>(plan);
   }
@@ -166,10 +166,10 @@ BOOST_AUTO_TEST_CASE(files_of_keras_are_read_and_written) {
   auto const c = reference_case();
   Part<double> const test(c, "test");
   auto const x = data::from_tensor_slices(test.x()).batch(GlobalBatch{5});
-  auto model = compiled<double>(c, Plan::rows);
+  auto model = compiled<double>(c, Parallelism::samples);
   OneDeviceStrategy<> const strategy;
   model.load_weights((folder / "model.weights.h5").string());
-  BOOST_TEST(model.part().iteration() == 9u);
+  BOOST_TEST(model.engine().iteration() == 9u);
   auto const check = [&](auto const& predicted) {
     auto const& [price, kind] = predicted;
     c.template compare<double>("price", c.template array<double>("predicted_price").values,
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(files_of_keras_are_read_and_written) {
   // What is written has the same groups, and is read again to the bit.
   auto const path = std::filesystem::temp_directory_path() / "trireme_graphs.weights.h5";
   model.save_weights(path.string());
-  auto again = compiled<double>(c, Plan::rows);
+  auto again = compiled<double>(c, Parallelism::samples);
   again.load_weights(path.string());
   for (auto const& name : model.weight_names()) BOOST_TEST(again.weights(name) == model.weights(name));
   std::filesystem::remove(path);

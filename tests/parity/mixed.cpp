@@ -28,12 +28,13 @@ auto array(std::string const& name) {
 }
 
 template <class Precision, class Check>
-void trained(Plan plan, Check const& check) {
+void trained(Parallelism plan, Check const& check) {
   auto const labels = array("labels");
   OneDeviceStrategy<> const strategy;
-  auto model = compile<Precision>(strategy, Sequential{Input<6>{}, Dense<9, Tanh>{}, Dense<7, Sigmoid>{}, Dense<4>{}},
-                                  SGD{.learning_rate = 0.0625, .momentum = 0.5},
-                                  SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = plan});
+  auto model =
+      compile<Precision>(strategy, Sequential{Input<6>{}, Dense<9, Tanh>{}, Dense<7, Sigmoid>{}, Dense<4>{}},
+                         SGD{.learning_rate = 0.0625, .momentum = 0.5},
+                         SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.parallelism = plan});
   auto const names = model.weight_names();
   for (std::size_t i = 0; i < names.size(); ++i) model.set_weights(names[i], array("w" + std::to_string(i)));
   auto const history = fit(strategy, model,
@@ -50,7 +51,7 @@ void trained(Plan plan, Check const& check) {
 
 BOOST_AUTO_TEST_CASE(weights_and_losses_are_those_of_a_training_with_the_same_roundings) {
   auto const losses = array("loss");
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     trained<Mixed<BFloat16, double>>(plan, [&](double worst, History const& history) {
       BOOST_TEST(worst <= 1e-13);
       for (std::size_t epoch = 0; epoch < losses.size(); ++epoch)

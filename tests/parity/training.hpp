@@ -75,7 +75,7 @@ class Training {
       : case_(c), batch_(c.description.at("batch_size")), epochs_(c.description.at("epochs")) {}
 
   template <class Architecture, class Optimizer, class Loss, class... Metrics>
-  void check(Plan plan, Architecture const& architecture, Optimizer const& optimizer, Loss const& loss,
+  void check(Parallelism plan, Architecture const& architecture, Optimizer const& optimizer, Loss const& loss,
              Metrics const&... metrics) {
     using Label = typename Loss::target::template value_type<T>;
     TrainingData<T, Label> const train(case_, "train"), test(case_, "test");
@@ -93,7 +93,7 @@ class Training {
     }
 
     OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace> const strategy;
-    auto model = compile<T>(strategy, architecture, optimizer, loss, metrics..., CompileOptions{.plan = plan});
+    auto model = compile<T>(strategy, architecture, optimizer, loss, metrics..., CompileOptions{.parallelism = plan});
     set_initial_weights(model);
     BatchRecord record;
     auto const tests = validation(data::from_tensor_slices(test.x, test.y).batch(GlobalBatch{batch_}));
@@ -207,7 +207,7 @@ class Training {
 /// In float and double, rows by rows and product by product.
 template <class... Parts>
 void check_training(ReferenceCase const& c, Parts const&... parts) {
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     Training<double>(c).check(plan, parts...);
     Training<float>(c).check(plan, parts...);
   }

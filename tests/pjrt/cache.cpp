@@ -41,12 +41,12 @@ BOOST_AUTO_TEST_CASE(a_program_is_compiled_once_and_a_damaged_one_again) {
     return model;
   };
   auto const first = train(2, 1e-2);
-  BOOST_TEST(first.part().compiled_programs() == 2u);
-  BOOST_TEST(first.part().cached_programs() == 0u);
+  BOOST_TEST(first.engine().compiled_programs() == 2u);
+  BOOST_TEST(first.engine().cached_programs() == 0u);
   BOOST_TEST(folder.files() == 2u);
 
   auto const second = train(2, 1e-2);
-  BOOST_TEST(second.part().cached_programs() == 2u);
+  BOOST_TEST(second.engine().cached_programs() == 2u);
   BOOST_TEST(test::weight_bits(second) == test::weight_bits(first));
 
   train(2, 1e-3);  // the rate is an argument, not a part of the program
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_compiled_once_and_a_damaged_one_again) {
     file.write("damage", 6);
   }
   auto const third = train(2, 1e-2);
-  BOOST_TEST(third.part().cached_programs() == 0u);
+  BOOST_TEST(third.engine().cached_programs() == 0u);
   BOOST_TEST(test::weight_bits(third) == test::weight_bits(first));
-  BOOST_TEST(train(2, 1e-2).part().cached_programs() == 2u);
+  BOOST_TEST(train(2, 1e-2).engine().cached_programs() == 2u);
 }

@@ -25,7 +25,7 @@ void check(Make const& make, std::size_t replicas) {
   auto const train = samples.data().shuffle(71, 3).batch(GlobalBatch{16});
   auto const tests = others.data().batch(GlobalBatch{9});
   auto const reference = test::run(OneDeviceStrategy<>(), make, train, tests, 10);
-  BOOST_TEST(reference.first.part().iteration() == 50u);
+  BOOST_TEST(reference.first.engine().iteration() == 50u);
   test::check_same_run(test::run(test::pjrt_strategy(replicas), make, train, tests, 10), reference);
 }
 

@@ -21,7 +21,7 @@ void check_replicas(Make const& make, std::size_t epochs = 9, double limit = tes
   auto const train = samples.weighted_data().shuffle(167, 3).batch(GlobalBatch{32});
   auto const tests = others.data().batch(GlobalBatch{16});
   auto const reference = test::run(OneDeviceStrategy<>(), make, train, tests, epochs);
-  BOOST_TEST(reference.first.part().iteration() >= 50u);
+  BOOST_TEST(reference.first.engine().iteration() >= 50u);
   for (std::size_t replicas = 1; replicas <= 3; ++replicas) BOOST_TEST_CONTEXT(replicas << " replicas")
   test::check_same_run(test::run(test::pjrt_strategy(replicas), make, train, tests, epochs), reference, limit);
 }
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(in_double_precision_nothing_but_rounding_differs) {
     return model;
   };
   auto const reference = train(OneDeviceStrategy<>());
-  BOOST_TEST(reference.part().iteration() == 54u);
+  BOOST_TEST(reference.engine().iteration() == 54u);
   for (std::size_t replicas = 1; replicas <= 3; ++replicas)
     test::check_same_weights(train(test::pjrt_strategy(replicas)), reference, 1e-12);
 }

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(fifty_steps_on_ranks_with_replicas_are_those_of_one_device)
   auto const train = samples.weighted_data().shuffle(101, 3).batch(GlobalBatch{20});  // the last batch: one sample
   auto const tests = others.data().batch(GlobalBatch{16});
   auto const reference = test::run(OneDeviceStrategy<>(), make, train, tests, 9);
-  BOOST_TEST(reference.first.part().iteration() >= 50u);
+  BOOST_TEST(reference.first.engine().iteration() >= 50u);
   auto const& world = test::environment().world();
   for (std::size_t replicas = 1; replicas <= 2; ++replicas)
     BOOST_TEST_CONTEXT(replicas << " replicas on each of " << world.size() << " ranks") {
@@ -98,7 +98,7 @@ namespace {
 template <class Model>
 auto state_of(Model const& model) {
   trireme::detail::HostState<float> state;
-  model.part().stream_to(state);
+  model.engine().gather_state(state);
   return state;
 }
 
@@ -122,7 +122,7 @@ struct TwoHalves {
     for (std::string const& path : {file("_epoch2.npz"), file("_run.npz")}) {
       auto after = make(second);
       after.load_weights(path);
-      BOOST_TEST(after.part().iteration() == 18u);
+      BOOST_TEST(after.engine().iteration() == 18u);
       auto const written = state_of(before), read = state_of(after);
       BOOST_TEST((read.parameters == written.parameters));
       BOOST_TEST((read.slots == written.slots));

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_killed_within_an_epoch_goes_on_to_the_same_b
   BOOST_CHECK_THROW(fit(strategy, interrupted, data, options, BackupAndRestore(backup), Killer{9}), Killed);
   auto model = make(strategy);
   auto const history = fit(strategy, model, data, options, BackupAndRestore(backup), Killer{100});
-  BOOST_TEST(model.part().iteration() == reference.part().iteration());
+  BOOST_TEST(model.engine().iteration() == reference.engine().iteration());
   BOOST_TEST(test::weight_bits(model) == test::weight_bits(reference));
   BOOST_TEST((history.values == expected.values));
 }

@@ -78,7 +78,7 @@ inline auto deep() {
 }
 
 struct Training {
-  Plan plan = Plan::rows;
+  Parallelism parallelism = Parallelism::samples;
   std::size_t batch = 7;
   bool shuffle = true;
   double clipnorm = 0;
@@ -95,7 +95,7 @@ void trained_on(Strategy const& strategy, Architecture const& architecture, Samp
   auto model = compile<T>(strategy, architecture,
                           SGD{.learning_rate = 0.02, .momentum = 0.9, .global_clipnorm = training.clipnorm},
                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, Margin{},
-                          CompileOptions{.seed = 5, .plan = training.plan});
+                          CompileOptions{.seed = 5, .parallelism = training.parallelism});
   auto const history =
       fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
   check(model, history);

@@ -119,12 +119,13 @@ inline void check_outcome(Outcome const& result, Outcome const& expected, double
 /// A row of the table: this strategy trains these models as one device does. Where `plans` are two, the first is that
 /// of large batches.
 template <class... Models, class Strategy>
-void check_row(std::string const& name, Strategy const& strategy, std::vector<Plan> const& plans = {Plan::automatic}) {
+void check_row(std::string const& name, Strategy const& strategy,
+               std::vector<Parallelism> const& plans = {Parallelism::automatic}) {
   auto const check = [&]<class Model>(Model) {
     for (std::size_t const batch : batches)
       BOOST_TEST_CONTEXT(name << " of the " << Model::name << ", batches of " << batch)
     check_outcome(
-        outcome<Model>(strategy, {.plan = batch == batches[0] ? plans.front() : plans.back(), .batch = batch}),
+        outcome<Model>(strategy, {.parallelism = batch == batches[0] ? plans.front() : plans.back(), .batch = batch}),
         reference<Model>(batch), batch == batches[0] ? 3e-13 : 3e-12);
   };
   (check(Models()), ...);

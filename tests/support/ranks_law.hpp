@@ -15,14 +15,14 @@
 namespace trireme::test {
 
 template <class T, class Strategy, class Architecture, class Check>
-void trained(Strategy const& strategy, Architecture const& architecture, Plan plan, std::size_t batch,
+void trained(Strategy const& strategy, Architecture const& architecture, Parallelism plan, std::size_t batch,
              Check const& check) {
   std::size_t const samples = 4 * batch + 1;
   auto const train = cnn_samples<T>(samples), tests = cnn_samples<T>(7, 2);
   auto const data = train.data().shuffle(samples, 3).batch(GlobalBatch{batch});
   auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.02, .momentum = 0.9},
                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, Margin{},
-                          CompileOptions{.seed = 5, .plan = plan});
+                          CompileOptions{.seed = 5, .parallelism = plan});
   auto const history =
       fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
   check(model, history);
@@ -34,9 +34,9 @@ template <class T, class Architecture>
 void check_law(Architecture const& architecture) {
   auto const& world = environment().world();
   for (std::size_t batch : {7u, 2u})
-    trained<T>(OneDeviceStrategy<>(), architecture, Plan::rows, batch,
+    trained<T>(OneDeviceStrategy<>(), architecture, Parallelism::samples, batch,
                [&](auto const& reference, auto const& expected) {
-                 for (Plan plan : {Plan::rows, Plan::products})
+                 for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                    trained<T>(MultiWorkerMirroredStrategy<>(world, {}, 256), architecture, plan, batch,
                               [&](auto const& model, History const& history) {
                                 BOOST_TEST_CONTEXT("batches of " << batch) {

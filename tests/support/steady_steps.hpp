@@ -65,8 +65,8 @@ struct SteadySteps {
   }
 };
 
-/// Gives each thread of the default host space the memory that kernels keep for a thread. Which thread takes which lane
-/// is not fixed, so that one may come to its first lane at any time.
+/// Gives each thread of the default host space the memory that kernels keep for a thread. Which thread takes which
+/// partition is not fixed, so that one may come to its first partition at any time.
 inline void warm_threads() {
   ThreadPool& pool = ThreadPool::of(Kokkos::DefaultHostExecutionSpace());
   ThreadMeeting meeting(pool.threads(), pool.patience());
@@ -85,13 +85,13 @@ template <class Strategy, class Architecture, class Optimizer, class Train, clas
 void check_steady(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer,
                   Train const& train, Tests const& tests, bool counts_malloc = true,
                   FitOptions const& options = {.epochs = 3, .verbose = false},
-                  std::initializer_list<Plan> plans = {Plan::rows, Plan::products}) {
+                  std::initializer_list<Parallelism> plans = {Parallelism::samples, Parallelism::intra_op}) {
   warm_threads();
-  for (Plan plan : plans) BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")) {
+  for (Parallelism plan : plans) BOOST_TEST_CONTEXT((plan == Parallelism::samples ? "samples" : "intra_op")) {
       auto const run = [&] {
         auto model =
             compile<float>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                           Accuracy{}, CompileOptions{.seed = 11, .plan = plan});
+                           Accuracy{}, CompileOptions{.seed = 11, .parallelism = plan});
         SteadySteps steps;
         fit(strategy, model, train, validation(tests), options, steps);
         return steps.counts;

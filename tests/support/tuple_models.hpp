@@ -89,12 +89,12 @@ inline auto decoder() {
 }
 
 template <class T, class Strategy, class Architecture, class Check>
-void trained(Strategy const& strategy, Architecture const& architecture, Plan plan, std::size_t batch,
+void trained(Strategy const& strategy, Architecture const& architecture, Parallelism plan, std::size_t batch,
              Check const& check) {
   std::size_t const count = 4 * batch + 1;
   Samples<T> const train(count, 1), tests(7, 2);
   auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.05, .momentum = 0.9}, losses(),
-                          CompileOptions{.seed = 5, .plan = plan});
+                          CompileOptions{.seed = 5, .parallelism = plan});
   auto const validate = tests.data().batch(GlobalBatch{5});
   auto const history = fit(strategy, model, train.data().shuffle(count, 3).batch(GlobalBatch{batch}),
                            validation(validate), {.epochs = 2, .verbose = false});

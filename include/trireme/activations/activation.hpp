@@ -1,4 +1,4 @@
-/// What an activation is.
+/// The ActivationFunction concept.
 #pragma once
 
 #include <concepts>

@@ -14,7 +14,8 @@ namespace trireme {
 
 namespace detail {
 
-/// Whether F is the type of a lambda, which nvcc and Clang do not take in kernels: told from how it is printed.
+/// True if F is the type of a lambda, which nvcc and Clang do not take in kernels; the printed name of the type shows
+/// it.
 template <class F>
 consteval bool is_closure() {
   constexpr std::string_view text = __PRETTY_FUNCTION__;

@@ -23,13 +23,13 @@ struct ELU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    T const below = static_cast<T>(alpha) * math::decline(math::choose(x > T(0), T(0), x));
-    return math::choose(x > T(0), x, below);
+    T const below = static_cast<T>(alpha) * math::expm1_nonpositive(math::select(x > T(0), T(0), x));
+    return math::select(x > T(0), x, below);
   }
 
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return math::choose(y > T(0), T(1), y + static_cast<T>(alpha));
+    return math::select(y > T(0), T(1), y + static_cast<T>(alpha));
   }
 };
 

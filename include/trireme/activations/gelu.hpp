@@ -70,7 +70,7 @@ struct GELU {
     return approximate ? TanhGELU{}.derivative(x) : ExactGELU{}.derivative(x);
   }
 
-  /// Calls f with the function that is meant, so that a loop over it has no branch.
+  /// Calls f with the selected function, so that a loop over it has no branch.
   template <class F>
   void resolve(F const& f) const {
     if (approximate)

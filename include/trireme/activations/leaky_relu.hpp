@@ -22,12 +22,12 @@ struct LeakyReLU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return math::choose(x > T(0), x, static_cast<T>(negative_slope) * x);
+    return math::select(x > T(0), x, static_cast<T>(negative_slope) * x);
   }
 
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return math::choose(y > T(0), T(1), static_cast<T>(negative_slope));
+    return math::select(y > T(0), T(1), static_cast<T>(negative_slope));
   }
 };
 

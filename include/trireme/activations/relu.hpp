@@ -22,7 +22,7 @@ struct ReLU {
   /// 0 at 0, as in Keras.
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return math::choose(y > T(0), T(1), T(0));
+    return math::select(y > T(0), T(1), T(0));
   }
 };
 

@@ -23,7 +23,7 @@ struct Softplus {
   /// The sigmoid of x, which is 1 - exp(-y).
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return -math::decline(-y);
+    return -math::expm1_nonpositive(-y);
   }
 };
 

@@ -1,4 +1,4 @@
-/// How a run's state gets into a checkpoint and out of it.
+/// Archive: reads and writes a run's state in checkpoints.
 #pragma once
 
 #include <algorithm>
@@ -41,23 +41,23 @@ inline constexpr bool is_pair<std::pair<A, B>> = true;
 
 }  // namespace detail
 
-/// What `state(archive)` is given: it names each value once, `archive("wait", wait)`, and the archive saves it or sets
-/// it, whichever it is made for. Values are numbers, enumerations, strings, snapshots of the weights, structs with a
-/// `state` of their own, and optionals, pairs and vectors of these.
+/// Argument of `state(archive)`, which names each value once, `archive("wait", wait)`. The archive saves the value or
+/// sets it, depending on its constructor. Values are numbers, enumerations, strings, snapshots of the weights, structs
+/// with a `state` of their own, and optionals, pairs and vectors of these.
 ///
-/// Every process names the same values in the same order; the chief's are saved, and every process is given them.
-template <class Part>
+/// Every process names the same values in the same order; the chief's are saved, and set on every process.
+template <class Engine>
 class Archive : public StoredValues {
-  using T = typename Part::T;
+  using T = typename Engine::T;
 
  public:
   using holds_communicator = void;
 
-  /// One that saves.
-  Archive(Part& part, std::string path) : StoredValues(std::move(path)), part_(&part) {}
-  /// One that sets what a checkpoint holds.
-  Archive(Part& part, std::string path, StoredTensors tensors, Placement allowed = Placement::same)
-      : StoredValues(std::move(path), std::move(tensors)), part_(&part), allowed_(allowed) {}
+  /// An archive that saves.
+  Archive(Engine& engine, std::string path) : StoredValues(std::move(path)), engine_(&engine) {}
+  /// An archive that sets the values of a checkpoint.
+  Archive(Engine& engine, std::string path, StoredTensors tensors, Placement allowed = Placement::same)
+      : StoredValues(std::move(path), std::move(tensors)), engine_(&engine), allowed_(allowed) {}
 
   /// \throws FileError if the checkpoint has no such value.
   template <class V>
@@ -88,14 +88,14 @@ class Archive : public StoredValues {
     }
   }
 
-  /// Numbers that the chief alone has and is given, such as all weights of a model; empty elsewhere.
+  /// Saves or sets numbers of the chief alone, such as all weights of a model; empty elsewhere.
   template <class V>
   void on_chief(std::string_view name, std::vector<V>& values) {
     in_folder(name, [&] { array<detail::StoredNumber<V>>(of_chief, values); });
   }
 
-  /// What has to be the same in the run that goes on as in the one that was saved.
-  /// \throws FileError "<path>: holds a run that <difference>" where it is not.
+  /// Saves a value, or checks that it is the same in the resumed run as in the saved one.
+  /// \throws FileError "<path>: holds a run that <difference>" if it is not.
   template <class V>
   void same(std::string_view difference, std::string_view name, V const& value) {
     V other = value;
@@ -107,8 +107,8 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
-  /// Placement, as text: the bits of a result depend on it besides the program and its data.
-  /// \throws FileError as `same` where it differs, unless the run may go on elsewhere; `moved()` is true then.
+  /// Saves or checks the placement, as text: besides the program and its data, the bits of a result depend on it.
+  /// \throws FileError as `same` if it differs, unless the run may go on elsewhere; `moved()` is true then.
   void placed(std::string_view difference, std::string_view name, std::string const& here) {
     std::string there = here;
     (*this)(name, there);
@@ -123,12 +123,13 @@ class Archive : public StoredValues {
   }
   /// True if the run was saved under another placement.
   bool moved() const { return moved_; }
-  /// The first difference of `placed`, as it was where the run was saved, and as it is here.
+  /// The first difference in placement: `there()` of the saved run, `here()` of this one.
   std::string const& there() const { return there_; }
   std::string const& here() const { return here_; }
 
-  /// Summands of `width` sums, any number of them in each process of the group: (summands, width), possibly none. Of a
-  /// run that has moved, the first summand gets the sums and all others zeros, since only the sums matter. Collective.
+  /// Saves or sets summands of `width` sums, any number of them in each process of the group: (summands, width),
+  /// possibly none. In a run that has moved, the first summand gets the sums and all others zeros, since only the sums
+  /// matter. Collective.
   template <class Group, class V>
   void summands(std::string_view name, Group const& group, std::vector<V>& own, std::size_t width) {
     auto const gathered = group.allgatherv(own);
@@ -148,7 +149,7 @@ class Archive : public StoredValues {
   }
 
  private:
-  /// Those of a tuple that have a state; they alone are numbered.
+  /// Saves or sets the elements of a tuple that have a state; they alone are numbered.
   template <class Tuple, std::size_t... I>
   void elements(Tuple& tuple, std::index_sequence<I...>) {
     std::size_t index = 0;
@@ -180,45 +181,45 @@ class Archive : public StoredValues {
     });
   }
 
-  /// The weights come from all processes, and go to all.
+  /// Saves or sets a snapshot: gathers its weights from all processes, or scatters them to all.
   void snapshot(std::string_view name, Snapshot& snapshot) {
-    using Handle = typename Part::Snapshot;
+    using Handle = typename Engine::Snapshot;
     in_folder(name, [&] {
       bool present = static_cast<bool>(snapshot);
       (*this)("present", present);
       if (!present) return snapshot.reset();
       std::vector<T> weights;
-      if (!loads()) weights = part_->gather(snapshot.template get<Handle>());
-      if constexpr (requires { part_->model().description().arena_elements(); })
+      if (!loads()) weights = engine_->gather(snapshot.template get<Handle>());
+      if constexpr (requires { engine_->model().description().arena_elements(); })
         in_folder("weights", [&] {
-          constexpr bool of_each = requires { requires Part::snapshots_of_each; };
-          require_elements(of_chief, part_->model().description().arena_elements(), of_each);
+          constexpr bool of_each = requires { requires Engine::snapshots_of_each; };
+          require_elements(of_chief, engine_->model().description().arena_elements(), of_each);
         });
       on_chief("weights", weights);
-      if (loads()) snapshot.set(part_->scatter(weights));
+      if (loads()) snapshot.set(engine_->scatter(weights));
     });
   }
 
-  Part* part_;
+  Engine* engine_;
   Placement allowed_ = Placement::same;
   bool moved_ = false;
   std::string there_{}, here_{};
 };
 
-/// A part that a checkpoint can take and give back.
-template <class Part>
-concept ResumablePart = requires(Part& part, Archive<Part>& archive, typename Part::Snapshot const& snapshot,
-                                 std::vector<typename Part::T>& weights) {
-  part.state(archive);
-  part.gather(snapshot);
-  part.scatter(weights);
+/// An engine that can be saved to a checkpoint and restored from it.
+template <class Engine>
+concept ResumableEngine = requires(Engine& engine, Archive<Engine>& archive, typename Engine::Snapshot const& snapshot,
+                                   std::vector<typename Engine::T>& weights) {
+  engine.state(archive);
+  engine.gather(snapshot);
+  engine.scatter(weights);
 };
 
-template <class Part>
-consteval bool require_resumable_part() {
+template <class Engine>
+consteval bool require_resumable_engine() {
   static_assert(
-      ResumablePart<Part>,
-      "trireme: a strategy whose runs can be resumed has a part with state(archive), which names its running "
+      ResumableEngine<Engine>,
+      "trireme: a strategy whose runs can be resumed has an engine with state(archive), which names its running "
       "sums, and gather(snapshot) and scatter(weights), which bring a snapshot's weights to the chief and back");
   return true;
 }

@@ -1,4 +1,4 @@
-/// Saves the whole run now and then, so that a job that was killed goes on where it stood.
+/// BackupAndRestore: saves the whole run regularly, so that a killed job can be resumed.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,24 @@
 
 namespace trireme {
 
-/// Keras's BackupAndRestore, but exact: a `fit` that finds the checkpoint of one that was killed goes on where that one
-/// was saved, in the middle of an epoch too, and ends with the same weights and history to the bit.
+/// Keras's BackupAndRestore, but exact: a `fit` that finds the checkpoint of a killed one resumes at the saved
+/// position, in the middle of an epoch too, and ends with the same weights and history to the bit.
 ///
 ///     tr::fit(strategy, model, train, {.epochs = 100}, tr::BackupAndRestore{.path = "run.h5", .save_freq = 500});
 ///
-/// The file holds weights, optimizer, metrics, the state of all callbacks and the position in the data. It is whole
-/// whenever the program ends, and the one before is kept as `<path>.previous`, which is taken if the newest is damaged.
-/// To go on takes the same program on the same data, and as many processes and threads; whatever differs is named by an
-/// error, and nothing is trained. With `.placement = Placement::any` other numbers of processes, replicas and threads
-/// go on too: under VirtualReplicas to the bit, else to rounding, and a message says which. When training is complete
-/// the files are removed, so that the next run begins anew.
+/// The file holds weights, optimizer, metrics, the state of all callbacks and the position in the data. It is whole at
+/// whatever moment the program ends. The file before it is kept as `<path>.previous`, for the case that the newest is
+/// damaged. Resuming takes the same program on the same data, and as many processes and threads; an error names any
+/// difference, and nothing is trained. With `.placement = Placement::any` other numbers of processes, replicas and
+/// threads resume the run too: under VirtualReplicas to the bit, under other strategies to rounding, and a message says
+/// which. When training is complete the files are removed, so that the next run starts anew.
 /// Designated initializers name the members in this order.
 struct BackupAndRestore {
-  std::string path{};  ///< .h5, or .npz where there is no HDF5; of this `fit` alone
+  std::string path{};  ///< .h5, or .npz without HDF5; used by this `fit` alone
   SaveFreq save_freq = SaveFreq::epoch;
-  bool delete_checkpoint = true;  ///< false: a run that was completed is at its end when it is started again
+  bool delete_checkpoint = true;  ///< false: a complete run that is started again ends at once
   bool verbose = false;
-  Placement placement = Placement::same;  ///< whether other processes and threads may go on
+  Placement placement = Placement::same;  ///< any: other numbers of processes and threads may resume
 
   void config(Config& c) const {
     c("save_freq", save_freq);
@@ -52,7 +52,7 @@ struct BackupAndRestore {
   template <class Run>
   void on_train_begin(Run& run) {
     batches_since_save = 0;
-    if (save_freq.batches > 0 && run.model().part().claims())
+    if (save_freq.batches > 0 && run.model().engine().acquires_batches())
       fail(
           "BackupAndRestore saves at the end of epochs alone where each process claims batches of its own; leave out "
           ".save_freq");
@@ -63,14 +63,14 @@ struct BackupAndRestore {
   void on_train_resume(Run& run) {
     if (run.resume(path, placement) && verbose)
       run.message(formatted("Going on with epoch {} after {} of its batches, from {}", run.epoch() + 1,
-                            run.position().batch, path));
+                            run.progress().batch, path));
   }
 
   template <class Run>
   void on_save_point(Run& run) {
-    bool const epoch_ended = run.position().batch == 0;
+    bool const epoch_ended = run.progress().batch == 0;
     bool const due = epoch_ended
-                         ? save_freq.batches == 0 || (!delete_checkpoint && !run.position().goes_on(run.epochs()))
+                         ? save_freq.batches == 0 || (!delete_checkpoint && !run.progress().goes_on(run.epochs()))
                          : save_freq.batches > 0 && ++batches_since_save >= save_freq.batches;
     if (!due) return;
     batches_since_save = 0;

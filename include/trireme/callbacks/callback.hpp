@@ -1,14 +1,12 @@
-/// What makes a struct a callback: at least one hook, and each of its hooks callable with the run.
+/// The Callback concept: at least one hook, and each of its hooks callable with the run.
 ///
-/// There is no base class. A hook that is absent is nothing, not even an instruction; one that is declared with another
-/// signature is an error, never silence.
+/// There is no base class. An absent hook costs no instruction; a hook with a wrong signature does not compile.
 ///
-/// A callback that monitors a value says so with `static constexpr std::string_view monitor`; one that adds values to
-/// the logs with `static constexpr std::array<std::string_view, N> logs`. One whose answers depend on its past has
+/// A callback that monitors a value declares it with `static constexpr std::string_view monitor`; one that adds values
+/// to the logs, with `static constexpr std::array<std::string_view, N> logs`. One whose results depend on its past has
 /// `template <class Archive> void state(Archive& archive)`, which names each such member once: `archive("wait", wait)`.
-/// That is what a run that was killed gives it back (Archive says which kinds of values there are). One that writes
-/// files lists them in `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before
-/// training.
+/// A resumed run restores these members (Archive lists the kinds of values). One that writes files lists them in
+/// `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before training.
 #pragma once
 
 #include <type_traits>
@@ -36,11 +34,11 @@ inline constexpr bool is_hook_result =
 
 }  // namespace detail
 
-/// True if Callback has a member of the hook's name. Of a final class this cannot be known.
+/// True if Callback has a member of the hook's name. For a final class this cannot be determined.
 template <class Hook, class Callback>
 inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
 
-/// True if Callback has the hook and it can be called; a hook that is there and cannot be called does not compile.
+/// True if Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
 template <class Hook, class Callback, class Run>
 inline constexpr bool calls_hook = [] {
   if constexpr (!detail::HookCallable<Hook, Callback, Run>) {
@@ -56,7 +54,7 @@ inline constexpr bool calls_hook = [] {
 
 namespace detail {
 
-/// True if there is something to call, or something that was meant to be called.
+/// True if there is a hook to call, or one that was meant to be called.
 template <class Hook, class Callback, class Run>
 consteval bool has_hook() {
   if constexpr (HookCallable<Hook, Callback, Run>) {
@@ -66,7 +64,7 @@ consteval bool has_hook() {
   }
 }
 
-/// True if the callback could be called were it not const.
+/// True if only the callback's const keeps the hook from being called.
 template <class Hook, class Callback, class Run>
 consteval bool is_hook_of_a_variable() {
   if constexpr (std::is_const_v<Callback> && declares_hook<Hook, Callback>)
@@ -99,7 +97,7 @@ consteval bool require_callback() {
   return true;
 }
 
-/// True if the hook answers with the wish of one process, on which all have to agree.
+/// True if the hook returns the request of one process, on which all have to agree.
 template <class Hook, class Callback, class Run>
 inline constexpr bool hook_needs_vote = [] {
   if constexpr (calls_hook<Hook, Callback, Run>) {

@@ -1,4 +1,4 @@
-/// A whole run in one file: weights and optimizer as in a file of weights, and beside them all that the run stands on.
+/// Checkpoint: a whole run in one file, with weights and optimizer as in a file of weights, and the rest of its state.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace trireme {
 
 namespace detail {
 
-/// Equal for models of the same layers, optimizer, scalars, metrics and seed (from which all random numbers follow,
-/// with the step). Options that are numbers may differ: whoever resumes may want another rate of Dropout.
+/// Fingerprint that is equal for models of the same layers, optimizer, scalars, metrics and seed (from which all random
+/// numbers follow, with the step). Numeric options may differ, so that a run can resume with another rate of Dropout.
 template <class Model>
 std::uint64_t model_fingerprint(Model const& model) {
   ModelDescription const& description = model.description();
@@ -32,35 +32,35 @@ std::uint64_t model_fingerprint(Model const& model) {
   return data::hash_bytes(text.data(), text.size());
 }
 
-/// The run's own values, and what they have to fit. Returns how many processes saved it.
-template <class Part, class Run>
-std::size_t run_state(Archive<Part>& archive, Part& part, Run& run) {
+/// Saves or sets the run's own values, and checks that they fit. \return the number of processes that saved the run
+template <class Engine, class Run>
+std::size_t run_state(Archive<Engine>& archive, Engine& engine, Run& run) {
   archive.same("is of another model (its layers, optimizer, metrics, scalars or seed)", "model",
-               model_fingerprint(part.model()));
-  std::size_t ranks = part.group().size();
+               model_fingerprint(engine.model()));
+  std::size_t ranks = engine.group().size();
   archive("ranks", ranks);
-  archive("part", part);
+  archive("part", engine);
   run.state(archive);
   return ranks;
 }
 
-/// How far results agree with those of the run where it was saved, for people to read.
-template <class Part>
-std::string resumed_agreement(Archive<Part> const& archive, Part const& part) {
+/// Degree to which results agree with those under the saved run's placement, as readable text.
+template <class Engine>
+std::string resumed_agreement(Archive<Engine> const& archive, Engine const& engine) {
   if (!archive.moved()) return "agree to the bit";
-  if constexpr (requires { part.moved_agreement(); })
-    return part.moved_agreement();
+  if constexpr (requires { engine.moved_agreement(); })
+    return engine.moved_agreement();
   else
     return "agree to rounding";
 }
 
-/// A sentence if the run was saved elsewhere, else nothing.
-template <class Part>
-std::string describe_move(Archive<Part> const& archive, Part const& part, std::size_t saved_by) {
-  std::size_t const ranks = part.group().size();
+/// A sentence if the run was saved under another placement; empty if not.
+template <class Engine>
+std::string describe_move(Archive<Engine> const& archive, Engine const& engine, std::size_t saved_by) {
+  std::size_t const ranks = engine.group().size();
   if (!archive.moved() && saved_by == ranks) return {};
   auto const count = [](std::size_t n) { return formatted("{} rank{}", n, n == 1 ? "" : "s"); };
-  std::string const agreement = resumed_agreement(archive, part);
+  std::string const agreement = resumed_agreement(archive, engine);
   if (saved_by != ranks)
     return formatted("resumed on {} what {} saved: results {}", count(ranks), count(saved_by), agreement);
   return formatted("resumed ({}) what was saved otherwise ({}): results {}", archive.here(), archive.there(),
@@ -69,61 +69,61 @@ std::string describe_move(Archive<Part> const& archive, Part const& part, std::s
 
 }  // namespace detail
 
-/// What loading a checkpoint has to say to people, on the chief: of files that were damaged, and of where it was saved.
+/// Messages to the user from loading a checkpoint, on the chief: damaged files, and a change of placement.
 struct LoadReport {
   std::string damage{}, move{};
 };
 
-/// Writes the checkpoint on the chief, and changes nothing that training goes on with. Collective; an error there is
-/// thrown on every process. `run.state(archive)` names what there is beside the model.
-template <class Part, class Run>
-void save_checkpoint(Part& part, Run& run, CheckpointFile const& file) {
-  using T = typename Part::T;
-  part.require_together("saving the run");
+/// Writes the checkpoint on the chief, and changes no state of the training. Collective; an error there is thrown on
+/// every process. `run.state(archive)` names the values besides the model.
+template <class Engine, class Run>
+void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
+  using T = typename Engine::T;
+  engine.require_together("saving the run");
   detail::HostState<T> state;
-  std::as_const(part).stream_to(state);
-  Archive<Part> archive(part, file.path());
-  detail::run_state(archive, part, run);
-  auto const& model = part.model().description();
-  auto const weights = detail::state_tensors<NamedTensor, typename Part::Model::Optimizer>(
-      model, state, true, !part.has_schedule(), [](auto group, std::size_t index, auto extents, auto const* data) {
+  std::as_const(engine).gather_state(state);
+  Archive<Engine> archive(engine, file.path());
+  detail::run_state(archive, engine, run);
+  auto const& model = engine.model().description();
+  auto const weights = detail::state_tensors<NamedTensor, typename Engine::Model::Optimizer>(
+      model, state, true, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto const* data) {
         return named_tensor(std::move(group), index, std::move(extents), data);
       });
-  part.on_chief(
+  engine.on_chief(
       [](auto const&, CheckpointFile const* target, std::vector<NamedTensor> const& all,
          std::vector<NamedGroup> const& groups, StoredTensors const& tensors) { target->write(all, groups, tensors); },
       &file, weights, detail::layer_groups(model), archive.tensors());
 }
 
-/// Sets model and run to what the newest undamaged checkpoint holds; false if there is none. Collective; only the chief
-/// reads. `placement`: whether it may have been saved by other processes and threads.
-/// \throws FileError that says what does not fit, on every process
-template <class Part, class Run>
-bool load_checkpoint(Part& part, Run& run, CheckpointFile const& file, Placement placement, LoadReport& report) {
-  using T = typename Part::T;
-  auto const& model = part.model().description();
+/// Restores model and run from the newest undamaged checkpoint; false if there is none. Collective; only the chief
+/// reads. `placement`: `any` accepts a run that other numbers of processes and threads have saved.
+/// \throws FileError that names the difference, on every process
+template <class Engine, class Run>
+bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement, LoadReport& report) {
+  using T = typename Engine::T;
+  auto const& model = engine.model().description();
   detail::HostState<T> state;
-  bool const has_room = !detail::is_divided<Part> || part.group().is_chief();
+  bool const has_room = !detail::is_divided<Engine> || engine.group().is_chief();
   state.parameters.resize(has_room ? model.arena_elements() : 0);
-  state.slots.assign(part.slots(), std::vector<T>(has_room ? model.elements : 0));
-  auto const weights = detail::state_tensors<NamedDestination, typename Part::Model::Optimizer>(
-      model, state, true, !part.has_schedule(), [](auto group, std::size_t index, auto extents, auto* data) {
+  state.slots.assign(engine.slots(), std::vector<T>(has_room ? model.elements : 0));
+  auto const weights = detail::state_tensors<NamedDestination, typename Engine::Model::Optimizer>(
+      model, state, true, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto* data) {
         return named_destination(std::move(group), index, std::move(extents), data);
       });
   StoredTensors tensors;
   bool const found =
-      part.on_chief([](auto const&, CheckpointFile const* source, std::vector<NamedDestination> const& all,
-                       StoredTensors* values, std::string* damage) { return source->read(all, *values, *damage); },
-                    &file, weights, &tensors, &report.damage);
+      engine.on_chief([](auto const&, CheckpointFile const* source, std::vector<NamedDestination> const& all,
+                         StoredTensors* values, std::string* damage) { return source->read(all, *values, *damage); },
+                      &file, weights, &tensors, &report.damage);
   if (!found) return false;
-  broadcast_tensors(part.group(), tensors);
-  Archive<Part> archive(part, file.path(), std::move(tensors), placement);
-  std::size_t const saved_by = detail::run_state(archive, part, run);
+  broadcast_tensors(engine.group(), tensors);
+  Archive<Engine> archive(engine, file.path(), std::move(tensors), placement);
+  std::size_t const saved_by = detail::run_state(archive, engine, run);
   archive.require_complete();
-  part.set_parameters(state.parameters);
-  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
-  if constexpr (requires { part.resumed(); }) part.resumed();
-  report.move = detail::describe_move(archive, part, saved_by);
+  engine.set_parameters(state.parameters);
+  for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
+  if constexpr (requires { engine.resumed(); }) engine.resumed();
+  report.move = detail::describe_move(archive, engine, saved_by);
   return true;
 }
 

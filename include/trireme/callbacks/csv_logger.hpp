@@ -1,4 +1,4 @@
-/// Writes the logs of each epoch as a line of a CSV file.
+/// CSVLogger: writes the logs of each epoch as a line of a CSV file.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +21,20 @@
 
 namespace trireme {
 
-/// Keras's CSVLogger: the columns are `epoch` (from 0) and the names in the order of the alphabet; a value that an
-/// epoch did not log is `NA`. Only the chief writes. The file is opened and closed for each line, so that what was
-/// logged is there whatever ends the program.
+/// Keras's CSVLogger: the columns are `epoch` (from 0) and the names in alphabetical order; a value that an epoch did
+/// not log is `NA`. Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever
+/// ends the program.
 /// Designated initializers name the members in this order.
 struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
-  bool append = false;          ///< go on in a file that is there, under its header
+  bool append = false;          ///< append to an existing file, under its header
 
   void config(Config& c) const { c("append", append); }
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line
-  std::uint64_t bytes = 0;             ///< of the chief's file that are kept: a resumed run drops what follows
+  std::uint64_t bytes = 0;             ///< of the chief's file that are kept; a resumed run drops the rest
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -146,7 +146,7 @@ struct CSVLogger {
     return in.get() == '\n';
   }
 
-  /// The opposite of `quoted` for each field of a line.
+  /// The fields of a line, without the quotes of `quoted`.
   std::vector<std::string> fields(std::string_view line) const {
     std::vector<std::string> all(1);
     bool is_quoted = false;

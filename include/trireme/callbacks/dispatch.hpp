@@ -1,4 +1,4 @@
-/// Calls one hook of all callbacks.
+/// Dispatch: calls one hook of all callbacks.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace trireme {
 
-/// What the callbacks answered to one hook.
+/// Requests to stop that the callbacks returned from one hook.
 template <bool NeedsVote>
-struct Wishes {
-  /// True if some callback may wish to stop on this process alone, so that `local_wish` has to be agreed on.
+struct StopRequests {
+  /// True if some callback may request to stop on this process alone, so that `local_request` has to be agreed on.
   static constexpr bool needs_vote = NeedsVote;
 
-  bool local_wish = false;    ///< some callback of this process wishes to stop
-  bool uniform_wish = false;  ///< some callback decided to stop, the same on every process
+  bool local_request = false;    ///< some callback of this process requests to stop
+  bool uniform_request = false;  ///< some callback decided to stop, the same on every process
 };
 
-/// True if the answers to the hook have to be agreed on: the same for every process, since it follows from the types.
+/// True if the hook's results have to be agreed on: the same for every process, since it follows from the types.
 template <class Hook, class Run, class... Callbacks>
 inline constexpr bool needs_vote = (... || hook_needs_vote<Hook, std::remove_reference_t<Callbacks>, Run>);
 
-/// True if some callback may save or resume the run: for others nothing is compiled that does.
+/// True if some callback may save or resume the run; otherwise no code for it is compiled.
 template <class Run, class... Callbacks>
 inline constexpr bool saves_run = (... || (calls_hook<hooks::SavePoint, std::remove_reference_t<Callbacks>, Run> ||
                                            calls_hook<hooks::TrainResume, std::remove_reference_t<Callbacks>, Run>));
@@ -39,28 +39,28 @@ void notify_one(Callback& callback, Run& run, Answer& answer) {
     if constexpr (std::is_void_v<Result>) {
       Hook::call(callback, run);
     } else if constexpr (std::is_same_v<Result, Control>) {
-      if (Hook::call(callback, run) == Control::stop) answer.local_wish = true;
+      if (Hook::call(callback, run) == Control::stop) answer.local_request = true;
     } else {
-      if (Hook::call(callback, run).value() == Control::stop) answer.uniform_wish = true;
+      if (Hook::call(callback, run).value() == Control::stop) answer.uniform_request = true;
     }
   }
 }
 
 }  // namespace detail
 
-/// Calls the hook of each callback that has it, in the user's order; a wish to stop keeps none of them from its call.
+/// Calls the hook of each callback that has it, in the user's order; a request to stop skips none of them.
 ///
-///     auto const wishes = notify<hooks::EpochEnd>(callbacks, run);
-///     if (wishes.uniform_wish || (wishes.needs_vote && strategy.any(wishes.local_wish))) break;
+///     auto const requests = notify<hooks::EpochEnd>(callbacks, run);
+///     if (requests.uniform_request || (requests.needs_vote && strategy.any(requests.local_request))) break;
 template <class Hook, class Run, class... Callbacks>
 auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
-  Wishes<needs_vote<Hook, Run, Callbacks...>> wishes;
+  StopRequests<needs_vote<Hook, Run, Callbacks...>> requests;
   if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (detail::notify_one<Hook>(std::get<I>(callbacks), run, wishes), ...);
+      (detail::notify_one<Hook>(std::get<I>(callbacks), run, requests), ...);
     }
   (std::index_sequence_for<Callbacks...>{});
-  return wishes;
+  return requests;
 }
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-/// Stops training when a monitored value has stopped improving.
+/// EarlyStopping: stops training when a monitored value has stopped improving.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace trireme {
 
 /// Keras's EarlyStopping, decision for decision, except that NaN is never an improvement.
 ///
-/// An epoch in which the value is missing does not count. Patience 0 behaves as 1, and the first epoch stops nothing.
-/// With `restore_best_weights` the best weights come back at the end of training, whatever ended it.
+/// An epoch in which the value is missing does not count. Patience 0 behaves as 1, and the first epoch never stops
+/// training. With `restore_best_weights` the best weights are restored at the end of training, whatever ended it.
 /// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct EarlyStopping {
   static constexpr std::string_view monitor = Monitor.view();
 
-  double min_delta = 0;      ///< improvements up to this size are none; its sign does not matter
+  double min_delta = 0;      ///< improvements up to this size do not count; its sign does not matter
   std::size_t patience = 0;  ///< epochs without improvement after which training stops
   Mode mode = Mode::automatic;
-  std::optional<double> baseline{};  ///< improvements that do not beat this value leave `wait` as it is
+  std::optional<double> baseline{};  ///< improvements that do not beat this value do not reset `wait`
   bool restore_best_weights = false;
-  std::size_t start_from_epoch = 0;  ///< epochs before this one (counted from 0) are not looked at
+  std::size_t start_from_epoch = 0;  ///< epochs before this one (counted from 0) are ignored
   bool verbose = false;
 
   void config(Config& c) const {
@@ -40,7 +40,7 @@ struct EarlyStopping {
     c("start_from_epoch", start_from_epoch, intervals::count);
   }
 
-  // State, started anew by on_train_begin.
+  // State, reset by on_train_begin.
   std::size_t wait = 0;
   std::optional<double> best{};
   std::size_t best_epoch = 0;

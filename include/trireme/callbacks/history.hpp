@@ -1,4 +1,4 @@
-/// What training logged, epoch by epoch.
+/// History: the values that training logged, epoch by epoch.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace trireme {
 
-/// The record that `fit` returns: `history["val_loss"]` is one value for each epoch that logged it.
+/// Record that `fit` returns: `history["val_loss"]` has one value for each epoch that logged it.
 struct History {
   std::vector<std::size_t> epochs{};                                  ///< from 0
-  std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order in which names were first logged
+  std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order of the first log of each name
 
   std::vector<double> const& operator[](std::string_view name) const {
     for (auto const& [key, column] : values) {

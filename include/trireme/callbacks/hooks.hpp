@@ -1,12 +1,12 @@
-/// The hooks that a callback may have: one tag a hook, in the order in which `fit`, then `predict`, calls them.
+/// Hooks of callbacks: one tag for each hook, in the order in which `fit`, then `predict`, calls them.
 ///
-/// A tag knows its hook's name three times over: for the call, for finding out whether a class declares it, and for
-/// the sentence with which a wrong signature is answered.
+/// A tag has its hook's name in three forms: for the call, for detecting whether a class declares it, and for the error
+/// message about a wrong signature.
 #pragma once
 
 namespace trireme {
 
-/// What stands where a hook could be and is not: `LambdaCallback` has one for each hook that was not given.
+/// Placeholder for an absent hook: `LambdaCallback` has one for each hook that was not given.
 struct NoHook {
   constexpr NoHook operator()(auto const&) const { return {}; }
 };
@@ -16,7 +16,7 @@ struct HookList {};
 
 namespace hooks {
 
-// One of these a hook, since a name that is to be called and looked for cannot be a template's argument.
+// A macro, since the name of a member to call and detect cannot be a template argument.
 #define TRIREME_HOOK(TYPE, NAME)                                                                          \
   struct TYPE {                                                                                           \
     struct Named {                                                                                        \
@@ -36,10 +36,10 @@ namespace hooks {
   }
 
 TRIREME_HOOK(TrainBegin, on_train_begin);
-/// Here, once all callbacks have begun, one of them may put the run where an earlier process left it (`run.resume`).
+/// After all callbacks have begun; one of them may resume the run of an earlier process here (`run.resume`).
 TRIREME_HOOK(TrainResume, on_train_resume);
 TRIREME_HOOK(EpochBegin, on_epoch_begin);
-/// In place of EpochBegin, in an epoch of which an earlier process has trained some batches.
+/// In place of EpochBegin, in an epoch that an earlier process has begun to train.
 TRIREME_HOOK(EpochResume, on_epoch_resume);
 TRIREME_HOOK(TrainBatchBegin, on_train_batch_begin);
 TRIREME_HOOK(TrainBatchEnd, on_train_batch_end);
@@ -48,8 +48,8 @@ TRIREME_HOOK(TestBatchBegin, on_test_batch_begin);
 TRIREME_HOOK(TestBatchEnd, on_test_batch_end);
 TRIREME_HOOK(TestEnd, on_test_end);
 TRIREME_HOOK(EpochEnd, on_epoch_end);
-/// After each batch and each epoch: all callbacks have been told, and all processes have agreed on whether to go on.
-/// The run as it stands here can be saved (`run.save`) and resumed.
+/// After each batch and each epoch, when all callbacks have been called and all processes have agreed on whether to go
+/// on. The run can be saved here (`run.save`) and resumed from here.
 TRIREME_HOOK(SavePoint, on_save_point);
 TRIREME_HOOK(TrainEnd, on_train_end);
 TRIREME_HOOK(PredictBegin, on_predict_begin);

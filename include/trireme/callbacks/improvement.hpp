@@ -1,4 +1,4 @@
-/// When a monitored value counts as better than the best so far: the one rule of all callbacks that monitor.
+/// Improvement of a monitored value over the best so far: the common rule of all callbacks that monitor.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace trireme {
 
-/// Which values of a monitored quantity are better. `automatic`: less of a loss, else what the metric declares.
+/// Direction in which a monitored value improves. `automatic`: down for a loss, or as the metric declares.
 enum class Mode { automatic, min, max };
 
-/// True if `value` is better than `reference` by more than |min_delta|; NaN never is, and without a reference anything
-/// else is.
+/// True if `value` is better than `reference` by more than |min_delta|. NaN never is; without a reference every other
+/// value is.
 inline bool improves(Mode mode, double min_delta, double value, std::optional<double> reference) {
   if (std::isnan(value)) return false;
   if (!reference) return true;
@@ -39,7 +39,7 @@ Mode resolve_mode(Mode mode, std::string_view callback, std::string_view monitor
                            callback, monitor)));
 }
 
-/// Says once that a monitored value was not there, or was not a number.
+/// Warnings, once each, that a monitored value was missing or was not a number.
 struct MonitorWarnings {
   bool missing = false;
   bool not_a_number = false;

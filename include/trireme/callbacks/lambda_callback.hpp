@@ -1,4 +1,4 @@
-/// A callback made of lambdas.
+/// LambdaCallback: a callback made of lambdas.
 #pragma once
 
 #include <cstdlib>
@@ -9,8 +9,8 @@
 namespace trireme {
 
 namespace detail {
-/// Stands where a hook was not given. Clang and GCC look at it for a lambda that was given too (to learn whether the
-/// callback can be made from nothing), so it has to compile for any type; it is never called for one.
+/// Default of a hook that was not given. Clang and GCC instantiate it for given lambdas too (to determine whether the
+/// callback is default-constructible), so it has to compile for any type; it is never called for a lambda.
 template <class Hook>
 Hook no_hook() {
   if constexpr (std::is_same_v<Hook, NoHook>) {
@@ -21,12 +21,12 @@ Hook no_hook() {
 }
 }  // namespace detail
 
-/// Each hook is one callable; those that are not given cost nothing:
+/// Callback with one callable for each hook; hooks that are not given cost nothing:
 ///
 ///     LambdaCallback{.on_epoch_end = [](auto& run) { fmt::print("{}\n", run.epoch()); }}
 ///
-/// Hooks are given in the order below, which is the order in which they are called. A hook answers as a struct's would:
-/// void, Control or Uniform<Control>.
+/// Hooks are given in the order below, which is the order in which they are called. A hook returns void, Control or
+/// Uniform<Control>, as that of a struct does.
 template <class TrainBegin = NoHook, class TrainResume = NoHook, class EpochBegin = NoHook, class EpochResume = NoHook,
           class TrainBatchBegin = NoHook, class TrainBatchEnd = NoHook, class TestBegin = NoHook,
           class TestBatchBegin = NoHook, class TestBatchEnd = NoHook, class TestEnd = NoHook, class EpochEnd = NoHook,

@@ -1,4 +1,4 @@
-/// Sets the learning rate at the start of each epoch.
+/// LearningRateScheduler: sets the learning rate at the start of each epoch.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-/// `schedule(epoch, rate)`, or `schedule(epoch)`, gives the rate of an epoch (from 0) from the one before it. It must
-/// give the same on every process. The rate is written to the logs as `learning_rate`.
+/// Scheduler by a function: `schedule(epoch, rate)`, or `schedule(epoch)`, returns the rate of an epoch (from 0);
+/// `rate` is the one before. It must return the same on every process. The rate is logged as `learning_rate`.
 ///
 ///     LearningRateScheduler{.schedule = [](std::size_t epoch, double rate) { return epoch < 10 ? rate : rate * 0.9; }}
 template <class Schedule>
@@ -36,7 +36,7 @@ struct LearningRateScheduler {
     run.logs().set("learning_rate", run.learning_rate());
   }
 
-  /// Of a schedule that remembers something and names it; the rate itself is the optimizer's.
+  /// State of a schedule that has a `state` of its own; the rate itself is saved with the optimizer.
   template <class Archive>
   void state(Archive& archive) {
     if constexpr (requires { schedule.state(archive); }) archive("schedule", schedule);

@@ -1,4 +1,4 @@
-/// Saves the model while it trains.
+/// ModelCheckpoint: saves the model during training.
 #pragma once
 
 #include <algorithm>
@@ -24,16 +24,16 @@
 namespace trireme {
 
 /// Keras's ModelCheckpoint, decision for decision, except that NaN is never an improvement, that a wrong field of
-/// `path` is found before training, and that `save_best_only` works with a number of batches too.
+/// `path` is an error before training, and that `save_best_only` works with a number of batches too.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
-/// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to be
-/// there.
+/// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to
+/// exist.
 ///
-/// `save_freq` counts updates of the weights. Where workers claim batches (ParameterServerStrategy with a staleness)
-/// all of their updates count, but only the chief saves, at the end of its first own batch after so many: later, and
-/// none if it gets no further batch in the epoch. Values in the path, and of the monitor, are then those of its own
-/// batches.
+/// `save_freq` counts updates of the weights. If workers claim batches (ParameterServerStrategy with a staleness), the
+/// updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates. It
+/// thus saves late, or not at all if it gets no further batch in the epoch. Values in the path, and of the monitor, are
+/// then those of its own batches.
 /// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
@@ -45,7 +45,7 @@ struct ModelCheckpoint {
   bool save_weights_only = false;
   Mode mode = Mode::automatic;
   SaveFreq save_freq = SaveFreq::epoch;
-  std::optional<double> initial_value_threshold{};  ///< what the first saved value has to improve on
+  std::optional<double> initial_value_threshold{};  ///< value that the first save has to improve on
 
   void config(Config& c) const {
     c("save_best_only", save_best_only);
@@ -55,13 +55,13 @@ struct ModelCheckpoint {
     c("initial_value_threshold", initial_value_threshold, intervals::not_nan);
   }
 
-  // State; it goes on from one fit to the next.
+  // State, kept from one fit to the next.
   std::optional<double> best{};
   std::size_t batches_since_save = 0;
   MonitorWarnings warnings{};
   Mode resolved_mode = Mode::automatic;
 
-  /// \throws ValueError if the path has a field that no save will have
+  /// \throws ValueError if the path has a field that no save will provide
   template <class Run>
   std::vector<OutputFile> output_files(Run const& run) const {
     return {{.writer = "ModelCheckpoint",
@@ -107,7 +107,7 @@ struct ModelCheckpoint {
   }
 
  private:
-  /// The path with a value for each name that a save will find.
+  /// The path of a first save, filled in with a value for each name that a save will find.
   template <class Run>
   std::string first_path(Run const& run) const {
     if (path.empty()) throw ValueError("ModelCheckpoint needs a .path");

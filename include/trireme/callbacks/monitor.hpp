@@ -1,4 +1,4 @@
-/// Checks, while `fit` is compiled, that what a callback monitors will be logged.
+/// Compile-time checks that the values that callbacks monitor will be logged.
 #pragma once
 
 #include <algorithm>

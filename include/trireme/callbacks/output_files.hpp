@@ -1,4 +1,4 @@
-/// The files that callbacks will write, tried before training.
+/// OutputFile: the files that callbacks will write, tried before training.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ namespace trireme {
 
 /// A file that a callback will write on the chief, or a folder that it will write to.
 ///
-/// A callback lists them in `output_files(run)`, and `fit` tries them before anything else, so that a missing folder is
-/// an error at the beginning and not after an epoch:
+/// A callback lists them in `output_files(run)`, and `fit` tries them first of all, so that a missing folder is an
+/// error at the beginning and not after an epoch:
 ///
 ///     template <class Run>
 ///     std::vector<tr::OutputFile> output_files(Run const&) const {
@@ -36,7 +36,7 @@ namespace trireme {
 ///     }
 struct OutputFile {
   enum class Kind {
-    replaced,  ///< a file that appears whole, by AtomicFile
+    replaced,  ///< a file that is replaced atomically, by AtomicFile
     appended,  ///< a file that is opened by its name and grows
     folder     ///< a folder for files of any names
   };
@@ -46,11 +46,11 @@ struct OutputFile {
   std::string first{};  ///< the first of several files, where the path has fields
   std::optional<FileFormat> format{};
   Kind kind = Kind::replaced;
-  /// Folders below this one are made when the file is written; without it the file's folder has to be there.
+  /// Folders below this one are made when the file is written; without it the file's folder has to exist.
   std::optional<std::string> made_below{};
 };
 
-/// Tries what all of the callbacks will write, and changes nothing that exists. Collective.
+/// Tries all files that the callbacks will write, and changes no existing one. Collective.
 /// \throws FileError that names path, callback and reason, and ValueError if two callbacks write one file; both on all
 /// processes
 template <class Run, class... Callbacks>
@@ -62,7 +62,7 @@ inline std::string const& first_path(OutputFile const& output) {
   return output.first.empty() ? output.path : output.first;
 }
 
-/// Finds a member of this name whatever its signature is.
+/// Tag for detecting a member `output_files` of any signature.
 struct OutputFilesName {
   struct Named {
     int output_files;
@@ -76,7 +76,7 @@ concept ListsOutputs = requires(Callback const& callback, Run const& run) {
   { callback.output_files(run) } -> std::same_as<std::vector<OutputFile>>;
 };
 
-/// Reports whether the callback lists outputs; a list of another signature does not compile.
+/// True if the callback lists outputs; a list of another signature does not compile.
 template <class Callback, class Run>
 inline constexpr bool lists_outputs = [] {
   static_assert(ListsOutputs<Callback, Run> || !declares_hook<OutputFilesName, Callback>,
@@ -85,7 +85,7 @@ inline constexpr bool lists_outputs = [] {
   return ListsOutputs<Callback, Run>;
 }();
 
-/// The nearest folder of the output that has to be there.
+/// The nearest folder of the output that has to exist.
 inline std::filesystem::path folder_of(OutputFile const& output) {
   using std::filesystem::path;
   auto const parent = [](path const& of) { return of.has_parent_path() ? of.parent_path() : path("."); };
@@ -98,7 +98,8 @@ inline std::filesystem::path folder_of(OutputFile const& output) {
   return folder;
 }
 
-/// Makes a file beside the output and removes it again. Returns why that, or the output, cannot be written, or "".
+/// Makes a file beside the output and removes it again. \return the reason if that or the output cannot be written, or
+/// ""
 inline std::string disk_fault(OutputFile const& output) {
   std::error_code ignored;
   std::filesystem::path const path = first_path(output);

@@ -1,4 +1,4 @@
-/// File names with fields, as in `"run-{epoch:02d}-{val_loss:.4f}.weights.h5"`.
+/// Path templates: file names with fields, as in `"run-{epoch:02d}-{val_loss:.4f}.weights.h5"`.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline std::vector<std::string> path_fields(std::string_view text) {
   return fields;
 }
 
-/// Fills in the fields. Epoch and batch count from 1; batch 0 stands for none.
+/// The path with the fields filled in. Epoch and batch count from 1; batch 0 stands for none.
 inline std::string fill_path(std::string_view text, std::size_t epoch, std::size_t batch, Logs const& logs) {
   fmt::dynamic_format_arg_store<fmt::format_context> values;
   values.push_back(fmt::arg("epoch", epoch));

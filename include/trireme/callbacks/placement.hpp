@@ -1,10 +1,11 @@
-/// Placement: whether a saved run goes on only where the bits of its results stay the same.
+/// Placement: the condition under which a saved run can be resumed.
 #pragma once
 
 namespace trireme {
 
-/// `same`: with as many processes, replicas and threads as saved the run, so that it ends with the same bits. `any`:
-/// with others too; results then agree as far as the strategy's sums do, mostly to rounding.
+/// Condition for resuming a run. `same`: with as many processes, replicas and threads as saved it, so that it ends with
+/// the same bits. `any`: with other numbers too; results then agree as far as the strategy's sums do, mostly to
+/// rounding.
 enum class Placement { same, any };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-/// Shows how training, evaluation and prediction go on.
+/// ProgressBar: shows the progress of training, evaluation and prediction.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 
 namespace trireme {
 
-/// A bar that moves on a terminal; elsewhere one line an epoch. Only the chief shows it.
+/// Moving bar on a terminal, or one line an epoch on other outputs. Only the chief shows it.
 ///
 /// While an epoch runs it shows steps and time, which need no collective call; losses and metrics come at its end.
 /// Designated initializers name the members in this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
-  std::optional<bool> terminal{};  ///< unset: find out
+  std::optional<bool> terminal{};  ///< unset: detected
 
-  // State of the bar; nothing of it outlives a run.
+  // State of the bar, within a run.
   bool training = false;
   bool shows = false;
   bool moves = false;
@@ -50,7 +50,7 @@ struct ProgressBar {
   template <class Run>
   void on_epoch_resume(Run& run) {
     on_epoch_begin(run);
-    steps = first_step = run.position().batch;
+    steps = first_step = run.progress().batch;
   }
 
   template <class Run>
@@ -102,7 +102,7 @@ struct ProgressBar {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The one collective call: who is the chief.
+  /// Determines on the chief whether to show a bar. The only collective call.
   template <class Run>
   void find_out(Run& run) {
     run.on_chief(

@@ -1,4 +1,4 @@
-/// Lowers the learning rate when a monitored value has stopped improving.
+/// ReduceLROnPlateau: lowers the learning rate when a monitored value has stopped improving.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace trireme {
 
 /// Keras's ReduceLROnPlateau, decision for decision, except that NaN is never an improvement.
 ///
-/// Writes the rate that the epoch was trained with to the logs as `learning_rate`. While it cools down, an epoch
-/// counts the cooldown and nothing else (so a cooldown of 1 has no effect).
+/// Logs the rate of the epoch as `learning_rate`. While it cools down, an epoch counts towards the cooldown only (so a
+/// cooldown of 1 has no effect).
 /// Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct ReduceLROnPlateau {
@@ -28,8 +28,8 @@ struct ReduceLROnPlateau {
   std::size_t patience = 10;  ///< epochs without improvement after which the rate is lowered
   bool verbose = false;
   Mode mode = Mode::automatic;
-  double min_delta = 1e-4;   ///< improvements up to this size are none
-  std::size_t cooldown = 0;  ///< epochs after a reduction in which nothing is counted
+  double min_delta = 1e-4;   ///< improvements up to this size do not count
+  std::size_t cooldown = 0;  ///< epochs after a reduction in which `wait` does not count
   double min_lr = 0;
 
   void config(Config& c) const {
@@ -41,7 +41,7 @@ struct ReduceLROnPlateau {
     c("min_lr", min_lr, intervals::not_negative);
   }
 
-  // State, started anew by on_train_begin (the learning rate itself is the optimizer's and stays as it is).
+  // State, reset by on_train_begin (the learning rate itself is the optimizer's and is not reset).
   std::size_t wait = 0;
   std::size_t cooldown_counter = 0;
   std::optional<double> best{};
@@ -83,7 +83,7 @@ struct ReduceLROnPlateau {
   }
 
  private:
-  /// Counts the epoch; true if the rate is to be lowered, unless it is at its floor.
+  /// Counts the epoch. \return true if the rate is to be lowered, unless it is at its minimum
   bool reduces(double value) {
     if (cooldown_counter > 0) {
       --cooldown_counter;

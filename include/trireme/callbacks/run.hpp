@@ -1,4 +1,4 @@
-/// What a callback's hook is given: where the run stands, its values, and what may be done to it.
+/// Run: the argument of a callback's hooks, with the state of training, its values and its controls.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/callbacks/checkpoint.hpp"
 #include "trireme/callbacks/placement.hpp"
-#include "trireme/callbacks/position.hpp"
+#include "trireme/callbacks/progress.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
@@ -32,30 +32,30 @@ namespace trireme {
 /// A run of `fit`, `evaluate` or `predict` over a PlacedModel. Members are local unless they say "collective".
 template <class PlacedModel>
 class Run {
-  using Part = typename PlacedModel::Part;
+  using Engine = typename PlacedModel::Engine;
   using Model = typename PlacedModel::Model;
 
  public:
   using holds_communicator = void;
 
-  /// Of `fit`: the position is the loop's.
-  Run(PlacedModel& model, Position& position, std::size_t epochs, std::vector<std::string> log_names)
-      : model_(&model), position_(&position), epochs_(epochs), log_names_(std::move(log_names)) {}
-  /// Of `evaluate` and `predict`.
+  /// Run of `fit`, with the loop's progress.
+  Run(PlacedModel& model, Progress& progress, std::size_t epochs, std::vector<std::string> log_names)
+      : model_(&model), progress_(&progress), epochs_(epochs), log_names_(std::move(log_names)) {}
+  /// Run of `evaluate` or `predict`.
   Run(PlacedModel& model, std::vector<std::string> log_names) : model_(&model), log_names_(std::move(log_names)) {}
   Run(Run const&) = delete;
   Run& operator=(Run const&) = delete;
 
-  std::size_t epoch() const { return position_->epoch; }     ///< from 0; at a save point, epochs that are complete
-  std::size_t epochs() const { return epochs_; }             ///< where training ends if nobody stops it
-  std::size_t batch() const { return batch_; }               ///< from 0 in its epoch, or in the test
-  std::size_t batches() const { return batches_; }           ///< of an epoch, or of the test; 0 if that is not known
-  std::uint64_t step() const { return part().iteration(); }  ///< optimizer steps so far, over all fits
+  std::size_t epoch() const { return progress_->epoch; }       ///< from 0; at a save point, epochs that are complete
+  std::size_t epochs() const { return epochs_; }               ///< epoch at which training ends unless it is stopped
+  std::size_t batch() const { return batch_; }                 ///< from 0 in its epoch, or in the test
+  std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
+  std::uint64_t step() const { return engine().iteration(); }  ///< optimizer steps so far, over all fits
 
-  /// Optimizer steps since this process's batch before: 1 where every process takes every step.
-  std::size_t updates() const { return part().updates(); }
+  /// Optimizer steps since this process's previous batch: 1 if every process takes every step.
+  std::size_t updates() const { return engine().updates(); }
 
-  /// Values of the epoch; while a test runs within it, what was logged before. Callbacks may add to them.
+  /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them.
   Logs& logs() { return logs_; }
   Logs const& logs() const { return logs_; }
   /// Names that will be logged by the end of an epoch.
@@ -63,7 +63,7 @@ class Run {
 
   /// Running mean of the epoch's loss. Collective.
   Uniform<double> loss() const {
-    return part().metrics(Phase::train).map([](auto const& values) { return values[0]; });
+    return engine().metrics(Phase::train).map([](auto const& values) { return values[0]; });
   }
   /// Running values of the epoch. Collective.
   Logs metrics() const {
@@ -71,7 +71,7 @@ class Run {
     log_metrics(Phase::train, "", logs);
     return logs;
   }
-  /// The direction that the compiled metric declares; none for a name that no metric has.
+  /// The direction that the compiled metric declares; `none` for a name that no metric has.
   Direction direction(std::string_view metric) const {
     auto const& names = Model::log_names;
     auto const found = std::find(names.begin(), names.end(), metric);
@@ -80,14 +80,14 @@ class Run {
   }
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
-  Uniform<double> learning_rate() const { return detail::UniformAccess::make(part().learning_rate()); }
-  /// To be called alike by every process. \throws ValueError if the optimizer has a schedule
-  void set_learning_rate(double rate) { part().set_learning_rate(rate); }
+  Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().learning_rate()); }
+  /// To be called with the same rate by every process. \throws ValueError if the optimizer has a schedule
+  void set_learning_rate(double rate) { engine().set_learning_rate(rate); }
 
-  auto snapshot() const { return part().snapshot(); }
+  auto snapshot() const { return engine().snapshot(); }
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
-    part().restore(snapshot);
+    engine().restore(snapshot);
   }
 
   /// Weights and optimizer state in one file that is whole or absent. Collective.
@@ -97,53 +97,52 @@ class Run {
   }
   void save_model(std::string const& path) const { save_weights(path); }
 
-  /// Everything that the run stands on in one file (.h5 or .npz), and the file before it kept as `<path>.previous`; in
-  /// on_save_point alone. Collective. \throws FileError on all processes
+  /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.
+  /// In on_save_point alone. Collective. \throws FileError on all processes
   void save(std::string const& path) {
-    static_assert(require_resumable_part<Part>());
+    static_assert(require_resumable_engine<Engine>());
     require_rest("saved in on_save_point");
-    save_checkpoint(part(), *this, CheckpointFile(path));
+    save_checkpoint(engine(), *this, CheckpointFile(path));
     detail::note_checkpoint(path);
   }
-  /// Puts the run where the saved one stood; in on_train_resume alone. False if there is no file. Under
-  /// `Placement::any` other processes and threads may have saved it, and a message says then how far results agree.
-  /// Collective. \throws FileError on all processes, if the file holds the run of another model, of other data, or
-  /// placed otherwise
+  /// Resumes the saved run; in on_train_resume alone. False if there is no file. Under `Placement::any` other numbers
+  /// of processes and threads may have saved it; a message then says how far results agree. Collective.
+  /// \throws FileError on all processes, if the file holds a run of another model, other data, or another placement
   bool resume(std::string const& path, Placement placement = Placement::same) {
-    static_assert(require_resumable_part<Part>());
+    static_assert(require_resumable_engine<Engine>());
     require_rest("resumed in on_train_resume");
     LoadReport report;
-    bool const found = load_checkpoint(part(), *this, CheckpointFile(path), placement, report);
+    bool const found = load_checkpoint(engine(), *this, CheckpointFile(path), placement, report);
     if (!report.damage.empty()) message(formatted("warning: {}; an earlier checkpoint was taken", report.damage));
     if (!report.move.empty()) message(report.move);
     return found;
   }
-  /// Where training stands: complete epochs, batches of the next one, and whether it was agreed to stop.
-  Position const& position() const { return *position_; }
+  /// Progress of training: complete epochs, batches of the next one, and the agreed decision to stop.
+  Progress const& progress() const { return *progress_; }
 
   PlacedModel& model() { return *model_; }
 
   /// True on all processes if it is on any. Collective.
-  Uniform<bool> agree(bool wish) const { return part().agree(wish); }
+  Uniform<bool> agree(bool request) const { return engine().agree(request); }
 
-  /// f(ChiefScope const&, arguments...) on the chief alone; f has no captures. Collective: what it throws is thrown on
-  /// all processes.
+  /// Calls f(ChiefScope const&, arguments...) on the chief alone; f has no captures. Collective: all processes throw
+  /// its exception.
   template <class F, class... Arguments>
   auto on_chief(F&& f, Arguments&&... arguments) const {
-    return part().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
+    return engine().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   }
-  /// One line to the user, from the chief.
+  /// Prints one line to the user, on the chief.
   void message(std::string_view text) const {
-    if (!part().group().is_chief()) return;
+    if (!engine().group().is_chief()) return;
     fmt::print("{}{}\n", isatty(fileno(stdout)) == 1 ? "\r\x1b[K" : "", text);  // over an unfinished progress bar
     std::fflush(stdout);
   }
 
   // For the loop alone.
-  /// `rest(archive)` names what a checkpoint holds beside the run itself and its model.
+  /// Sets `rest(archive)`, which names the values of a checkpoint besides the run itself and its model.
   template <class Rest>
   void save_with(Rest const& rest) {
-    if constexpr (ResumablePart<Part>) rest_ = rest;
+    if constexpr (ResumableEngine<Engine>) rest_ = rest;
   }
   void clear_logs() { logs_.clear(); }
   void begin_batches(std::size_t batches) {
@@ -158,24 +157,24 @@ class Run {
   /// Sets the phase's values in the epoch's logs. Collective.
   void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
 
-  /// For checkpoints: all of a run but the model's weights and slots. Collective.
+  /// State for checkpoints: all of a run except the model's weights and slots. Collective.
   template <class StateArchive>
   void state(StateArchive& archive) {
-    archive("position", *position_);
+    archive("position", *progress_);
     archive("logs", logs_);
-    std::uint64_t step = part().iteration();
+    std::uint64_t step = engine().iteration();
     archive("step", step);
-    part().set_iteration(step);
-    if (!part().has_schedule()) {  // to the bit, which a file of weights does not have
-      double rate = part().learning_rate();
+    engine().set_iteration(step);
+    if (!engine().has_schedule()) {  // exact to the bit, unlike in a file of weights
+      double rate = engine().learning_rate();
       archive("learning_rate", rate);
-      part().set_learning_rate(rate);
+      engine().set_learning_rate(rate);
     }
     rest_(archive);
   }
 
  private:
-  Part& part() const { return model_->part(); }
+  Engine& engine() const { return model_->engine(); }
 
   void require_rest(std::string_view where) const {
     if (!rest_)
@@ -183,17 +182,17 @@ class Run {
   }
 
   void log_metrics(Phase phase, std::string_view prefix, Logs& logs) const {
-    auto const values = part().metrics(phase);
+    auto const values = engine().metrics(phase);
     for (std::size_t i = 0; i < Model::log_names.size(); ++i)
       logs.set(formatted("{}{}", prefix, Model::log_names[i]), values.map([i](auto const& all) { return all[i]; }));
   }
 
   PlacedModel* model_;
-  Position idle_{};
-  Position* position_ = &idle_;
+  Progress idle_{};
+  Progress* progress_ = &idle_;
   std::size_t epochs_ = 0;
   std::vector<std::string> log_names_;
-  std::function<void(Archive<Part>&)> rest_{};
+  std::function<void(Archive<Engine>&)> rest_{};
   std::size_t batch_ = 0, batches_ = 0;
   Logs logs_;
 };

@@ -1,4 +1,4 @@
-/// When a callback saves.
+/// SaveFreq: the batches or epochs after which a callback saves.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-/// At each epoch's end, or after so many batches, those of all workers, counted across epochs and fits.
+/// Saving interval: each epoch, or a number of batches, those of all workers, counted across epochs and fits.
 struct SaveFreq {
   std::size_t batches = 0;  ///< 0: each epoch
 

@@ -1,4 +1,4 @@
-/// Weights that a callback keeps for later.
+/// Snapshot: weights that a callback keeps for later.
 #pragma once
 
 #include <any>
@@ -6,10 +6,10 @@
 
 namespace trireme {
 
-/// A handle that `run.snapshot()` gave, or nothing.
+/// A handle that `run.snapshot()` returned, or nothing.
 ///
-/// The handle's type is the model's affair, and a callback is written before the model is known: so its type is
-/// forgotten here and must be the same again when the snapshot is restored.
+/// The handle's type depends on the model, which a callback does not know: this erases the type, which must be the same
+/// again when the snapshot is restored.
 class Snapshot {
  public:
   explicit operator bool() const { return handle_.has_value(); }
@@ -26,7 +26,7 @@ class Snapshot {
 
   void reset() { handle_.reset(); }
 
-  /// For archives, which write the weights that the handle stands for.
+  /// The handle, for archives, which write its weights.
   template <class Handle>
   Handle const& get() const {
     return std::any_cast<Handle const&>(handle_);

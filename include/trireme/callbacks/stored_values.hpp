@@ -1,4 +1,4 @@
-/// The values of a checkpoint, by name: what an Archive writes into and reads from.
+/// StoredValues: the values of a checkpoint by name, which an Archive writes and reads.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@
 namespace trireme {
 
 namespace detail {
-/// How a number is stored: float and double as they are, everything else in 64 bits.
+/// Stored type of a number: float and double unchanged, all other types in 64 bits.
 template <class V>
 using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int64_t>;
 }  // namespace detail
 
-/// Saves values or gives back saved ones, by which constructor it has; counts which were named. Names lie in folders.
+/// Values by name, saved or loaded depending on the constructor; counts the named ones. Names lie in folders.
 class StoredValues {
  public:
   explicit StoredValues(std::string path) : path_(std::move(path)) {}
@@ -34,7 +34,7 @@ class StoredValues {
   bool loads() const { return loads_; }
   StoredTensors const& tensors() const { return tensors_; }
 
-  /// \throws FileError if the checkpoint holds values that nobody has named.
+  /// Checks that all values were named. \throws FileError if the checkpoint holds other values
   void require_complete() const {
     if (named_ == tensors_.size()) return;
     fail(formatted(
@@ -44,7 +44,7 @@ class StoredValues {
   }
 
  protected:
-  /// f(), whose names lie in a folder of this name.
+  /// Calls f(), whose names lie in a folder of this name.
   template <class F>
   void in_folder(std::string_view name, F const& f) {
     std::size_t const length = folder_.size();
@@ -53,7 +53,7 @@ class StoredValues {
     folder_.resize(length);
   }
 
-  /// A number or an enumeration.
+  /// Saves or loads a number or an enumeration.
   template <class V>
   void number(std::string_view name, V& value) {
     using Stored = detail::StoredNumber<V>;
@@ -65,14 +65,15 @@ class StoredValues {
     value = converted<V>(name, stored);
   }
 
-  /// The length of a sequence, each of whose elements is stored under at least one name, unless it has no values.
+  /// Saves or loads the length of a sequence. Its elements are stored under at least one name each, unless they have no
+  /// values. \throws FileError if a loaded length is above those of the sequence and of the list of stored values
   void length(std::string_view name, std::size_t& value) {
     std::size_t const most = std::max(value, tensors_.size());
     number(name, value);
     if (value > most) fail(formatted("states {} elements '{}', of which there are {} at most", value, folder_, most));
   }
 
-  /// Of a vector of numbers, or of a string.
+  /// Saves or loads a vector of numbers, or a string.
   template <class Stored, class V>
   void array(std::string_view name, V& values) {
     std::vector<Stored> stored(values.begin(), values.end());
@@ -85,10 +86,9 @@ class StoredValues {
                    [&](Stored v) { return converted<typename V::value_type>(name, v); });
   }
 
-  /// \throws FileError unless the tensor of this name has `size` elements, or some times as many where `repeated`.
-  /// Every
-  ///         process knows the extents of each tensor, also where the chief alone has its values. Looks at nothing
-  ///         where values are saved.
+  /// Checks a loaded tensor's number of elements; does nothing while saving. Every process knows the extents of each
+  /// tensor, even if the chief alone has its values.
+  /// \throws FileError unless the tensor of this name has `size` elements, or a multiple of it if `repeated`
   void require_elements(std::string_view name, std::size_t size, bool repeated = false) const {
     if (!loads_) return;
     auto const found = tensors_.find(folder_ + std::string(name));
@@ -104,7 +104,7 @@ class StoredValues {
   }
 
  private:
-  /// The number as V, which has to hold it. Numbers of 64 bits are stored as they lie in memory.
+  /// The number as V. Numbers of 64 bits are stored as they lie in memory. \throws FileError if V cannot hold it
   template <class V, class Stored>
   V converted(std::string_view name, Stored stored) const {
     if constexpr (std::is_enum_v<V>) {
@@ -118,8 +118,8 @@ class StoredValues {
     }
   }
 
-  /// The tensor of this name, which gets these values if they are saved.
-  /// \throws FileError if they are loaded and there is none of this name and type.
+  /// The tensor of this name, which gets these values while saving.
+  /// \throws FileError while loading if there is none of this name and type.
   template <class Stored>
   StoredTensor& slot(std::string_view name, std::vector<std::size_t> extents, Stored const* values, std::size_t size) {
     std::string_view const bytes(reinterpret_cast<char const*>(values), size * sizeof(Stored));

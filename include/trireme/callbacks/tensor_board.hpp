@@ -1,4 +1,4 @@
-/// Writes the logs for TensorBoard.
+/// TensorBoard: writes the logs as event files for TensorBoard.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace trireme {
 
-/// When a TensorBoard writes training values: at each epoch's end alone, or also after every so many steps.
+/// Interval at which a TensorBoard writes training values: each epoch's end alone, or also every so many steps.
 struct UpdateFreq {
   std::size_t batches = 0;  ///< 0: each epoch alone
 
@@ -37,19 +37,19 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 
 /// Keras's TensorBoard for scalars. In `<log_dir>/train` and `<log_dir>/validation`:
 ///
-/// - `epoch_<name>` over the epochs (from 0): the logs, those with `val_` without it in `validation`, and
+/// - `epoch_<name>` over the epochs (from 0): the logs, those with `val_` in `validation` without that prefix, and
 ///   `epoch_learning_rate`;
-/// - `batch_<name>` over the optimizer's steps: running values, if `update_freq` is a number. Each time is a collective
-///   call, so that a small number slows training down;
+/// - `batch_<name>` over the optimizer's steps: running values, if `update_freq` is a number. Each write is a
+///   collective call, so that a small number slows training down;
 /// - `evaluation_<name>_vs_iterations` over the optimizer's steps, in `validation`: a test's values.
 ///
-/// Only the chief writes, to a new file for each run; what an epoch wrote is on the disk at its end. A folder that
+/// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. A folder that
 /// cannot be written to is a FileError on every process when training begins.
 /// Designated initializers name the members in this order.
 struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;
-  bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, as the chief's clock has it
+  bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, by the chief's clock
 
   void config(Config& c) const {
     c("update_freq", update_freq);
@@ -186,7 +186,7 @@ struct TensorBoard {
 
 #else
 
-/// A build without protozero has its options; to hand it to `fit` or `evaluate` does not compile.
+/// Options of TensorBoard in a build without protozero; passing it to `fit` or `evaluate` does not compile.
 struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;

@@ -1,4 +1,4 @@
-/// Stops training when the loss is no longer a finite number.
+/// TerminateOnNaN: stops training when the loss is no longer a finite number.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-/// Looks at the running loss after each batch: one small collective a batch, and no vote.
+/// Check of the running loss after each batch, with one small collective a batch and no vote.
 struct TerminateOnNaN {
   template <class Run>
   Uniform<Control> on_train_batch_end(Run& run) const {

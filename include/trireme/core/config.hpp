@@ -31,7 +31,7 @@ namespace trireme {
 /// An interval of numbers. It contains no NaN.
 struct Interval {
   double lowest, highest;
-  bool open_below = false, open_above = false;  ///< whether the bound itself is left out
+  bool open_below = false, open_above = false;  ///< true if the bound itself is left out
 
   constexpr bool contains(double value) const {
     return (open_below ? value > lowest : value >= lowest) && (open_above ? value < highest : value <= highest);
@@ -52,7 +52,7 @@ inline constexpr Interval fraction{0, 1};
 inline constexpr Interval below_one{0, 1, false, true};
 inline constexpr Interval nonzero_fraction{0, 1, true, false};
 inline constexpr Interval count{0, most};           ///< of things that may be none
-inline constexpr Interval positive_count{1, most};  ///< of things of which one at least is needed
+inline constexpr Interval positive_count{1, most};  ///< of things that must not be none
 constexpr Interval at_least(double lowest) { return {lowest, infinity, false, true}; }
 }  // namespace intervals
 
@@ -62,7 +62,7 @@ inline void require_in(Interval const& range, std::string_view name, double valu
     throw ValueError(formatted("{} is {}, which is outside of {}", name, value, range.text()));
 }
 
-/// Given to `config` of an object, which calls it for each of its members.
+/// Visitor of an object's members: the object's `config` calls it for each of them.
 class Config {
  public:
   struct Entry {

@@ -1,4 +1,4 @@
-/// Whether batches are trained on or tested.
+/// Phase of a batch: training or test.
 #pragma once
 
 #include <cstddef>

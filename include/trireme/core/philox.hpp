@@ -1,7 +1,7 @@
 /// Philox4x32-10: random numbers as a pure function of a counter and a key, without any state.
 ///
-/// Whoever draws a number names it (which parameter, which row, which step), so the same number comes out whatever the
-/// number of ranks, threads or replicas is. How names become counters and keys is in streams.hpp.
+/// Each number has a name (its parameter or its row and step), so the same number comes out for any number of ranks,
+/// threads and replicas. streams.hpp turns names into counters and keys.
 /// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011 (Random123).
 #pragma once
 

@@ -1,8 +1,8 @@
-/// How random numbers are named: counters and keys for Philox4x32-10.
+/// Names of random numbers: counters and keys for Philox4x32-10.
 ///
-/// Two levels, so that nothing is truncated and no two streams meet:
-///   1. the key of a stream is one block: under the user's 64-bit seed as key, the counter holds what the stream is for
-///      (`Purpose`) and 96 bits of its name; the first two words become the key of the stream;
+/// Two levels, so that nothing is truncated and no two streams overlap:
+///   1. the key of a stream is one block: under the user's 64-bit seed as key, the counter holds the stream's
+///      `Purpose` and 96 bits of its name; the first two words become the key of the stream;
 ///   2. under that key, the counter holds two 64-bit coordinates of a number in its stream.
 /// For rows of a batch (dropout, noise) the name is (layer, optimizer step, micro-step) and the coordinates are the row
 /// in the global batch and the group of elements; for initializers they are the parameter's path and the element.
@@ -18,7 +18,7 @@
 
 namespace trireme {
 
-/// What a stream is for; streams of different purposes never share a key.
+/// Purpose of a stream; streams of different purposes never share a key.
 enum class Purpose : std::uint32_t { dropout = 1, initializer = 2, shuffle = 3, noise = 4 };
 
 /// Uniform in [0, 1) with the 24 bits of a float.
@@ -60,7 +60,8 @@ struct RandomStream {
   }
 };
 
-/// The numbers that a layer draws for the rows of one step: independent of which rank, replica or thread has the row.
+/// The numbers that a layer draws for the rows of one step, independent of the rank, replica or thread that has the
+/// row.
 struct RowStream {
   RandomStream stream;
 

@@ -30,9 +30,9 @@ using TextFormat = fmt::string_view;
 
 }  // namespace detail
 
-/// What fmt::format(format, values...) is, for a program's compile time: fmt has code for each list of types and checks
-/// the format of each call, this has code for each type. The library's own tests define TRIREME_CHECK_TEXTS, with which
-/// fmt checks them all the same.
+/// The text of fmt::format(format, values...), at less compile time: fmt has code for each list of types and checks the
+/// format of each call, this has code for each type. The library's own tests define TRIREME_CHECK_TEXTS, with which fmt
+/// checks the formats all the same.
 /// \throws fmt::format_error if the values do not fit the format
 template <class... Values>
 std::string formatted(detail::TextFormat<Values...> format, Values const&... values) {
@@ -50,8 +50,7 @@ inline std::string joined(std::vector<std::string> const& parts, std::string_vie
   return text;
 }
 
-/// Text of a file for a message: its first `most` bytes, of which those that are no printable ASCII are written
-/// "\\x0a".
+/// Text of a file for a message: its first `most` bytes, with those that are no printable ASCII written as "\\x0a".
 inline std::string printable(std::string_view text, std::size_t most = 40) {
   std::string result;
   for (char const c : text.substr(0, most)) {

@@ -51,7 +51,7 @@ std::string type_text() {
   return detail::readable_type(typeid(T).name());
 }
 
-/// "Dense": the class_name of a layer, else the type without its arguments.
+/// "Dense": the class_name of a layer, or the type without its arguments.
 template <class T>
 std::string type_name() {
   if constexpr (requires { std::string_view(T::class_name); })

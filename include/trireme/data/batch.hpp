@@ -1,4 +1,4 @@
-/// What a process is handed for one step, and which part of the data is its own.
+/// Batch: the rows of one step that a process has, and DataShard, its part of the data.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct RowList {
   std::uint64_t ticket = 0;  ///< a number that no other list of the program has; 0: none
 };
 
-/// One number for all types of lists.
+/// A new ticket; lists of all types share one count.
 inline std::uint64_t new_ticket() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -34,23 +34,25 @@ struct Batch {
   std::size_t rows = 0;
   std::size_t first_row = 0;    ///< of these rows in the global batch
   std::size_t global_rows = 0;  ///< over all processes
-  /// Where `x` is null and there are rows: the inputs of each, which lie apart. Only for who asked for it.
+  /// The inputs of each row, which lie apart: set on request (StreamOptions::scattered), where `x` is null and there
+  /// are rows.
   X const* const* x_rows = nullptr;
-  /// Of x_rows: that of the `next` of the batch before, if this is it; otherwise 0, as in a batch that was changed.
+  /// Ticket of x_rows: that of `next` in the batch before, if these are its rows; otherwise 0, as in a batch that was
+  /// changed.
   std::uint64_t ticket = 0;
   /// Beside x_rows, the inputs of the batch after this one if that is known: they may be put together while this one is
-  /// worked on.
+  /// in use.
   RowList<X> next{};
 };
 
-/// Which part of each global batch a process draws: part `index` of `count`.
-struct Share {
+/// The part of each global batch that a process draws: part `index` of `count`.
+struct DataShard {
   std::size_t index = 0;
   std::size_t count = 1;
   std::size_t replicas = 0;  ///< over all processes, as `PerReplicaBatch` counts them; 0: one a drawing process
   /// Only the processes [first, last) draw samples; the others get batches without rows.
   std::size_t first = 0, last = std::numeric_limits<std::size_t>::max();
-  /// If `of` is not 0: the process draws the parts [begin, end) of so many, however many processes there are.
+  /// If `of` is not 0, the process draws the parts [begin, end) of `of` parts, for any number of processes.
   struct Parts {
     std::size_t begin = 0, end = 0, of = 0;
   };

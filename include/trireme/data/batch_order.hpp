@@ -1,4 +1,4 @@
-/// Which batches of a dataset follow each other, after `take`, `skip` and `repeat` of batches.
+/// The order of a dataset's batches after `take`, `skip` and `repeat` of batches.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,7 @@
 
 namespace trireme::data {
 
-/// How often an epoch may go through its source when it does so without end: passes are numbered by
-/// epoch * this + repetition.
+/// Most passes of an endless epoch through its source: passes are numbered by epoch * this + repetition.
 inline constexpr std::uint64_t endless_passes = std::uint64_t{1} << 32;
 
 /// The operations on the sequence of batches, in the order in which they were written.
@@ -37,8 +36,8 @@ class BatchOrder {
   /// Batches in an epoch, if that is a known and finite number.
   std::optional<std::size_t> size(Pass pass) const { return size(operations_.size(), pass); }
 
-  /// Where the batch at a position of the epoch comes from; nothing past the end. While the number of batches of a
-  /// pass is not known, positions have to be visited in order, and may turn out to lie past the end of the pass.
+  /// Origin of the batch at a position of the epoch; none past the end. While the number of batches of a pass is not
+  /// known, positions have to be visited in order, and may turn out to lie past the end of the pass.
   std::optional<Place> locate(std::size_t position, Pass pass) const {
     return locate(operations_.size(), position, pass);
   }

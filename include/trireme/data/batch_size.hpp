@@ -1,4 +1,4 @@
-/// How many samples a batch has, over all processes or per replica.
+/// Batch sizes: samples over all processes, or per replica.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class BatchSize {
   BatchSize(PerReplicaBatch batch) : size_(checked(batch.size)), per_replica_(true) {}
 
   /// Samples of a full batch, over all processes.
-  std::size_t global(Share const& share) const { return per_replica_ ? size_ * share.replica_count() : size_; }
+  std::size_t global(DataShard const& share) const { return per_replica_ ? size_ * share.replica_count() : size_; }
 
   std::size_t size() const { return size_; }
   bool per_replica() const { return per_replica_; }

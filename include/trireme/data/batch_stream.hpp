@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "trireme/data/batch_gather.hpp"
+#include "trireme/data/batch_sampler.hpp"
 #include "trireme/data/prefetcher.hpp"
 
 namespace trireme::data {
@@ -20,8 +20,8 @@ namespace trireme::data {
 template <class X, class Y, class T, class L>
 class BatchStream {
  public:
-  using Gather = BatchGather<X, Y, T, L>;
-  using Slot = BatchSlot<T, L>;
+  using Gather = BatchSampler<X, Y, T, L>;
+  using Slot = BatchBuffer<T, L>;
 
   /// \param prefetch  batches to gather ahead on a thread; 0, or nothing to gather: none.
   BatchStream(Gather gather, std::size_t prefetch, std::uint64_t epoch, std::size_t first_batch) : epoch_(epoch) {

@@ -12,23 +12,23 @@
 
 #include "trireme/core/hash.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/data/batch_gather.hpp"
 #include "trireme/data/batch_order.hpp"
+#include "trireme/data/batch_sampler.hpp"
 #include "trireme/data/batch_size.hpp"
 #include "trireme/data/batch_stream.hpp"
 #include "trireme/data/cache.hpp"
 #include "trireme/data/count.hpp"
+#include "trireme/data/data_shard.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_description.hpp"
 #include "trireme/data/sample_source.hpp"
-#include "trireme/data/shares.hpp"
 
 namespace trireme::data {
 
 /// Made by `Dataset::batch`. A cheap value over the same data, which have to outlive it where they were given by
 /// reference; `take`, `skip` and `repeat` count batches here, as in tf.data.
 ///
-/// Process r of W gets the rows [B * r / W, B * (r + 1) / W) of each batch of B samples, so its share may be uneven or
+/// Process r of W gets the rows [B * r / W, B * (r + 1) / W) of each batch of B samples, so its part may be uneven or
 /// empty; of samples that each process owns it gives a part in proportion to how many it has. Every process knows the
 /// size of each batch over all of them, without communication.
 template <class X, class Y>
@@ -86,25 +86,25 @@ class BatchedDataset {
   /// \tparam T  the model's scalar.  \tparam L  std::int32_t for class indices, T for dense targets.
   /// \throws ValueError if class weights are given for samples that have weights.
   template <class T, class L>
-  BatchStream<X, Y, T, L> stream(Share share, std::uint64_t epoch = 0, std::size_t first_batch = 0,
+  BatchStream<X, Y, T, L> stream(DataShard share, std::uint64_t epoch = 0, std::size_t first_batch = 0,
                                  StreamOptions options = {}) const {
     BatchPlan::checked(share);
     options.x_name = description_.x_called(options.x_name);
     options.y_name = description_.y_called(options.y_name);
     std::size_t const ahead = options.in_order ? description_.prefetch : 0;
-    return {BatchGather<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)),
+    return {BatchSampler<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)),
             ahead, epoch, first_batch};
   }
 
   /// Batches in an epoch, if that is a known and finite number.
-  std::optional<std::size_t> batches_per_epoch(Share share) const {
+  std::optional<std::size_t> batches_per_epoch(DataShard share) const {
     auto const known = plan(share);
     if (!known) return order_.size({0, false});
     return order_.size({known->batches(), !known->endless()});
   }
 
   /// The most rows that a batch hands this process, for planning its memory.
-  std::size_t max_rows(Share share) const {
+  std::size_t max_rows(DataShard share) const {
     auto const known = plan(share);
     std::size_t const batch = size_.global(share);
     if (!known && !share.draws()) return 0;
@@ -112,12 +112,12 @@ class BatchedDataset {
   }
 
   /// Samples of a full batch, over all processes.
-  std::size_t global_batch(Share share) const { return size_.global(share); }
+  std::size_t global_batch(DataShard share) const { return size_.global(share); }
   BatchSize batch_size() const { return size_; }
 
   std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
   std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
-  /// Requirements that the targets of these data meet, whatever they are.
+  /// Requirements that the targets of these data always fulfil.
   std::vector<TargetPart> targets_as_they_are() const {
     std::vector<TargetPart> parts;
     for (auto const& extents : description_.y_parts) parts.push_back({extents, 0});
@@ -129,13 +129,14 @@ class BatchedDataset {
   /// Samples in one pass, over all processes, if that is a known and finite number.
   std::optional<std::size_t> size() const { return dataset_size(*source_, description_); }
 
-  /// Whether every process has samples of its own, instead of all the same.
+  /// True if every process has samples of its own, instead of all the same.
   bool is_local() const { return description_.local.has_value(); }
 
-  /// Whether an epoch has batches without end.
+  /// True if an epoch has batches without end.
   bool endless() const { return order_.endless(is_endless(*source_, description_)); }
 
-  /// Equal on all processes that hold what they should. Reads all data that lie in memory; not collective.
+  /// Lineage of the data, equal on all processes that hold the right data. Reads all data that lie in memory; not
+  /// collective.
   Lineage lineage() const {
     Lineage result = dataset_lineage(*source_, description_);
     result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
@@ -144,7 +145,7 @@ class BatchedDataset {
   }
   Checksum checksum() const { return {size().value_or(0), lineage().hash()}; }
 
-  /// The data in messages: what they are for, and the name that they may have.
+  /// Name of the data in messages: their role, and the name that they may have.
   std::string called(std::string const& role) const {
     return description_.x_name.empty() ? role : formatted("{} ({})", role, description_.x_name);
   }
@@ -152,7 +153,7 @@ class BatchedDataset {
   /// Checks that the samples fit a model, and all labels and indices that lie in memory (of others, each as its batch
   /// comes).
   ///
-  /// \param role  what the data are for, in messages on data without a name.
+  /// \param role  purpose of the data, in messages on data without a name.
   /// \throws ShapeError naming both extents; ValueError naming index and value of the first label that does not fit.
   void verify(SampleRequirements const& needed, std::string const& role = "the dataset") const {
     SampleDescription d = description_;
@@ -177,7 +178,7 @@ class BatchedDataset {
   }
 
  private:
-  std::optional<BatchPlan> plan(Share share) const {
+  std::optional<BatchPlan> plan(DataShard share) const {
     if (description_.local) return BatchPlan(*description_.local, size_.global(share), share);
     auto const size = source_->size();
     bool const endless = source_->endless();

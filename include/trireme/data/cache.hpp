@@ -43,8 +43,8 @@ class CachedSource : public SampleSource<X, Y> {
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
 
  private:
-  // Shared by all readers, which may be on different threads: a sample is written under the lock, once, before anybody
-  // gets to know its address, and never again.
+  // Shared by all readers, which may be on different threads: a sample is written under the lock, once, before its
+  // address is handed out, and never again.
   struct Memory {
     explicit Memory(SourcePointer<X, Y> wrapped) : source(std::move(wrapped)) {}
 

@@ -8,7 +8,7 @@
 
 namespace trireme::data {
 
-/// \param target  a class index, or `size` numbers of which, as in Keras, the largest is the class.
+/// \param target  a class index, or `size` numbers whose largest marks the class, as in Keras.
 template <class L>
 double weight_of_class(std::vector<double> const& weights, L const* target, std::size_t size) {
   auto const index = size == 1 ? static_cast<std::size_t>(std::llround(std::max(L{0}, target[0])))

@@ -51,7 +51,7 @@ class Count {
                                invalid_.empty() ? formatted("{}", value_) : invalid_, things, least, most));
   }
 
-  /// Whether it is -1 or `forever`, for operations to which that means something.
+  /// True if it is -1 or `forever`, for operations that have no limit then.
   bool unlimited() const { return unlimited_; }
 
  private:

@@ -17,9 +17,9 @@ namespace trireme::data {
 ///
 /// Every process runs the same stream and keeps its rows of each batch, so the generator has to produce the same on all
 /// of them. It is called on the prefetch thread if there is one, and has to call neither MPI nor Kokkos then. A run
-/// that is resumed replays it. Where `steps_per_epoch` asks for more batches than it gives, `fit` ends with an error
-/// when that shows; `repeat()` makes it go on. What `make` refers to has to outlive the dataset. A generator may offer
-/// `seek(position)` to be spared samples that are only dropped.
+/// that is resumed replays it. If it produces fewer batches than `steps_per_epoch`, `fit` ends with an error when that
+/// shows; `repeat()` makes it go on. Objects to which `make` refers have to outlive the dataset. A generator with a
+/// member `seek(position)` need not produce samples that are only dropped.
 template <class X = float, class Y = std::int32_t, class Make>
 Dataset<X, Y> from_generator(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, Make make) {
   SampleDescription description{std::move(x_extents), std::move(y_extents)};

@@ -9,12 +9,12 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/data/data_shard.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
-#include "trireme/data/shares.hpp"
 
 namespace trireme::data {
 
-/// Something that tells every process how many samples each has, as the Communicator does.
+/// A source of the number of samples of every process, such as the Communicator.
 template <class C>
 concept SharesSizes = requires(C const& communicator, std::size_t size) {
   { communicator.rank() } -> std::convertible_to<std::size_t>;

@@ -28,8 +28,8 @@ auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
     return make();
 }
 
-/// `make()` or `make(pass)` returns a generator for one pass. A generator that offers `seek(position)` is spared the
-/// samples that nobody draws.
+/// `make()` or `make(pass)` returns a generator for one pass. A generator with a member `seek(position)` need not
+/// produce the samples that are not drawn.
 template <class X, class Y, class Make>
 class GeneratorSource : public SampleSource<X, Y> {
  public:

@@ -1,4 +1,4 @@
-/// Samples changed by a function of the user's.
+/// Samples changed by a user's function.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-/// Uniform integers and permutations that are the same whatever the number of processes and threads.
+/// Uniform integers and permutations that are the same for any number of processes and threads.
 #pragma once
 
 #include <cstddef>

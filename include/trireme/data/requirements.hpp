@@ -1,4 +1,4 @@
-/// What a model asks of samples, and the messages if they do not fit.
+/// Requirements of a model on samples, and the messages where they do not fit.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct SampleRequirements {
   /// Of a model of several outputs, the target of each; `target_extents` are (all their numbers) then, and `classes` 0.
   std::vector<TargetPart> targets{};
 
-  /// Where class indices lie among the targets of several outputs.
+  /// Columns of class indices among the targets of several outputs.
   std::vector<IndexColumns> label_columns() const {
     std::vector<IndexColumns> columns;
     std::size_t begin = 0;
@@ -53,7 +53,7 @@ struct SampleRequirements {
   }
 };
 
-/// Equal, or equal but for axes of extent 1 at the end, as Keras takes (28, 28) for (28, 28, 1).
+/// True if the extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
 inline bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed) {
   while (!given.empty() && given.back() == 1) given.pop_back();
   while (!needed.empty() && needed.back() == 1) needed.pop_back();

@@ -1,4 +1,4 @@
-/// What is known of a dataset's samples besides the samples.
+/// SampleDescription: the properties of a dataset's samples without the samples.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 #include "trireme/core/hash.hpp"
 #include "trireme/data/count.hpp"
+#include "trireme/data/data_shard.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/sample_source.hpp"
-#include "trireme/data/shares.hpp"
 
 namespace trireme::data {
 
@@ -45,7 +45,7 @@ struct SampleDescription {
   }
 };
 
-/// Whether the samples go on without end. The same on all processes: where each has its own samples, one that has none
+/// True if the samples go on without end. The same on all processes: where each has its own samples, one that has none
 /// knows it of the others.
 template <class X, class Y>
 bool is_endless(SampleSource<X, Y> const& source, SampleDescription const& description) {
@@ -59,8 +59,8 @@ std::optional<std::size_t> dataset_size(SampleSource<X, Y> const& source, Sample
   return description.local ? std::optional(description.local->total()) : source.size();
 }
 
-/// Equal on all processes that hold what they should: the same data, or each its own part of the same whole. Reads all
-/// data that lie in memory.
+/// Lineage of a dataset, equal on all processes that hold the right data: the same, or each its own part of the same
+/// whole. Reads all data that lie in memory.
 template <class X, class Y>
 Lineage dataset_lineage(SampleSource<X, Y> const& source, SampleDescription const& description) {
   Lineage lineage;

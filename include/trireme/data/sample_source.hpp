@@ -1,4 +1,4 @@
-/// The interface between a source of samples, its transformations and what gathers batches from them.
+/// Interfaces of sources of samples and of their readers.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ struct Sample {
 
 /// Reads the samples of one pass over a source after another. Not shared between threads.
 ///
-/// What a pass gives depends on the source and the number of the pass alone: not on what was read before (a part of
-/// a pass, or none of it), on positions that are left out or read twice, or on other readers of the same source, which
-/// may be on other threads. So a reader keeps what belongs to a pass together, and `start` makes it anew.
+/// The samples of a pass depend on the source and the number of the pass alone: not on earlier reads (a part of a pass,
+/// or none of it), on positions that are left out or read twice, or on other readers of the same source, which may be
+/// on other threads. So a reader keeps what belongs to a pass together, and `start` makes it anew.
 template <class X, class Y>
 class SampleReader {
  public:
@@ -40,12 +40,12 @@ class SampleReader {
   /// `count` samples as one block that stays valid as long as the reader, if they lie so in memory.
   virtual std::optional<Sample<X, Y>> run(std::size_t /*position*/, std::size_t /*count*/) { return std::nullopt; }
 
-  /// Where the sample at each of the positions stays as long as the reader, into `to`: as `at` of a source in memory,
-  /// in one call. False if that is not known of all. `positions` are working memory.
+  /// Stores in `to` the sample at each of the positions, valid as long as the reader: as `at` of a source in memory, in
+  /// one call. False unless the place of each is known. `positions` are working memory.
   virtual bool find(std::span<std::size_t> /*positions*/, Sample<X, Y>* /*to*/) { return false; }
 };
 
-/// Samples, from wherever they come. Immutable and shared between datasets.
+/// Samples of any origin. Immutable and shared between datasets.
 template <class X, class Y>
 class SampleSource {
  public:
@@ -59,16 +59,16 @@ class SampleSource {
   virtual std::optional<std::size_t> size() const = 0;
   virtual bool endless() const { return false; }
   virtual bool random_access() const = 0;
-  /// Whether passes differ in their order.
+  /// True if passes differ in their order.
   virtual bool varies() const = 0;
   virtual bool weighted() const = 0;
-  /// Whether samples are where they are to stay: what a reader's `at` gives is valid as long as the reader.
+  /// True if samples stay in place: those of a reader's `at` are valid as long as the reader.
   virtual bool in_memory() const { return false; }
-  /// The inputs of all samples, in whatever order, if they lie in memory.
+  /// The inputs of all samples, in any order, if they lie in memory.
   virtual HostTensor<X> const* inputs() const { return nullptr; }
-  /// The targets of all samples, in whatever order, if they lie in memory.
+  /// The targets of all samples, in any order, if they lie in memory.
   virtual HostTensor<Y> const* targets() const { return nullptr; }
-  /// Adds all that makes the samples of two sources the same: the data and what is done with them.
+  /// Adds all that identifies the samples of a source: the data and their transformations.
   virtual void trace(Lineage& lineage) const = 0;
   virtual std::unique_ptr<SampleReader<X, Y>> reader() const = 0;
 

@@ -15,7 +15,7 @@
 
 namespace trireme::data {
 
-/// What every kind of shuffling shares.
+/// Base of all shuffled sources.
 template <class X, class Y>
 class Shuffled : public SampleSource<X, Y> {
  public:

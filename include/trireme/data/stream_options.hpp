@@ -1,4 +1,4 @@
-/// What a stream of batches may be told besides its share of the data.
+/// Options of a stream of batches besides its shard of the data.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ struct StreamOptions {
   std::vector<IndexColumns> indices{};  ///< of inputs; where these do not lie in memory, checked as batches come
   std::vector<IndexColumns> labels{};   ///< of targets of several outputs, checked likewise
   bool targets = true;                  ///< false: targets are not read, and a batch has none
-  bool in_order = true;  ///< false: the next batch is not known before it is asked for, so that none is gathered ahead
+  bool in_order = true;            ///< false: the next batch is known only on request, so that none is gathered ahead
   bool scattered = false;          ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
-  bool looks_ahead = false;        ///< such a batch says where those of the next one are: Batch::next
+  bool looks_ahead = false;        ///< such a batch names the inputs of the next one: Batch::next
   std::string x_name{}, y_name{};  ///< of data that have none, in messages
 
   /// \throws ValueError if class weights do not go with the samples.

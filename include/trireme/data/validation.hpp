@@ -5,7 +5,7 @@
 
 namespace trireme {
 
-/// Stands where no validation data were given.
+/// Stand-in for validation data that were not given.
 struct NoData {};
 
 template <class Data>

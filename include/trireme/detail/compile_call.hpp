@@ -1,5 +1,4 @@
-/// Calls of compile with arguments that are forgotten, swapped or of another kind: one sentence that says what to
-/// write.
+/// Diagnostics for calls of compile with missing, swapped or wrong arguments: one sentence that shows the right call.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/metrics/metric.hpp"
 #include "trireme/models/output.hpp"
 #include "trireme/strategies/strategy.hpp"
@@ -117,7 +116,7 @@ consteval bool require_compile_call() {
     return (... && require_metric_or_options<Rest>());
 }
 
-/// For fewer arguments than compile takes.
+/// Diagnostic for fewer arguments than compile takes.
 template <class First, class... Rest>
 consteval bool explain_compile() {
   if constexpr (require_strategy_to_compile<First>())
@@ -127,15 +126,15 @@ consteval bool explain_compile() {
   return true;
 }
 
-/// Braces in the place of CompileOptions, whose members these are.
+/// Members of CompileOptions, to match braces in the place of its name.
 struct UnnamedOptions {
   std::uint64_t seed = 0;
-  Plan plan = Plan::automatic;
+  Parallelism parallelism = Parallelism::automatic;
 };
 
 }  // namespace detail
 
-// These take the calls that no compile fits, and compile in no case.
+// These overloads take the calls that fit no other compile, and never compile.
 template <class T = float, class First, class Second, class Third>
 requires(DistributionStrategy<First> || detail::BeginsWithInput<First> ||
          detail::OptimizerLike<Second>) auto compile(First const&, Second const&, Third const&) {

@@ -1,8 +1,8 @@
-/// Calls of fit, evaluate and predict with arguments that are forgotten, swapped or of another kind: one sentence that
-/// says what to write.
+/// Diagnostics for calls of fit, evaluate and predict with missing, swapped or wrong arguments: one sentence that shows
+/// the right call.
 ///
-/// The functions check their own arguments with `require_call`. Overloads at the end take the calls that none of them
-/// fits, if a strategy or a compiled model is among the arguments; they compile in no case.
+/// The functions check their own arguments with `require_call`. Overloads at the end take the calls that fit none of
+/// them, if a strategy or a compiled model is among the arguments; they never compile.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 #include "trireme/callbacks/history.hpp"
 #include "trireme/data/batch_size.hpp"
+#include "trireme/data/data_shard.hpp"
 #include "trireme/data/sample_rows.hpp"
-#include "trireme/data/shares.hpp"
 #include "trireme/data/validation.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/strategies/strategy.hpp"
@@ -28,13 +28,13 @@ namespace detail {
 
 template <class M>
 concept Compiled = requires {
-  typename M::Part;
+  typename M::Engine;
   typename M::Model;
 };
 
 template <class D>
 concept Batched = requires(D const& data) {
-  data.batches_per_epoch(Share{});
+  data.batches_per_epoch(DataShard{});
 };
 
 template <class D>
@@ -47,7 +47,7 @@ inline constexpr bool is_validation = false;
 template <class Data>
 inline constexpr bool is_validation<Validation<Data>> = true;
 
-/// Data in any form: what a dataset or arrays are where something else is expected.
+/// Data in any form, such as a dataset or arrays, to detect them where another argument is expected.
 template <class D>
 concept AnyData = Batched<D> || NotYetBatched<D> || data::SampleArrays<D> || is_validation<D>;
 
@@ -119,10 +119,10 @@ consteval bool require_validation() {
     return require_data_argument<Data>();
 }
 
-/// Stands where an argument is missing.
+/// Placeholder for a missing argument.
 struct Missing {};
 
-/// For arguments that no overload takes; `Options` are those that the function takes fourth, and does not need.
+/// Diagnostic for arguments that no overload takes; `Options` is the type of the function's optional fourth argument.
 template <class Options, class... Given>
 consteval bool explain_call() {
   using All = std::tuple<Given..., Missing, Missing, Missing, Missing, Missing>;
@@ -150,13 +150,13 @@ consteval bool explain_call() {
   return true;
 }
 
-/// Arguments that are meant for trireme.
+/// Arguments with a strategy or a compiled model among them, and so meant for trireme.
 template <class... Given>
 concept ForTraining = (... || (Compiled<Given> || DistributionStrategy<Given>));
 
 }  // namespace detail
 
-// Braces have no type: options in them are found at each place where a call may have put them.
+// Braces have no type, so there is an overload for options in braces at each place of a call.
 template <class... Given>
 requires detail::ForTraining<Given...> History fit(Given const&...) {
   static_assert(detail::explain_call<FitOptions, Given...>());

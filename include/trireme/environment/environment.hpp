@@ -1,4 +1,4 @@
-/// The lifetime of MPI and Kokkos, and how a run ends.
+/// Environment: the lifetime of MPI and Kokkos, and the end of a run.
 #pragma once
 
 #include <mpi.h>
@@ -18,29 +18,29 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
-#include "trireme/environment/farewell.hpp"
 #include "trireme/environment/run_status.hpp"
+#include "trireme/environment/shutdown.hpp"
 #include "trireme/environment/time_limits.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Options of an Environment. Designated initializers name the members in this order.
 struct EnvironmentOptions {
-  /// Threads of Kokkos' host space in each process; 0: what OMP_NUM_THREADS, KOKKOS_NUM_THREADS or
-  /// --kokkos-num-threads say, else all cores. Several processes on a node do not share cores by themselves: choose
+  /// Threads of Kokkos' host space in each process; 0: as OMP_NUM_THREADS, KOKKOS_NUM_THREADS or --kokkos-num-threads
+  /// say, and all cores if none of them is set. Several processes on a node do not share cores by themselves: choose
   /// threads so that threads x processes on the node is at most the number of its cores.
   std::size_t threads = 0;
-  /// How long a process that ends with an error waits for the others before it has them aborted. Above 0.
+  /// Time for which a process that ends with an error waits for the others before it aborts them. Above 0.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
-  /// How long a process waits for the others in one call before it ends all of them with a message that says who did
-  /// not come. What a process computes meanwhile may take as long as it likes while no other waits longer for it.
-  /// Above 0; from 50 years on, such as milliseconds::max(), there is none.
+  /// Time for which a process waits for the others in one call before it ends all of them with a message that names the
+  /// rank that did not come. A computation may take any time while no other process waits longer than this for it.
+  /// Above 0; 50 years and more, such as milliseconds::max(), mean no deadline.
   std::chrono::milliseconds deadline = default_deadline;
-  /// Holds a directory for each run, with a record of each process's progress, for the message and for
-  /// scripts/explain-failure; the run removes its own when it ends in order. Empty: what TRIREME_STATUS_DIR says, else
-  /// $TMPDIR; where that has no room, the run says so once and goes on without.
+  /// Parent of a directory for each run, with a record of each process's progress, for the abort message and for
+  /// scripts/explain-failure; the run removes its own when it ends in order. Empty: $TRIREME_STATUS_DIR, or $TMPDIR if
+  /// that is not set; if $TMPDIR cannot be used, the run reports it once and goes on without records.
   std::string status_directory{};
 };
 
@@ -51,14 +51,14 @@ class MpiLifetime {
   MpiLifetime(int& argc, char**& argv);
   ~MpiLifetime() {
     if (!started_here_ || abandoned_ || mpi_is_finalized()) return;
-    Waiting const waiting("MPI_Finalize");
+    DeadlineWait const waiting("MPI_Finalize");
     MPI_Finalize();
   }
   MpiLifetime(MpiLifetime const&) = delete;
   MpiLifetime& operator=(MpiLifetime const&) = delete;
 
   bool started_here() const { return started_here_; }
-  /// Leaves MPI as it is: finalizing would wait for processes that do not come.
+  /// Does not finalize MPI, since that would wait for processes that do not come.
   void abandon() { abandoned_ = true; }
 
  private:
@@ -85,12 +85,12 @@ class KokkosLifetime {
 
 /// MPI and Kokkos for the scope of this object, which belongs at the start of main.
 ///
-/// Starts each of them, or joins it if it is up already, and finalizes only what it started. While it lives, an
-/// exception that nobody catches ends every process with exit code 1 and is reported in one line, with its rank; it
-/// never leaves the other processes waiting. Made by all processes together, on the thread that started MPI.
+/// Starts each of them, or joins it if it is running already, and finalizes only what it started. While it lives, an
+/// uncaught exception ends every process with exit code 1 and is reported in one line, with its rank; it never leaves
+/// the other processes waiting. Made by all processes together, on the thread that started MPI.
 ///
-/// It outlives strategies, communicators and compiled models. Several may live at once, of which the last one made ends
-/// first. What breaks either rule ends the run in one line, too.
+/// It outlives strategies, communicators and compiled models. Several may live at once; the last one made ends first.
+/// Breaking either rule ends the run with one line, too.
 ///
 /// \throws CommunicationError if MPI was finalized before, runs at a thread level below MPI_THREAD_FUNNELED, or was
 /// started on another thread; Error if Kokkos was finalized before; ValueError if a time limit is not above 0.
@@ -98,13 +98,13 @@ class Environment {
  public:
   using holds_communicator = void;
 
-  /// Takes from the command line what is for MPI and Kokkos (--kokkos-...).
+  /// Removes the options of MPI and Kokkos (--kokkos-...) from the command line.
   Environment(int& argc, char**& argv, EnvironmentOptions const& options = {})
       : status_(detail::bounded(options.deadline)),
         mpi_(argc, argv),
         kokkos_(argc, argv, options.threads),
         world_(MPI_COMM_WORLD),
-        farewell_(world_, detail::bounded(options.patience)),
+        shutdown_(world_, detail::bounded(options.patience)),
         exceptions_at_start_(std::uncaught_exceptions()) {
     world_.together([&] {
       detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
@@ -118,10 +118,10 @@ class Environment {
     bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
     if (!failed) require_last();
     if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
-    if (farewell_.meet(failed)) return;
+    if (shutdown_.meet(failed)) return;
     mpi_.abandon();
     status_.abandon();
-    detail::Farewell::abort_at_exit(world_.rank());
+    detail::Shutdown::abort_at_exit(world_.rank());
   }
   Environment(Environment const&) = delete;
   Environment& operator=(Environment const&) = delete;
@@ -130,13 +130,13 @@ class Environment {
   Communicator const& world() const { return world_; }
 
  private:
-  /// A destructor cannot throw: what lives on ends the run here.
+  /// Ends the run if a later Environment or a compiled model outlives this one, since a destructor cannot throw.
   void require_last() const {
-    if (!farewell_.is_innermost())
-      detail::Farewell::end("an Environment ended before one that was made later; the last one made ends first", true);
+    if (!shutdown_.is_innermost())
+      detail::Shutdown::end("an Environment ended before one that was made later; the last one made ends first", true);
     std::size_t const models = detail::NeedsKokkos::living();
     if (kokkos_.started_here() && models != 0)
-      detail::Farewell::end(
+      detail::Shutdown::end(
           formatted("{} compiled model{} or predictor{} outlive{} the Environment, which has to end last", models,
                     models == 1 ? "" : "s", models == 1 ? "" : "s", models == 1 ? "s" : ""),
           true);
@@ -147,7 +147,7 @@ class Environment {
   detail::MpiLifetime mpi_;
   detail::KokkosLifetime kokkos_;
   Communicator world_;
-  detail::Farewell farewell_;
+  detail::Shutdown shutdown_;
   int exceptions_at_start_;
 };
 
@@ -155,7 +155,7 @@ namespace detail {
 inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
   if (mpi_is_finalized())
     throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
-  static std::mutex starting;  // of two threads one starts MPI, and the other one is refused
+  static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
   std::lock_guard const lock(starting);
   started_here_ = !mpi_is_initialized();
   int level = MPI_THREAD_SINGLE;
@@ -175,9 +175,9 @@ inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
       "MPI_THREAD_FUNNELED or above");
 }
 
-/// Lets Kokkos start without its advice to set OMP_PROC_BIND, which would bind all processes of a node to the same
-/// cores. Switching warnings off would silence Kokkos for the rest of the run, so the variable is set meanwhile; the
-/// OpenMP runtime has read it long before.
+/// Scope in which Kokkos starts without its advice to set OMP_PROC_BIND, which would bind all processes of a node to
+/// the same cores. Sets the variable meanwhile, since switching warnings off would silence Kokkos for the rest of the
+/// run; the OpenMP runtime has read the variable long before.
 class WithoutBindingAdvice {
  public:
   WithoutBindingAdvice() : is_ours_(std::getenv("OMP_PROC_BIND") == nullptr) {

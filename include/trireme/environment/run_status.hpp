@@ -1,4 +1,4 @@
-/// The status records of a run, from the start of an Environment to its end.
+/// RunStatus: the status records of a run, from the start of an Environment to its end.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,16 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/exit_watch.hpp"
-#include "trireme/mpi/fault/last_words.hpp"
-#include "trireme/mpi/fault/status_board.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
+#include "trireme/mpi/fault/rank_registry.hpp"
 #include "trireme/mpi/fault/watchdog.hpp"
 
 namespace trireme::detail {
 
-/// Of several Environments that live at once the first one has the records. `open` belongs at the Environment's start,
-/// the destructor after MPI's end.
+/// Owner of the run's records; of several living Environments the first one has them. `open` is called at the
+/// Environment's start, the destructor after MPI's end.
 class RunStatus {
  public:
   explicit RunStatus(std::chrono::milliseconds limit) : deadline_(limit), outer_deadline_(deadline().load()) {
@@ -34,20 +34,20 @@ class RunStatus {
   RunStatus& operator=(RunStatus const&) = delete;
   ~RunStatus() {
     deadline() = outer_deadline_;
-    if (StatusBoard::current() != &board_) return;
+    if (RankRegistry::current() != &board_) return;
     if (!abandoned_) status().state.store(StatusRecord::State::ended, std::memory_order_release);
-    Pulse::end(status());
+    Heartbeat::end(status());
     watchdog_.reset();
     board_.close(!abandoned_);
   }
 
-  /// The run has failed, and its records are kept.
+  /// Keeps the records, since the run has failed.
   void abandon() { abandoned_ = true; }
 
-  /// Collective. \param directory  holds the run's own; empty: the folder for temporary files, without which the run
-  /// goes on. \throws FileError if the directory that was asked for cannot be used
+  /// Makes the records. Collective. \param directory  parent of the run's own; empty: the folder for temporary files,
+  /// and the run goes on if that cannot be used. \throws FileError if the requested directory cannot be used
   void open(Communicator const& world, std::string directory) {
-    if (!world.all(StatusBoard::current() == nullptr).value()) return;
+    if (!world.all(RankRegistry::current() == nullptr).value()) return;
     if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
       directory = chosen;
     std::uint64_t const run = world.broadcast(fresh_number());
@@ -57,7 +57,7 @@ class RunStatus {
     world.broadcast(name);  // one for all, also where the batch system numbers a node's tasks
     try {
       world.together([&] {
-        if (!is_default) ::mkdir(directory.c_str(), 0700);  // or it is there; else opening it says why not
+        if (!is_default) ::mkdir(directory.c_str(), 0700);  // an error shows when `create` opens it
         board_.create(directory, name, run, world.rank(), world.size());
       });
     } catch (FileError const& error) {
@@ -67,14 +67,14 @@ class RunStatus {
         report(formatted("trireme: {}; the run goes on without these records, and names no rank if it fails",
                          error.what()));
     }
-    if (StatusBoard::current() != &board_) return;
+    if (RankRegistry::current() != &board_) return;
     board_.find_others();
     watchdog_.emplace(board_, deadline_);
     ExitWatch::begin();
   }
 
  private:
-  /// A number that no other run has, and that cannot be guessed.
+  /// A random number, unique to the run, that cannot be guessed.
   static std::uint64_t fresh_number() {
     std::uint64_t number = 0;
     if (::getentropy(&number, sizeof number) != 0)
@@ -87,7 +87,7 @@ class RunStatus {
     return folder != nullptr && *folder != '\0' ? folder : "/tmp";
   }
 
-  /// The number that the batch system gave, so that one finds the records of a job.
+  /// The batch system's number of the job, by which users find its records.
   static std::string job() {
     for (char const* const name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
       if (char const* const number = std::getenv(name); number != nullptr && *number != '\0') {
@@ -101,7 +101,7 @@ class RunStatus {
 
   std::chrono::milliseconds deadline_, outer_deadline_;
   bool abandoned_ = false;
-  StatusBoard board_;
+  RankRegistry board_;
   std::optional<Watchdog> watchdog_;
 };
 

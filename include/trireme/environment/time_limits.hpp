@@ -1,4 +1,4 @@
-/// The time limits of a run.
+/// Time limits of a run.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace trireme::detail {
 
-/// Counts as none. Sums of a few of these, in nanoseconds, are still numbers.
+/// Limit that stands for none. Sums of a few of these, in nanoseconds, do not overflow.
 inline constexpr std::chrono::milliseconds no_limit = std::chrono::hours(24 * 365 * 50);
 
-/// A limit that can be calculated with; a minute where it is about to be refused.
+/// A limit that can be calculated with; a minute for one that `require_time_limit` rejects.
 constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds limit) {
   return limit.count() > 0 ? std::min(limit, no_limit) : std::chrono::minutes(1);
 }

@@ -1,4 +1,4 @@
-/// Initializer: whatever gives a parameter its first values, as one type that layers can hold.
+/// Initializer: a source of first values for a parameter, as one type that layers can hold.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace trireme {
 
-/// Which parameter is to be filled. Element e of it may depend on (seed, path, e) alone.
+/// The parameter to fill. Element e of it may depend on (seed, path, e) alone.
 struct InitializerContext {
   std::vector<std::size_t> extents;
   std::uint64_t seed = 0;

@@ -48,7 +48,7 @@ class AtomicFile {
     if (!renamed_) ::unlink(temporary_.c_str());
   }
 
-  /// Where it is being written, for libraries that open files by name.
+  /// Path of the file while it is being written, for libraries that open files by name.
   std::string const& temporary() const { return temporary_; }
 
   void write(void const* data, std::size_t bytes) {

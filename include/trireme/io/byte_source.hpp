@@ -44,8 +44,8 @@ inline std::string file_bytes(std::string const& path) {
 
 }  // namespace detail
 
-/// Gives bytes in their order. Decompressed bytes are made as they are asked for, so that a reader that learns from the
-/// first ones how many there have to be never holds more.
+/// Gives bytes in their order. Bytes are decompressed as they are read, so that a reader that learns from the first
+/// ones how many there have to be never holds more.
 class ByteSource {
  public:
   /// \throws FileError if the file cannot be read.

@@ -34,7 +34,7 @@ namespace trireme {
 /// nothing between. All of a file is under a checksum.
 class CheckpointFile {
  public:
-  /// \throws FileError unless the name ends in .h5 or .npz, of which this program can write the former.
+  /// \throws FileError unless the name ends in .npz, or in .h5 and this program can write that.
   explicit CheckpointFile(std::string path) : path_(std::move(path)) {
     require_format(path_, checkpoint_file_format);
     npz_ = std::string_view(path_).ends_with(".npz");
@@ -74,7 +74,7 @@ class CheckpointFile {
         verify_seal(file);
       } catch (FileError const& error) {
         report += (report.empty() ? "" : "; ") + std::string(error.what());
-        move(file, file + ".damaged");  // else the next save would put it in the place of the one that is good
+        move(file, file + ".damaged");  // otherwise the next save would replace the good one by it
         continue;
       }
       read_one(file, weights, tensors);

@@ -69,12 +69,12 @@ std::optional<T> parse_number(std::string_view text) {
   return value ? exact_cast<T>(*value) : std::nullopt;
 }
 
-/// The lines of a file, without their ends, of which one at a time is in memory.
+/// The lines of a file, without their ends; one at a time is in memory.
 class LineReader {
  public:
   explicit LineReader(ByteSource& source) : source_(&source) {}
 
-  /// The next line, which stays until the one after it is asked for; nothing behind the last.
+  /// The next line, valid until the next call; nothing behind the last.
   std::optional<std::string_view> next() {
     std::size_t searched = 0;
     ++number_;
@@ -114,7 +114,7 @@ class LineReader {
   }
 
   ByteSource* source_;
-  std::string buffer_;  ///< of which [begin_, end_) has not been given yet
+  std::string buffer_;  ///< [begin_, end_) has not been given yet
   std::size_t begin_ = 0, end_ = 0, number_ = 0;
 };
 

@@ -29,7 +29,7 @@ namespace trireme::io {
 
 /// A new file in a run's folder, which is made if it is not there; the name is TensorFlow's and no other file's.
 ///
-/// What was written is the system's at once: a program that is killed loses none of it.
+/// The system has each event as soon as it is written: a program that is killed loses none of them.
 class EventFile {
  public:
   /// \throws FileError if the folder or the file cannot be made

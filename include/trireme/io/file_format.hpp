@@ -45,7 +45,7 @@ inline std::string names_like(std::string_view stem, FileFormat const& format) {
 
 }  // namespace detail
 
-/// Why a file of this name is none of the format, or none that this program knows; "" if it is one.
+/// Reason why a file of this name is not of the format, or not of one that this program knows; "" if it is.
 inline std::string name_fault(std::string_view path, FileFormat const& format) {
   for (std::string_view const ending : format.endings) {
     if (ending.empty() || !path.ends_with(ending)) continue;

@@ -15,7 +15,7 @@
 
 namespace trireme::io {
 
-/// Whether data begin as gzip files do.
+/// True if data begin as gzip files do.
 inline bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 /// The most bytes that compressed data may become: 256 times their own number, or 64 MiB. Arrays and tables of data

@@ -38,7 +38,7 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// Whether an object lies under this name, such as "layers/dense/vars/0". Each part of the name has to be a hard link,
+/// True if an object lies under this name, such as "layers/dense/vars/0". Each part of the name has to be a hard link,
 /// as Keras and this library write: soft links may run in circles, and external ones lead into other files.
 /// \throws FileError at a link of another kind
 inline bool hdf5_holds(hid_t file, std::string const& path, std::string const& name) {

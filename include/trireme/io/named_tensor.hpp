@@ -1,4 +1,4 @@
-/// What files of weights are made of: tensors, each with its place in the tree of layers.
+/// NamedTensor: a tensor of a weight file, with its place in the tree of layers.
 #pragma once
 
 #include <algorithm>

@@ -66,7 +66,7 @@ inline void write_npz(std::string const& path, std::span<NamedTensor const> tens
   zip.commit(sealed);
 }
 
-/// Whether the file has a tensor of this name.
+/// True if the file has a tensor of this name.
 inline bool npz_holds(std::string const& path, std::string const& name) {
   return detail::ZipReader(path).holds(name + ".npy");
 }

@@ -1,4 +1,4 @@
-/// Numbers as files hold them, of any size and order of bytes, read as the type that the program asked for.
+/// Numbers as files hold them, of any size and order of bytes, read as the type that the program needs.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct NumberFormat {
   bool operator==(NumberFormat const&) const = default;
 };
 
-/// How this machine holds a T.
+/// Format of a T on this machine.
 template <class T>
 constexpr NumberFormat native_format() {
   return {std::is_floating_point_v<T> ? 'f'

@@ -1,4 +1,4 @@
-/// Numbers of a file as numbers of the type that the program asked for.
+/// Numbers of a file as numbers of the type that the program needs.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// A checksum behind a file's content, by which every damage to it is found before anybody reads it.
+/// A checksum behind a file's content, which reveals every damage before the content is read.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace trireme {
 
-/// Adds the seal, of 16 bytes, to a file that is complete but for its commit. HDF5 does not mind it.
+/// Adds the seal, of 16 bytes, to a complete file before its commit. HDF5 does not mind it.
 inline void write_seal(AtomicFile& file);
 
 /// \throws FileError unless the file ends with the seal of all that is before it.

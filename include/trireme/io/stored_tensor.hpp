@@ -1,4 +1,4 @@
-/// Tensors that own their values, under names: what a checkpoint holds beside weights, and how it travels as text.
+/// Tensors that own their values, under names: the content of a checkpoint beside weights, and its form as text.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
 namespace detail {
 
-/// Where a tensor of this name is in a file: its last part is its own name.
+/// Place of a tensor of this name in a file; the last part is its own name.
 template <class Void>
 BasicNamedTensor<Void> placed_tensor(std::string const& name, ElementType type, std::vector<std::size_t> extents,
                                      Void* data) {
@@ -110,10 +110,10 @@ StoredTensors tensors_of_contents(std::string const& path, std::string_view text
 
 }  // namespace detail
 
-/// The last part of the names of tensors that the chief alone holds, such as weights: nobody else needs room for all.
+/// Last part of the names of tensors that the chief alone holds, such as weights, so that others need no room for them.
 inline constexpr std::string_view of_chief = "of_chief";
 
-/// Gives every process the chief's tensors, of those that it alone holds nothing but their names. Collective.
+/// Gives every process the chief's tensors, and only the names of those that the chief alone holds. Collective.
 template <class Group>
 void broadcast_tensors(Group const& group, StoredTensors& tensors) {
   if (group.size() == 1) return;

@@ -1,4 +1,4 @@
-/// Files of weights, of the kind that their name says.
+/// Files of weights, in the format that belongs to their names.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ inline WeightsFormat weights_format(std::string const& path) {
 
 }  // namespace detail
 
-/// Throws the FileError that says why not, unless `write_weights` and `read_weights` take this name.
+/// \throws FileError with the reason unless `write_weights` and `read_weights` take this name.
 inline void require_weights_path(std::string const& path) { require_format(path, weights_file_format); }
 
 /// Writes `.weights.h5` as Keras 3 does, or `.npz`; atomically. `groups` says the users' names of layers.
@@ -38,7 +38,7 @@ inline void write_weights(std::string const& path, std::span<NamedTensor const> 
 #endif
 }
 
-/// Whether the file has a tensor of this name, such as "optimizer/vars/0".
+/// True if the file has a tensor of this name, such as "optimizer/vars/0".
 inline bool weights_hold(std::string const& path, std::string const& name) {
   if (detail::weights_format(path) == detail::WeightsFormat::npz) return npz_holds(path, name);
 #ifdef TRIREME_HAVE_HDF5
@@ -48,7 +48,7 @@ inline bool weights_hold(std::string const& path, std::string const& name) {
 #endif
 }
 
-/// Reads what either of them holds.
+/// Reads tensors from a file of either format.
 inline void read_weights(std::string const& path, std::span<NamedDestination const> tensors) {
   if (detail::weights_format(path) == detail::WeightsFormat::npz) {
     read_npz(path, tensors);

@@ -40,12 +40,12 @@ inline void read_weights_h5(std::string const& path, std::span<NamedDestination 
 /// Reads tensors from among others.
 inline void read_tensors_h5(std::string const& path, std::span<NamedDestination const> tensors);
 
-/// Whether the file has a data set of this name.
+/// True if the file has a data set of this name.
 inline bool weights_h5_holds(std::string const& path, std::string const& name);
 
 namespace detail {
 
-/// HDF5 prints its errors unless told not to; here they become exceptions.
+/// Stops HDF5 from printing its errors, which become exceptions here.
 class Hdf5Silence {
  public:
   Hdf5Silence() {
@@ -61,7 +61,7 @@ class Hdf5Silence {
   void* data_ = nullptr;
 };
 
-/// The gist of a description by HDF5: the system's own message if it quotes one, else the text without the details
+/// The gist of a description by HDF5: the system's own message if it quotes one, or the text without the details
 /// (times, descriptors, addresses) that follow it, in one line.
 inline std::string hdf5_gist(std::string_view description) {
   constexpr std::string_view quote = "error message = '";
@@ -74,7 +74,7 @@ inline std::string hdf5_gist(std::string_view description) {
   return std::string(description);
 }
 
-/// What HDF5 says was wrong, where it was noticed first.
+/// The gist of the current error of HDF5, from the place that noticed it first.
 inline std::string hdf5_reason() {
   std::string text;
   auto const first = [](unsigned, H5E_error2_t const* error, void* out) -> herr_t {

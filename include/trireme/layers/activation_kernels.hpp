@@ -70,7 +70,7 @@ struct RowActivationGradient {
   }
 };
 
-/// f(activation), or f of the function that it stands for where a member of it decides which one that is.
+/// Calls f(activation), or f(function) where a member `resolve` of the activation selects a function.
 template <class A, class F>
 void with_resolved(A const& activation, F const& f) {
   if constexpr (requires { activation.resolve(f); })

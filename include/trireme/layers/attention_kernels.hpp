@@ -10,7 +10,7 @@
 
 namespace trireme::kernels {
 
-/// p = softmax(scale * s) over the keys of one query, in place; with `causal` over those that are not later than it.
+/// p = softmax(scale * s) over the keys of one query, in place; with `causal` over the keys that are not later than it.
 template <class T>
 struct AttentionSoftmax {
   T* scores;  ///< (…, queries, keys)

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/batch_normalization_kernels.hpp"
@@ -23,9 +23,9 @@ namespace trireme {
 /// with `momentum`: as means over the replicas, weighted with their rows. Otherwise, and while Frozen, the moving
 /// statistics are used. Variances are the biased ones. Source: Ioffe & Szegedy, Batch Normalization, 2015.
 /// Designated initializers name the members in this order.
-template <RowScope Scope, class... Options>
+template <StatisticsScope Scope, class... Options>
 struct BasicBatchNormalization {
-  static constexpr RowScope mixes_rows = Scope;
+  static constexpr StatisticsScope mixes_rows = Scope;
   using Chosen = detail::ChosenOptions<detail::Takes<NoScale, NoCenter, detail::AnyNumber<Axis>>, Options...>;
   static_assert(detail::NoMisfit<typename Chosen::Misfit>,
                 "trireme: BatchNormalization takes as options NoScale, NoCenter and Axis<n>, each once at most");
@@ -80,10 +80,10 @@ struct BasicBatchNormalization {
     if (f.training && !f.frozen) {
       kernels::add_columns(context, rows, n, kernels::Values<T, At>{f.x, at}, kept.sums);
       context.for_each("trireme::count_rows", 1, kernels::SetCount{kept.sums + n, static_cast<double>(rows)});
-      context.sum_rows(kept.sums, n + 1, Scope);
+      context.cross_replica_sum(kept.sums, n + 1, Scope);
       context.for_each("trireme::batch_mean", n, kernels::BatchMean<T>{kept.sums, kept.sums + n, kept.mean});
       kernels::add_columns(context, rows, n, kernels::Squares<T, At>{f.x, kept.mean, at}, kept.sums);
-      context.sum_rows(kept.sums, n, Scope);
+      context.cross_replica_sum(kept.sums, n, Scope);
       double const share =
           f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
       context.for_each("trireme::batch_variance", n,
@@ -123,7 +123,7 @@ struct BasicBatchNormalization {
       context.for_each("trireme::beta_gradient", n,
                        kernels::FromDouble<T>{sums, b.gradients + (scale ? aligned_count<T>(n) : 0)});
     context.for_each("trireme::count_rows", 1, kernels::SetCount{count, static_cast<double>(rows)});
-    context.sum_rows(kept.sums, 2 * n + 1, Scope);
+    context.cross_replica_sum(kept.sums, 2 * n + 1, Scope);
     if (b.dx)
       context.for_each("trireme::batch_normalization_gradient", rows, n,
                        kernels::NormalizeColumnsGradient<T, At>{b.dy, b.x, kept.mean, kept.inverse, gamma(b.parameters),
@@ -171,10 +171,10 @@ struct BasicBatchNormalization {
 
 /// Statistics over each replica's rows, as in Keras.
 template <class... Options>
-using BatchNormalization = BasicBatchNormalization<RowScope::replica, Options...>;
+using BatchNormalization = BasicBatchNormalization<StatisticsScope::replica, Options...>;
 
 /// Statistics over all rows of the global batch: how it is split does not show in the result.
 template <class... Options>
-using SyncBatchNormalization = BasicBatchNormalization<RowScope::global, Options...>;
+using SyncBatchNormalization = BasicBatchNormalization<StatisticsScope::global, Options...>;
 
 }  // namespace trireme

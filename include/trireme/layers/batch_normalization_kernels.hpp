@@ -7,7 +7,7 @@
 
 namespace trireme::kernels {
 
-/// Where feature j of row `row` lies, if features are the last axis, and a row is one position.
+/// Position of feature j of row `row` if features are the last axis; a row is one position.
 struct LastAxis {
   std::size_t features;
   KOKKOS_FUNCTION std::size_t operator()(std::size_t row, std::size_t j) const { return row * features + j; }
@@ -105,15 +105,15 @@ struct BatchMean {
   }
 };
 
-/// Variances of the scope's rows, and this slice's share of the moving statistics' new values.
+/// Variances of the scope's rows, and this slice's part of the moving statistics' new values.
 template <class T>
 struct BatchVariance {
   double const* sums;
   double const* count;
   T const* mean;
   T* inverse;
-  T* mean_update;      ///< null: not wanted
-  T* variance_update;  ///< null: not wanted
+  T* mean_update;      ///< null: not needed
+  T* variance_update;  ///< null: not needed
   T epsilon, share;
   KOKKOS_FUNCTION void operator()(std::size_t j) const {
     T const variance = *count > 0 ? static_cast<T>(sums[j] / *count) : T{0};

@@ -66,7 +66,7 @@ struct Conv2D {
   Initializer initializer(std::size_t i) const { return i == 0 ? kernel_initializer : bias_initializer; }
   Regularizer regularizer(std::size_t i) const { return i == 0 ? kernel_regularizer : bias_regularizer; }
 
-  /// Of forward, for one sample.
+  /// Operations of forward, for one sample.
   template <class In>
   constexpr std::size_t flops(In const& in) const {
     return (2 * KH * KW * in[2] + 1) * output(in).size();
@@ -112,7 +112,7 @@ struct Conv2D {
   constexpr Window2D window(In const& in) const {
     return detail::window_2d<KH, KW, S, D, same>("Conv2D", in);
   }
-  /// Where the bias is among the parameters, behind the kernel; null without one.
+  /// The bias among the parameters, behind the kernel; null without one.
   template <class T>
   T* bias(Window2D const& w, T* parameters) const {
     return use_bias ? parameters + aligned_count<T>(w.taps() * w.channels * filters) : nullptr;

@@ -1,5 +1,5 @@
-/// A convolution and the max-pooling behind it as one layer, for a thread that has its rows: what is pooled away is
-/// never written, and backward touches only what was largest.
+/// A convolution and the max-pooling behind it as one layer, for a thread that has its rows: values that pooling drops
+/// are never written, and backward touches only the largest ones.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +85,7 @@ inline constexpr bool is_conv_pool<Conv2D<F, KH, KW, C...>, MaxPooling2D<H, W, P
 
 }  // namespace detail
 
-/// Whether two neighbours run as one ConvPool under a context.
+/// True if two neighbours run as one ConvPool under a context.
 template <class Context, class A, class B>
 inline constexpr bool fuses = Context::owns_rows&& detail::has_simd&& detail::is_conv_pool<A, B>;
 

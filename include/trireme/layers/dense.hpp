@@ -73,7 +73,7 @@ struct Dense {
   }
 
   using scattered_rows_of = Dense;
-  /// Where a sample is a row of the product, and register tiles are what computes the gradient too.
+  /// True if a sample is a row of the product and register tiles compute the gradient too.
   template <class T, class Context, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
     return Context::owns_rows && in.size() == in.back() && rows > 0 &&
@@ -137,7 +137,7 @@ struct Dense {
   }
 
  private:
-  /// x W, without their places.
+  /// The product x W, without the addresses of its matrices.
   template <class T, class In>
   constexpr Product<T> forward_product(In const& in, std::size_t rows) const {
     std::size_t const n = in.back();

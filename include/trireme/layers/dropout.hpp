@@ -16,7 +16,7 @@ namespace trireme {
 
 namespace kernels {
 
-/// Four elements of a row, one random block. The mask is drawn again in backward instead of being kept.
+/// One random block for four elements of a row. Backward draws the mask again, which is therefore not kept.
 template <class T>
 struct DropoutMask {
   RowStream stream;
@@ -30,15 +30,16 @@ struct DropoutMask {
     auto const words = stream.block(first_row + row, group);
     std::size_t const begin = 4 * group, end = begin + 4 < columns ? begin + 4 : columns;
     for (std::size_t j = begin; j < end; ++j)
-      y[row * columns + j] = math::choose(uniform_float(words[j - begin]) < rate, T{0}, x[row * columns + j] * scale);
+      y[row * columns + j] = math::select(uniform_float(words[j - begin]) < rate, T{0}, x[row * columns + j] * scale);
   }
 };
 
 }  // namespace kernels
 
-/// `Dropout{.rate = 0.5f}`: while training, an element is zero with probability `rate`, else scaled by 1 / (1 - rate).
+/// `Dropout{.rate = 0.5f}`: while training, an element is zero with probability `rate`, and scaled by 1 / (1 - rate)
+/// otherwise.
 ///
-/// Which elements depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
+/// The mask depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
 struct Dropout {
   static constexpr std::string_view class_name = "Dropout";
   float rate = 0.5f;

@@ -22,9 +22,9 @@ namespace trireme {
 /// `Embedding<10'000, 64>{}`: Vocabulary rows of Dim numbers.
 ///
 /// Input (...), indices from 0 on in the model's scalar; output (..., Dim); embeddings (Vocabulary, Dim). Data are
-/// checked before they get here; an index outside of the vocabulary would read zeros and train nothing. Of
-/// a table of `sparse_from` numbers or more only the rows that occur in a batch get gradients and travel between
-/// processes, where the plan is by products; the optimizer moves all of them, as Keras's does.
+/// checked before they get here; an index outside of the vocabulary would read zeros and train nothing. A table of
+/// `sparse_from` numbers or more has sparse gradients under the parallelism within operators: only the rows that occur
+/// in a batch get gradients and travel between processes. The optimizer moves all rows, as Keras's does.
 /// Designated initializers name the members in this order.
 template <std::size_t Vocabulary, std::size_t Dim>
 struct Embedding {
@@ -58,7 +58,7 @@ struct Embedding {
   Regularizer regularizer(std::size_t) const { return embeddings_regularizer; }
   bool by_rows() const { return vocabulary * dim >= sparse_from; }
 
-  /// Needs none; asked when a model is compiled.
+  /// No workspace. Checks the vocabulary when a model is compiled.
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const&, std::size_t) const {
     constexpr std::size_t exact = std::size_t{1} << std::numeric_limits<T>::digits;

@@ -7,7 +7,7 @@
 
 namespace trireme::kernels {
 
-/// The row of a table that an index in a floating-point scalar names; `rows` for whatever is no index.
+/// The row of a table that an index in a floating-point scalar names; `rows` for a number that is no index.
 template <class T>
 KOKKOS_INLINE_FUNCTION std::size_t table_row(T index, std::size_t rows) {
   return index >= T{0} && index < static_cast<T>(rows) ? static_cast<std::size_t>(index) : rows;
@@ -81,7 +81,7 @@ struct KeepIndices {
 };
 
 /// gradient[index of a position] += dy[position], for a block of columns: position after position, so that the sums of
-/// an index that occurs several times do not depend on who runs it.
+/// an index that occurs several times do not depend on the thread that runs it.
 template <class T>
 struct AddToTable {
   static constexpr std::size_t block = 16;

@@ -1,4 +1,4 @@
-/// What a layer is, and how to ask one for what it may leave out.
+/// The Layer concept, and defaults for its optional members.
 #pragma once
 
 #include <array>
@@ -24,12 +24,13 @@ namespace trireme {
 ///   parameters(in)                   std::array of ParameterShape
 ///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
 ///   states(in)                       std::array of StateShape: what training moves along without a gradient
-///   mixes_rows                       the scope (backend/execution/row_scope.hpp) over which it sums rows: see sum_rows
-///   looks_up, by_rows()              that it takes indices below its member `vocabulary`; whether its parameter is a
-///                                    table of which only rows that occur should get gradients
+///   mixes_rows                       the scope (backend/execution/statistics_scope.hpp) over which it sums rows: see
+///                                    cross_replica_sum
+///   looks_up, by_rows()              marks a layer that takes indices below its member `vocabulary`; true if its
+///                                    parameter is a table whose gradients should be sparse: of the rows that occur
 ///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
-///   flops(in)                        operations of forward for a sample, where a guess (models/flops.hpp) is far off
-///   takes_scattered_rows<T, Context>(in, rows)  whether it reads so many rows where they lie apart (Forward::x_rows),
+///   flops(in)                        operations of forward for a sample, where those of models/flops.hpp are far off
+///   takes_scattered_rows<T, Context>(in, rows)  true if it reads `rows` rows that lie apart (Forward::x_rows),
 ///                                    forward and backward, as fast as others; with
 ///   scattered_rows_of                the layer itself: one that derives from it has a `forward` of its own
 ///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
@@ -45,7 +46,7 @@ concept Layer = requires(L const layer, In const in) {
 
 namespace detail {
 
-/// Asks a layer for its parts; what the layer does not have gets its default here and nowhere else.
+/// Members of a layer; one that the layer lacks gets its default here and nowhere else.
 template <class L, class In>
 constexpr auto parameters_of(L const& layer, In const& in) {
   if constexpr (requires { layer.parameters(in); })
@@ -83,7 +84,7 @@ inline constexpr bool is_composite = requires {
   typename L::composite;
 };
 
-/// Whether the layer's parameter is a table of which a batch touches some rows only.
+/// True if the layer's parameter is a table with sparse gradients: a batch touches some of its rows only.
 template <class L>
 bool is_by_rows([[maybe_unused]] L const& layer) {
   if constexpr (requires { layer.by_rows(); })
@@ -92,7 +93,7 @@ bool is_by_rows([[maybe_unused]] L const& layer) {
     return false;
 }
 
-/// Whether some layer of this type, or within it, may be such a table.
+/// True if a layer of this type, or one within it, may have such a table.
 template <class L>
 consteval bool has_tables() {
   if constexpr (is_composite<L>)
@@ -128,7 +129,7 @@ constexpr auto output_of(L const& layer, In const& in) {
   return layer.output(in);
 }
 
-/// A layer that only names its input's numbers anew: it gets no buffer and no kernel.
+/// A layer that only renames its input's numbers: it gets no buffer and no kernel.
 template <class L>
 inline constexpr bool reinterprets = requires {
   requires L::reinterprets;
@@ -194,7 +195,7 @@ constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t 
     return 0;
 }
 
-/// Whether a layer reads so many rows of its input where they lie apart.
+/// True if a layer reads `rows` rows of its input where they lie apart.
 template <class T, class Context, class L, class In>
 constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in,
                                     [[maybe_unused]] std::size_t rows) {

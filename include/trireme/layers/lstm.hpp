@@ -19,7 +19,7 @@
 
 namespace trireme {
 
-/// First values of an LSTM's bias: 1 for the forget gate, so that memories last at first, else 0.
+/// First values of an LSTM's bias: 1 for the forget gate, so that memories last at first, and 0 for the other gates.
 struct UnitForgetBias {
   void operator()(std::span<double> out, InitializerContext const&) const {
     std::size_t const units = out.size() / 4;
@@ -107,7 +107,7 @@ struct LSTM {
     std::size_t const time = in[0], gates = 4 * units, stride = sequences ? time * units : std::size_t{units};
     Kept<T> const kept(*this, in, f.rows, f.workspace);
     T const* const bias = use_bias ? f.parameters + bias_offset<T>(in) : nullptr;
-    // What the inputs bring, for all steps at once; each step adds what the state before it brings.
+    // The contribution of the inputs, for all steps at once; each step adds that of the state before it.
     context.gemm(Product<T>{.m = f.rows * time,
                             .n = gates,
                             .k = in[1],
@@ -207,7 +207,7 @@ struct LSTM {
   }
 
  private:
-  /// What forward keeps, (rows, time, …) each: the gates' activations, the cell, the state before each step; and the
+  /// Workspace of forward, (rows, time, …) each: the gates' activations, the cell, the state before each step; and the
   /// gradients that backward carries from step to step.
   template <class T>
   struct Kept {
@@ -220,14 +220,14 @@ struct LSTM {
       dh = workspace.take<T>(rows * layer.units);
       dc = workspace.take<T>(rows * layer.units);
     }
-    /// The cell before a step; before the first one zeros, which is what the state was.
+    /// The cell before a step; before the first one the state, which is zero then.
     T* cell_before(std::size_t step, std::size_t time, std::size_t width) const {
       return step == 0 ? before + slot(0, time) * width : cell + slot(step - 1, time) * width;
     }
     T *gates, *cell, *before, *dh, *dc;
   };
 
-  /// Where step `step` finds its input in time.
+  /// Position in time of the input of step `step`.
   static constexpr std::size_t slot(std::size_t step, std::size_t time) { return backwards ? time - 1 - step : step; }
   template <class T, class In>
   std::size_t recurrent_offset(In const& in) const {

@@ -135,7 +135,7 @@ struct MultiHeadAttention {
     detail::head_products(context, b.rows, Heads, {.m = s.keys, .n = KeyDim, .k = s.queries, .transpose_a = true},
                           scores(d.shares, s), sequences(kept.query, KeyDim, s.queries),
                           sequences(d.key, KeyDim, s.keys));
-    // Where two of them have the same input, the second adds its gradient.
+    // The second of two projections of the same input adds its gradient.
     project_gradient(context, queries, s.query_features, key_width, b.x, p, d.query, gradient(b, 0), b.dx, false);
     project_gradient(context, keys, s.key_features, key_width, b.x + b.rows * s.key_begin, p + s.template key<T>(),
                      d.key, gradient(b, s.template key<T>()), b.dx ? b.dx + b.rows * s.key_begin : nullptr,
@@ -146,8 +146,8 @@ struct MultiHeadAttention {
   }
 
  private:
-  /// Query, key and value: positions and features of each, where a sample's keys and values begin in the input, and
-  /// where the parameters do.
+  /// Query, key and value: positions and features of each, the beginning of a sample's keys and values in the input,
+  /// and that of their parameters.
   struct Sides {
     std::size_t queries, keys;
     std::size_t query_features, key_features, value_features;
@@ -188,8 +188,8 @@ struct MultiHeadAttention {
     }
   };
 
-  /// What forward keeps: (rows, positions, heads, width) each, and (rows, heads, queries, keys) the attention's shares.
-  /// Behind it lies the same again for the gradients.
+  /// Workspace of forward: (rows, positions, heads, width) each, and the attention weights `shares` (rows, heads,
+  /// queries, keys). Behind it lies the same again for the gradients.
   template <class T>
   struct Kept {
     Kept(Sides const& s, std::size_t rows, std::byte* memory)
@@ -270,7 +270,7 @@ struct MultiHeadAttention {
                               .accumulate = accumulate});
   }
 
-  /// Where the gradients of a projection go; null where the layer is frozen.
+  /// Destination of the gradients of a projection; null where the layer is frozen.
   template <class T>
   static T* gradient(Backward<T> const& b, std::size_t offset) {
     return b.frozen ? nullptr : b.gradients + offset;

@@ -34,7 +34,7 @@ struct ScaledProduct {
   KOKKOS_FUNCTION T operator()(std::size_t j) const { return (factor ? x[j] * factor[j] : x[j]) * other[j]; }
 };
 
-/// One row to mean 0 and variance 1; what backward wants of it is kept.
+/// Normalizes one row to mean 0 and variance 1, and keeps what backward needs.
 template <class T>
 struct NormalizeRow {
   T const* x;

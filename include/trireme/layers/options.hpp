@@ -27,7 +27,7 @@ struct NoCenter {};
 /// A recurrent layer's output for all steps instead of the last one; and its steps from the last to the first.
 struct ReturnSequences {};
 struct GoBackwards {};
-/// What a recurrent layer applies to its gates.
+/// The activation of a recurrent layer's gates.
 template <class A>
 struct RecurrentActivation {
   using type = A;
@@ -44,13 +44,13 @@ struct OutputDim {
   static_assert(N > 0, "trireme: OutputDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
-/// The axis of a sample that is meant, counted from 1 as in Keras, where the batch is axis 0.
+/// An axis of a sample, counted from 1 as in Keras, where the batch is axis 0.
 template <std::size_t N>
 struct Axis {
   static_assert(N > 0, "trireme: Axis is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
-/// The last N axes together, where one is meant otherwise.
+/// The last N axes together, instead of one.
 template <std::size_t N>
 struct LastAxes {
   static_assert(N > 0, "trireme: LastAxes is at least 1, not 0");

@@ -1,4 +1,4 @@
-/// What a layer says of one of its parameters.
+/// Description of one parameter of a layer.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Gamma and beta of the normalizations, each of which may be left out.
+/// Gamma and beta of the normalizations, each optional.
 #pragma once
 
 #include <array>

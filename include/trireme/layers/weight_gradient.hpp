@@ -53,13 +53,13 @@ struct GradientBlock {
 
 }  // namespace kernels
 
-/// Whether a layer may ask its listener to share products: under the plan by rows, where its input and its workspace
-/// stay as they are until a step ends, unless outputs are kept in another type.
+/// True if a layer may offer products to its listener: under the parallelism over samples, where its input and its
+/// workspace stay as they are until a step ends, unless outputs are kept in another type.
 template <class Context>
 inline constexpr bool shares_products = Context::owns_rows && !StoresOutputs<Context>;
 
-/// Whether it pays that the threads of a step compute a gradient (m, n) together, where so many rows go into it on all
-/// threads: each one reads all rows of n numbers, instead of storing and adding up gradients.
+/// True if the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
+/// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_share(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
 
 /// Rows of a batch up to which blocks pay: beyond them the products cost more than the gradient's way through memory,

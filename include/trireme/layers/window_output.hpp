@@ -25,7 +25,7 @@ constexpr Window2D window_2d(char const* layer, Extents<E...> const& in) {
   auto const height = [](std::size_t n) { return window_axis(n, KH, Strides::height, Dilation::height, IsSame); };
   auto const width = [](std::size_t n) { return window_axis(n, KW, Strides::width, Dilation::width, IsSame); };
   if constexpr (rows != dynamic && rows > 0 && columns != dynamic && columns > 0) {
-    // Constants: this is asked in many places, each of which would hold a call and what it throws.
+    // Constants: otherwise each of the many callers would contain a call and the code of its exceptions.
     constexpr WindowAxis down = height(rows), across = width(columns);
     return {down, across, in[2]};
   }

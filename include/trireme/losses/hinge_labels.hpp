@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-/// Whether all labels of a position are 0 or 1, so that 0 stands for -1. Keras looks at the whole batch instead, which
+/// True if all labels of a position are 0 or 1, so that 0 stands for -1. Keras looks at the whole batch instead, which
 /// differs only where a batch mixes positions of both kinds, and would depend on how the batch is cut.
 template <class T>
 KOKKOS_INLINE_FUNCTION bool are_zero_one_labels(T const* truth, std::size_t size) {

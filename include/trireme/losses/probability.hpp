@@ -18,7 +18,7 @@ KOKKOS_INLINE_FUNCTION T clip_probability(T p) {
   return p < low ? low : (p > high ? high : p);
 }
 
-/// Whether the probability is not clipped; not so for a NaN either, which the value of the loss shows.
+/// True if the probability is not clipped; false for a NaN too, which the value of the loss shows.
 template <class T>
 KOKKOS_INLINE_FUNCTION bool is_free_probability(T p) {
   return p >= static_cast<T>(probability_epsilon) && p <= static_cast<T>(1 - probability_epsilon);

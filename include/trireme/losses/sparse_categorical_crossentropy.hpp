@@ -42,9 +42,9 @@ struct SparseCategoricalCrossentropy {
     return true;
   }
 
-  /// Whether positions may be left out of the mean at all.
+  /// True if positions may be left out of the mean.
   bool masks() const { return ignore_class != no_class; }
-  /// Whether this position counts in the mean.
+  /// True if this position counts in the mean.
   KOKKOS_FUNCTION bool counts(std::int32_t const* label) const {
     return ignore_class == no_class || *label != ignore_class;
   }

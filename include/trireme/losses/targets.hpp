@@ -1,4 +1,4 @@
-/// What a loss compares a prediction with, position by position.
+/// Targets of a loss, position by position.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ClassIndex {
   using value_type = std::int32_t;
 };
 
-/// Whether outputs of these extents have one number at a position, and whether they may have several.
+/// True if outputs of these extents have one number at a position, false if they may have several.
 template <class OutputExtents>
 inline constexpr bool is_single = OutputExtents::static_extents[OutputExtents::rank - 1] == 1;
 

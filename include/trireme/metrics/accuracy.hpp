@@ -1,4 +1,4 @@
-/// Accuracy: how often the prediction is right, whatever kind of prediction it is.
+/// Accuracy: how often the prediction is right, for any kind of prediction.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace trireme {
 
 /// Keras's metric "accuracy": one output is binary (above 0.5), several are compared by their largest: with the class
-/// index where the loss takes one, else with the largest target.
+/// index where the loss takes one, otherwise with the largest target.
 struct Accuracy {
   static constexpr FixedString name = "accuracy";
   static constexpr Direction direction = Direction::up;

@@ -1,4 +1,4 @@
-/// Which class a prediction stands for, and how many classes it ranks above a given one.
+/// The class that a prediction stands for, and the number of classes that it ranks above a given one.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ KOKKOS_INLINE_FUNCTION std::size_t arg_max(T const* x, std::size_t size) {
   return best;
 }
 
-/// Whether fewer than k numbers are larger than x[index]: who ties with the k-th counts as inside. Never so if the
+/// True if fewer than k numbers are larger than x[index], so that a tie with the k-th counts as inside. False if the
 /// index is outside or a number is not finite.
 template <class T>
 KOKKOS_INLINE_FUNCTION bool is_in_top_k(T const* x, std::size_t size, std::size_t index, std::size_t k) {

@@ -15,8 +15,7 @@ namespace trireme::metrics {
 
 /// \tparam Loss  a loss over one position; its options are given as `MeanOf<Loss>{.loss = {…}}`.
 /// \tparam Named  a class whose `name` is that in the logs: no string, since nvcc cannot compile kernels of types that
-/// have
-///                one among their arguments.
+///                have one among their arguments.
 template <class Loss, class Named = Loss, Direction Improves = Direction::down>
 struct MeanOf {
   static constexpr FixedString name = Named::name;

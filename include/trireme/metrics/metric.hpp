@@ -1,4 +1,4 @@
-/// What a loss and a metric have to fit, and the sentences for those that do not.
+/// The Loss and Metric concepts, and a sentence for each type that does not fit.
 #pragma once
 
 #include <concepts>

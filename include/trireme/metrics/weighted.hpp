@@ -3,7 +3,7 @@
 
 namespace trireme {
 
-/// Other metrics ignore sample weights: whoever calls `update` gives them weight 1 unless the metric is weighted.
+/// Other metrics ignore sample weights: the caller of `update` gives them weight 1 unless the metric is weighted.
 template <class Metric>
 struct Weighted : Metric {
   static constexpr bool weighted = true;
@@ -12,7 +12,7 @@ struct Weighted : Metric {
 template <class Metric>
 Weighted(Metric) -> Weighted<Metric>;
 
-/// Whether a metric wants the weights.
+/// True if a metric takes the weights.
 template <class Metric>
 inline constexpr bool is_weighted = requires {
   requires Metric::weighted;

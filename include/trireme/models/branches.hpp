@@ -32,7 +32,7 @@ struct Skip {
 
 namespace detail {
 
-/// What Add and Concatenate share. `Join` says where a branch's part of the joined output lies.
+/// Base of Add and Concatenate. `Join` says where a branch's part of the joined output lies.
 template <class Join, class... Branches>
 class Branched : public SideBySide<SameInput, Branches...> {
   using Base = SideBySide<SameInput, Branches...>;
@@ -97,8 +97,7 @@ class Branched : public SideBySide<SameInput, Branches...> {
   }
 
  private:
-  /// Where a branch keeps its output, its output's gradient and what it wants itself; nothing for one that only
-  /// renames.
+  /// Memory of a branch: its output, the gradient of that and its own workspace; none for a branch that only renames.
   template <class T>
   struct Place {
     T* y = nullptr;
@@ -118,8 +117,8 @@ class Branched : public SideBySide<SameInput, Branches...> {
     }
   };
 
-  /// The last branch first, as gradients are told of from the end of the arena; the last one to run is branch 0, which
-  /// finds in `dx` what the others have left there.
+  /// Runs the last branch first, since gradients become final from the end of the arena. Branch 0 runs last, and finds
+  /// in `dx` what the others left there.
   template <std::size_t I, class Context, class In, class T>
   void backward_from(Context& context, In const& in, Backward<T> const& b, Workspace workspace, std::size_t column,
                      T* branch_dx) const {
@@ -223,7 +222,7 @@ struct Concatenate<> : detail::PartsJoin<detail::ConcatenateJoin> {
 template <class... B>
 Concatenate(B const&...) -> Concatenate<detail::as_layer_t<B>...>;
 
-/// `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`: the input plus what the layers make of it.
+/// `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`: the input plus the output of the layers.
 template <class... Layers>
 struct Residual : Add<Skip, Sequential<Layers...>> {
   static constexpr std::string_view class_name = "Add";

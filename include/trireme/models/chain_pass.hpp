@@ -36,7 +36,7 @@ class ChainPass {
     return bytes;
   }
 
-  /// Layers that only rename pass them on.
+  /// Layers that only rename pass such rows on.
   template <class T, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
     return takes_scattered_rows_from<First, T>(in, rows);
@@ -49,7 +49,7 @@ class ChainPass {
     forward_from<First>(context, in, f, workspace, buffers.gradients);
   }
 
-  /// Tells the listener of each layer's gradients when they are final.
+  /// Reports each layer's gradients to the listener when they are final.
   template <class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     Workspace workspace(b.workspace);
@@ -68,7 +68,7 @@ class ChainPass {
   struct Buffers {
     Pair<T> gradients, values;  ///< values: only where outputs are kept in another type
   };
-  /// What a layer's backward leaves for the one before: the gradient of its input, and where that input lies.
+  /// Result of a layer's backward for the layer before: the gradient of its input, and where that input lies.
   template <class T>
   struct Left {
     T* dx = nullptr;
@@ -77,7 +77,7 @@ class ChainPass {
   template <class L, std::size_t Next>
   static constexpr bool stores = StoresOutputs<Context>&& Next < last && !reinterprets<L>;
 
-  /// What runs at layer I under a context: the layer itself, or the one and the next as one; and which comes then.
+  /// True if layer I and the next one run as one under a context. `next` is the index of the layer after that.
   template <std::size_t I>
   static constexpr bool fused = [] {
     if constexpr (I + 1 < last && !StoresOutputs<Context>)  // rounding makes values equal that a maximum told apart
@@ -136,8 +136,7 @@ class ChainPass {
     return buffers;
   }
 
-  /// Where a layer finds its result: the model's own if no layer is Next, its input renamed, or its part of the
-  /// workspace.
+  /// Address of a layer's result: the model's own if no layer is Next, its input renamed, or its part of the workspace.
   template <std::size_t Next, class L, class T, class Out>
   static T* place_output(T const* x, T* y, Out const& out, std::size_t rows, Workspace& workspace) {
     if constexpr (Next == last)
@@ -148,7 +147,7 @@ class ChainPass {
       return workspace.take<T>(out.size() * rows);
   }
 
-  /// Where outputs are kept in another type, layers read and write `values`.
+  /// Layers read and write `values` where outputs are kept in another type.
   template <std::size_t I, class In, class T>
   void forward_from(Context& context, In const& in, Forward<T> f, Workspace workspace, Pair<T> const& values) const {
     constexpr std::size_t following = next<I>;
@@ -178,9 +177,9 @@ class ChainPass {
     }
   }
 
-  /// Goes to the last layer first; returns where the gradient of layer I's input is: null where neither a layer before
-  /// it trains nor anybody else wants it (`wants_dx`). A layer from which nothing is wanted at all is left out.
-  /// `kept_x`: its input where that is kept in another type.
+  /// Runs the last layer first. Returns the address of the gradient of layer I's input, or null where neither a layer
+  /// before it trains nor the caller needs it (`wants_dx`). A layer with nothing to compute is left out. `kept_x`: its
+  /// input where that is kept in another type.
   template <std::size_t I, class In, class T>
   Left<T> backward_from(Context& context, In const& in, Backward<T> b, Workspace workspace, Buffers<T> const& buffers,
                         bool wants_dx, [[maybe_unused]] stored_t<Context, T> const* kept_x) const {

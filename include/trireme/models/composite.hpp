@@ -1,4 +1,4 @@
-/// What layers that are made of layers share.
+/// Members that layers made of layers share.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace trireme::detail {
 
-/// Goes to what follows a layer at `in`: its parameters, states and random numbers are behind it.
+/// Advances past a layer at `in`: past its parameters, states and random numbers.
 template <class L, class In, class T>
 void pass_by(L const& layer, In const& in, Forward<T>& call) {
   call.parameters += parameter_elements<T>(layer, in);
@@ -26,13 +26,13 @@ void pass_by(L const& layer, In const& in, Backward<T>& call) {
   call.keys.layer += leaf_layers<L>();
 }
 
-/// Whether anything is wanted of a layer's backward.
+/// True if a layer's backward has anything to compute.
 template <class L, class In, class T>
 bool wants_backward(L const& layer, In const& in, Backward<T> const& b) {
   return b.dx || (!b.frozen && parameter_elements<T>(layer, in) > 0);
 }
 
-/// f(layer, in), or the same for each layer within a composite; one that is frozen or shared stays one.
+/// f(layer, in), or the same for each layer within a composite; a frozen or shared composite counts as one layer.
 template <class L, class In, class F>
 constexpr void visit_layers(L const& layer, In const& in, F& f) {
   if constexpr (is_composite<L> && !is_frozen<L> && !is_shared<L>)

@@ -1,4 +1,4 @@
-/// What a model takes in memory and communication: constant expressions where its extents are static.
+/// Memory and communication of a model: constant expressions where its extents are static.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ struct ModelCost {
   std::size_t parameters = 0;        ///< numbers that training changes
   std::size_t arena_bytes = 0;       ///< of the parameters with padding; so long are gradients and each optimizer slot
   std::size_t state_bytes = 0;       ///< of the states, which every process holds and reduces as well
-  std::size_t frozen_bytes = 0;      ///< of the weights of Frozen layers, which nobody reduces
+  std::size_t frozen_bytes = 0;      ///< of the weights of Frozen layers, which are not reduced
   std::size_t activation_bytes = 0;  ///< of the layers' outputs for one sample
 
-  /// What a process gives to the reduction of a step, where there are several.
+  /// Bytes that a process contributes to the reduction of a step, where there are several.
   constexpr std::size_t reduced_bytes() const { return arena_bytes + state_bytes; }
 };
 
-/// What a process takes for its batches, as `summary` shows it.
+/// Memory of a process for its batches, as `summary` shows it.
 struct MemoryUse {
   ModelCost model{};
   std::size_t slots = 0;                       ///< of the optimizer

@@ -1,4 +1,4 @@
-/// What a model consists of, as a table: for initializing, saving, summing up and cutting into buckets.
+/// ModelDescription: a model as a table, for initializing, saving, summing up and cutting into buckets.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/core/type_text.hpp"
 #include "trireme/initializers/constant.hpp"
@@ -41,7 +41,7 @@ struct StatedParameter {
   bool by_rows = false;
 };
 
-/// Adds layers to a description: what does not depend on their types.
+/// Builder of a description: the part that does not depend on the types of layers.
 class LayerTable {
  public:
   LayerTable(ModelDescription& description, std::size_t scalar_size, std::string path, std::string keras_path)
@@ -50,13 +50,13 @@ class LayerTable {
         path_(std::move(path)),
         keras_path_(std::move(keras_path)) {}
 
-  /// The table of a composite that is the next layer of this one.
+  /// The table of a composite that stands as the next layer of this one.
   LayerTable nested(std::string_view class_name, std::string_view name) {
     Paths const paths = next(class_name, name);
     return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
   }
 
-  /// What the next layer is called, by the user or as Keras would, and in `.weights.h5`.
+  /// Paths of the next layer: by the user's name or Keras's, and in `.weights.h5`.
   struct Paths {
     std::string own, keras;
   };
@@ -140,9 +140,9 @@ class LayerTable {
     description_.shared.push_back({weights, first, description_.layers.size()});
   }
 
-  void mixes(RowScope scope) {
+  void mixes(StatisticsScope scope) {
     description_.row_scope = std::max(description_.row_scope, scope);
-    description_.mixes_replica = description_.mixes_replica || scope == RowScope::replica;
+    description_.mixes_replica = description_.mixes_replica || scope == StatisticsScope::replica;
   }
 
  private:

@@ -23,12 +23,12 @@ namespace trireme {
 
 namespace kernels {
 
-/// A state moves once for each part, one after the other as in Keras: what one move has to be told so that it does the
-/// same as all of them.
+/// Adds one part to a state's update. The state moves once for each part, one after the other as in Keras; one move
+/// with the update does the same as all of them.
 template <class T>
 struct ChainUpdates {
   T const* state;
-  T const* next;  ///< this part's share of the mean
+  T const* next;  ///< this part's contribution to the mean
   T* update;      ///< in: of the parts before; out: of these and this one
   T decay, share;
   KOKKOS_FUNCTION void operator()(std::size_t i) const { update[i] = decay * (update[i] - share * state[i]) + next[i]; }
@@ -50,8 +50,8 @@ constexpr void for_each_leaf(L const& layer, In const& in, F const& f) {
     f(layer, in);
 }
 
-/// f(offset, size, what the layer says of it) for each tensor of an arena that training changes; `of(layer, in)` lists
-/// them.
+/// f(offset, size, its description by the layer) for each tensor of an arena that training changes; `of(layer, in)`
+/// lists them.
 template <class T, class L, class In, class Of, class F>
 void for_each_tensor(L const& layer, In const& in, Of const& of, F const& f) {
   std::size_t offset = 0;
@@ -203,7 +203,7 @@ struct Each {
     return std::max(parameter_elements<T>(in), state_elements<T>(in));
   }
 
-  /// Layers are told apart by 16 bits: the upper four number the parts, through nested ones too.
+  /// A key of 16 bits identifies a layer: the upper four number the parts, through nested ones too.
   template <class In>
   static constexpr std::uint32_t key(std::uint32_t layer_key, std::uint32_t part) {
     constexpr auto parts = static_cast<std::uint32_t>(In::count);

@@ -11,8 +11,9 @@ namespace trireme {
 
 namespace detail {
 
-/// Of forward, for one sample. A layer may say itself (`flops(in)`); else each of its parameters is taken to be
-/// multiplied and added once at each position of its input, and what it puts out to cost one operation a number.
+/// Operations of forward, for one sample: the layer's member `flops(in)`, if it has one. Otherwise each of its
+/// parameters counts as multiplied and added once at each position of its input, and each number of its output as one
+/// operation.
 template <class L, class In>
 constexpr std::size_t layer_flops(L const& layer, In const& in) {
   if constexpr (requires { layer.flops(in); }) {
@@ -31,7 +32,7 @@ constexpr std::size_t layer_flops(L const& layer, In const& in) {
 
 }  // namespace detail
 
-/// Of each slice, forward, for one sample.
+/// Operations of each slice's forward, for one sample.
 template <class SlicesType>
 constexpr std::array<std::size_t, SlicesType::count> slice_flops(SlicesType const& slices) {
   std::array<std::size_t, SlicesType::count> flops{};
@@ -39,8 +40,8 @@ constexpr std::array<std::size_t, SlicesType::count> slice_flops(SlicesType cons
   return flops;
 }
 
-/// Where the first `stages` of the result's elements begin that divide `costs` into as many groups in order, none of
-/// them empty, so that the dearest group costs least; the element after them is the end.
+/// Cuts of `costs` into `stages` groups in order, none of them empty, so that the dearest group costs least. The first
+/// `stages` elements of the result are the beginnings of the groups, and the element after them is the end.
 /// 1 <= stages <= N.
 template <std::size_t N>
 constexpr std::array<std::size_t, N + 1> balanced_cuts(std::array<std::size_t, N> const& costs, std::size_t stages) {

@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// `Frozen{Dense<64, ReLU>{}}`, `Frozen{Sequential{...}}`: what `trainable = False` is in Keras, as a type.
+/// `Frozen{Dense<64, ReLU>{}}`, `Frozen{Sequential{...}}`: `trainable = False` of Keras, as a type.
 ///
 /// The weights are initialized, saved and loaded as without it, but lie behind those that train: neither gradients nor
 /// the optimizer nor what processes exchange contain them, and backward computes nothing for them. BatchNormalization
@@ -25,7 +25,7 @@ struct Frozen {
   static constexpr bool transparent = true;  ///< named as without it
   static constexpr bool frozen = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
-  static constexpr bool has_tables = false;  ///< whose gradients anybody wants
+  static constexpr bool has_tables = false;  ///< none with gradients
   static constexpr std::string_view class_name = detail::class_name_of<L>();
   static_assert(detail::require_layer<L>());
   static_assert(!detail::is_input<L>, "trireme: Frozen goes around a layer or a Sequential, not around an Input");

@@ -15,7 +15,7 @@ namespace trireme {
 
 namespace detail {
 
-/// Stand where a trained model has its optimizer and its loss.
+/// Stand-ins for the optimizer and the loss of a trained model.
 struct NoOptimizer {};
 struct NoLoss {};
 
@@ -42,7 +42,7 @@ class Head<T, Extents, NoLoss> {
 
 }  // namespace detail
 
-/// Whether a model has an optimizer and a loss.
+/// True if a model has an optimizer and a loss.
 template <class Model>
 inline constexpr bool is_trainable = true;
 template <class Model>

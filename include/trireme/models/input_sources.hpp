@@ -1,4 +1,4 @@
-/// Which of a model's inputs a layer is given as it is.
+/// The inputs of a model that reach a layer unchanged.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace trireme::detail {
 using InputSources = std::vector<std::size_t>;
 inline constexpr std::size_t no_input = std::numeric_limits<std::size_t>::max();
 
-/// Where the parts of a layer's output come from, if those of its input come from `sources`. Calls f(layer, its own
-/// sources) for each layer that looks something up. Composites say how in `trace_inputs(in, sources, f)`.
+/// Sources of the parts of a layer's output, if those of its input are `sources`. Calls f(layer, its own sources) for
+/// each layer that looks indices up. Composites implement it in `trace_inputs(in, sources, f)`.
 template <class L, class In, class F>
 InputSources trace_inputs(L const& layer, In const& in, InputSources const& sources, F const& f) {
   if constexpr (requires { layer.trace_inputs(in, sources, f); }) {

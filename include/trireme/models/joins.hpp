@@ -1,4 +1,4 @@
-/// How the outputs of branches become one, and its gradient theirs.
+/// Joins: the outputs of branches become one, and its gradient theirs.
 #pragma once
 
 #include <cstddef>

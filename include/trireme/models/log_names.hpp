@@ -19,7 +19,7 @@ inline constexpr auto weighted_name = [] {
   return FixedString(text);
 }();
 
-/// As in Keras, a weighted metric is called "weighted_accuracy" where an unweighted one has its name too.
+/// As in Keras, a weighted metric gets the name "weighted_accuracy" where an unweighted one has its name too.
 template <class M, class... All>
 constexpr std::string_view log_name() {
   if constexpr (is_weighted<M>)

@@ -1,14 +1,14 @@
 /// Models that end in the activation which their loss would undo: Softmax under a categorical crossentropy, Sigmoid
 /// under the binary one. They are trained on what that activation is applied to, as Keras does on TensorFlow.
 ///
-/// Probabilities would have to be clipped, and a sample that the model is sure to have wrong would teach it nothing.
+/// Probabilities would have to be clipped, and a sample that the model is sure to have wrong would have no gradient.
 #pragma once
 
 #include <type_traits>
 
 namespace trireme::detail {
 
-/// Whether the loss names the activation that the model ends in as its `link`.
+/// True if the model ends in the activation that the loss names as its `link`.
 template <class Loss, class Architecture>
 constexpr bool takes_logits() {
   if constexpr (requires {
@@ -20,7 +20,7 @@ constexpr bool takes_logits() {
     return false;
 }
 
-/// What is trained: the architecture, or all of it before its final activation.
+/// The trained part: the architecture, or all of it before its final activation.
 template <class Loss, class Architecture>
 constexpr auto trained_part(Architecture const& architecture) {
   if constexpr (takes_logits<Loss, Architecture>())
@@ -29,7 +29,7 @@ constexpr auto trained_part(Architecture const& architecture) {
     return architecture;
 }
 
-/// The loss of what is trained.
+/// The loss of the trained part.
 template <class Architecture, class Loss>
 constexpr Loss trained_loss(Loss loss) {
   if constexpr (takes_logits<Loss, Architecture>()) loss.from_logits = true;

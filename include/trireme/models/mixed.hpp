@@ -14,13 +14,13 @@
 
 namespace trireme {
 
-/// `compile<Mixed<BFloat16>>(strategy, ...)`: which numbers are rounded, and when.
+/// `compile<Mixed<BFloat16>>(strategy, ...)` rounds these numbers:
 ///
 ///   weights        master weights, gradients, optimizer and states (moving statistics) are Scalars; layers compute
-///   with
-///                  the parameters rounded to Storage, anew in each step, frozen ones too
-///   activations    what a layer of a Sequential hands to the next one is rounded and kept as Storage; backward reads
-///                  that. Inputs, the model's output and the sums within a layer, or within a join, are Scalars
+///                  with the parameters rounded to Storage, anew in each step, frozen ones too
+///   activations    the output that a layer of a Sequential hands to the next one is rounded and kept as Storage;
+///                  backward reads that. Inputs, the model's output and the sums within a layer, or within a join, are
+///                  Scalars
 ///   gradients      Scalars; to send them as Storage too, give the strategy: Compressed<..., BFloat16>
 ///
 /// Rounding is to the nearest, of two as near to the even one; a NaN stays one. Its derivative counts as 1.
@@ -64,8 +64,8 @@ class MixedModel : public Base {
              GradientListener* listener) const {
     Storing<Context> storing(context);
     T const* const weights = rounded(context, parameters, memory);
-    // What goes into its layers does not stay until the step ends; and a listener of threads' own rows only asks for
-    // that.
+    // A listener of threads' own rows only offers to share products, whose inputs have to stay until the step ends. The
+    // inputs of these layers do not.
     Base::train(storing, slice, scales, weights, gradients, memory, totals, keys,
                 Context::owns_rows ? nullptr : listener);
   }
@@ -108,7 +108,7 @@ class MixedModel : public Base {
 
 namespace detail {
 
-/// What `compile<P>` makes a model of: P a scalar, or Mixed.
+/// The model that `compile<P>` makes, where P is a scalar or Mixed.
 template <class P>
 inline constexpr bool is_mixed = false;
 template <class Storage, class Scalar>

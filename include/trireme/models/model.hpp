@@ -25,7 +25,8 @@
 
 namespace trireme {
 
-/// What a strategy trains; it owns no state. Any other class with these members trains as well (TrainableModel).
+/// A model of layers for a strategy to train; it owns no state. Any other class with these members trains as well
+/// (TrainableModel).
 template <class T, class Architecture, class OptimizerType, class Loss, class... Metrics>
 class Model {
  public:
@@ -36,10 +37,10 @@ class Model {
   using Head = detail::Head<T, OutputExtents, Loss, Metrics...>;
   using label = typename Head::label;
 
-  /// Whether the loss takes what the model's last activation is applied to; `architecture_` ends before it then.
+  /// True if the loss takes the argument of the model's last activation; `architecture_` then ends before it.
   static constexpr bool on_logits = detail::takes_logits<Loss, Architecture>();
 
-  /// Whether gradients of some weights may be wanted of their rows that occur alone.
+  /// True if some weights may have sparse gradients: of the rows that occur alone.
   static constexpr bool has_tables = detail::has_tables<Architecture>();
   static constexpr bool several_inputs = is_parts<InputExtents>, several_outputs = is_parts<OutputExtents>;
   /// Losses, each with a mean of its own.
@@ -89,7 +90,7 @@ class Model {
     return head_.counted_positions(targets, rows);
   }
 
-  /// What the samples of a dataset have to be.
+  /// Requirements on the samples of a dataset.
   data::SampleRequirements sample_requirements() const {
     auto const& d = *description_;
     if constexpr (requires { head_.target_parts(); }) {
@@ -123,7 +124,7 @@ class Model {
     return detail::step_workspace<T, Context, on_logits>(architecture_, rows);
   }
 
-  /// Whether `train` and `test` take so many rows that lie apart (Slice::x_rows).
+  /// True if `train` and `test` take `rows` rows that lie apart (Slice::x_rows).
   template <class Context>
   bool takes_scattered_rows(std::size_t rows) const {
     if constexpr (several_inputs)
@@ -205,14 +206,15 @@ class Model {
   /// Values of the metrics from merged totals, in the order of log_names; the loss is the mean, without penalties.
   auto results(double const* totals) const { return head_.results(totals); }
 
-  /// The model's output y from what is trained, z, which is the same memory unless the loss takes that.
+  /// Computes the model's output y from z, the output of the trained part: the same memory unless the loss takes
+  /// logits.
   template <class Context>
   void activate(Context& context, std::size_t rows, T const* z, T* y) const {
     if constexpr (on_logits)
       Activation<typename Loss::link>{}.forward(context, output_, Forward<T>{rows, z, y, nullptr, nullptr, {}, false});
   }
 
-  /// The inputs of rows as layers take them: of several, each apart in `memory` (rows, input); else `x` itself.
+  /// The inputs of rows as layers take them: several of them each apart in `memory` (rows, input), one as `x` itself.
   template <class Context>
   T const* split_inputs(Context& context, std::size_t rows, T const* x, T* memory) const {
     if constexpr (several_inputs) {
@@ -244,7 +246,7 @@ class Model {
     return {values.begin(), values.end()};
   }
 
-  /// Where the weights of Frozen layers begin.
+  /// The first weight of the Frozen layers.
   T const* frozen(T const* parameters) const { return parameters + description_->reduced_elements(); }
 
   std::vector<data::IndexColumns> indices() const {
@@ -272,7 +274,7 @@ class Model {
     return on_logits ? workspace.template take<T>(rows * output_size()) : z;
   }
 
-  // Described first, which finds numbers of layers that others could not be computed from.
+  // Initialized first: the description rejects numbers of layers that would break the computation of the other members.
   std::shared_ptr<ModelDescription const> description_;  // copies of the model share it
   TrainedPart architecture_;
   InputExtents input_;

@@ -55,10 +55,10 @@ namespace detail {
 
 /// Throws on all processes where a number of `given`, options and callbacks, is outside of its range, or where not all
 /// processes make this call with the same numbers for the same model. Collective.
-template <class Part, class... Given>
-void require_same_call(char const* call, Part const& part, Given const&... given) {
-  require_same_config(part.group(), call, [&](Config& c) {
-    list_model(c, part.model());
+template <class Engine, class... Given>
+void require_same_call(char const* call, Engine const& engine, Given const&... given) {
+  require_same_config(engine.group(), call, [&](Config& c) {
+    list_model(c, engine.model());
     (c.object("the argument", given), ...);
   });
 }

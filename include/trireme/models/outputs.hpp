@@ -41,7 +41,7 @@ inline constexpr auto output_log_name = [] {
   return FixedString(text);
 }();
 
-/// What the head has to know of one output's type.
+/// Properties of one output's type that the head needs.
 template <class O>
 struct OutputTraits;
 template <class Named, class L, class... Metrics>
@@ -59,8 +59,8 @@ struct OutputTraits<Output<Named, L, Metrics...>> {
   }
 };
 
-/// Targets lie in one row a sample, output after output: class indices all together as integers, but beside dense
-/// targets in the model's scalar.
+/// Targets lie in one row a sample, output after output: as integers if all are class indices, otherwise all in the
+/// model's scalar.
 template <class T, class Extents, class... O, class... Metrics>
 class Head<T, Extents, Outputs<O...>, Metrics...> {
   static_assert(sizeof...(Metrics) == 0,
@@ -142,7 +142,7 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
     return counts;
   }
 
-  /// What targets have to be.
+  /// Requirements on the targets.
   std::vector<data::TargetPart> target_parts() const {
     std::vector<data::TargetPart> parts;
     for_each_output([&]<class Out>(Out const&, auto const& extents, auto const&) {
@@ -200,7 +200,7 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
  private:
   static constexpr std::size_t largest_exact = std::size_t{1} << std::numeric_limits<T>::digits;
 
-  /// Where an output stands among the others.
+  /// Position of an output among the others.
   struct Place {
     std::size_t index = 0;
     std::size_t before = 0;       ///< elements of a sample's outputs before it

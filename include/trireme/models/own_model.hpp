@@ -20,7 +20,7 @@
 
 namespace trireme {
 
-/// What a model of the user's own takes, gives and trains.
+/// Description of a model of the user's own: its inputs, its outputs and its parameters.
 /// Designated initializers name the members in this order.
 struct OwnModelTable {
   std::string name = "model";
@@ -41,9 +41,9 @@ struct OwnModelTable {
   }
 };
 
-/// Everything of a TrainableModel but its mathematics: description, loss and metrics. A derived class adds
+/// A TrainableModel without its mathematics: it has description, loss and metrics. A derived class adds
 /// `parameter_view()` (or initialize, where the parameters are not the application's), workspace_bytes, train, test and
-/// predict; the first two of these end in `score`. See examples/own_model.
+/// predict; train and test end in `score`. See examples/own_model.
 template <class T, class OptimizerType, class Loss, class... Metrics>
 class OwnModel {
   using Head = detail::Head<T, Extents<dynamic>, Loss, Metrics...>;

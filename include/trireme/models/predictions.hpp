@@ -46,14 +46,14 @@ auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all
   }
 }
 
-template <class Part>
+template <class Engine>
 class Predictions {
-  using T = typename Part::T;
+  using T = typename Engine::T;
 
  public:
-  explicit Predictions(Part const& part) : part_(&part), row_size_(part.model().output_size()) {}
+  explicit Predictions(Engine const& engine) : engine_(&engine), row_size_(engine.model().output_size()) {}
 
-  /// Where the outputs for this process's rows of the batch go, until the next call.
+  /// Destination of the outputs for this process's rows of the batch, valid until the next call.
   template <class Batch>
   T* next(Batch const& batch) {
     segments_.push_back({start_ + batch.first_row, batch.rows});
@@ -65,7 +65,7 @@ class Predictions {
   /// (samples, output extents...) on every process; of a model of several outputs, an array (a tuple) of these.
   /// Collective.
   auto gather() const {
-    return output_arrays<typename Part::Model>(part_->model().description(), start_, gather_rows().data());
+    return output_arrays<typename Engine::Model>(engine_->model().description(), start_, gather_rows().data());
   }
 
  private:
@@ -75,9 +75,9 @@ class Predictions {
 
   std::vector<T> gather_rows() const {
     std::vector<T> all(start_ * row_size_);
-    auto const segments = part_->group().allgatherv(segments_);
-    auto const values = part_->group().allgatherv(own_);
-    std::size_t const processes = part_->group().size();
+    auto const segments = engine_->group().allgatherv(segments_);
+    auto const values = engine_->group().allgatherv(own_);
+    std::size_t const processes = engine_->group().size();
     for (std::size_t rank = 0; rank < processes; ++rank) {
       T const* from = values.part(rank).data();
       for (Segment const& segment : segments.part(rank)) {
@@ -89,7 +89,7 @@ class Predictions {
     return all;
   }
 
-  Part const* part_;
+  Engine const* engine_;
   std::size_t row_size_;
   std::size_t start_ = 0;
   std::vector<Segment> segments_;

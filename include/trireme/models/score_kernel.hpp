@@ -41,7 +41,7 @@ struct MetricPack<First, Rest...> {
   }
 };
 
-/// Whether a position counts in the mean: all do, unless the loss leaves some out (`counts(target)`).
+/// True if a position counts in the mean: all do, unless the loss leaves some out (`counts(target)`).
 template <class Loss, class L>
 KOKKOS_INLINE_FUNCTION bool counts_position(Loss const& loss, L const* target) {
   if constexpr (requires { loss.counts(target); })
@@ -70,7 +70,7 @@ struct Score {
   std::size_t size;      ///< of a position
   std::size_t positions_per_row;
   T scale;      ///< 1 / the number of positions that the mean is over
-  T* gradient;  ///< null: not wanted
+  T* gradient;  ///< null: not needed
 
   KOKKOS_FUNCTION void operator()(std::size_t position, double* sums) const {
     T const* const p = prediction + position * size;
@@ -124,7 +124,7 @@ struct ScoreOutput {
   double const* weight;  ///< one a row, or null
   std::size_t size;      ///< of a position
   T scale;               ///< the output's weight / the number of positions that its mean is over
-  T* gradient;           ///< null: not wanted
+  T* gradient;           ///< null: not needed
 
   KOKKOS_FUNCTION void operator()(std::size_t position, double* sums) const {
     auto const target = targets.template at<typename Loss::target>(position);

@@ -19,7 +19,7 @@
 namespace trireme {
 
 namespace detail {
-/// What all layers have by name.
+/// The name of the member that every layer has: `output`.
 struct OutputName {
   struct Named {
     int output;

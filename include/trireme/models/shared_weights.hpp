@@ -45,25 +45,25 @@ class SharedWeights {
   std::vector<std::weak_ptr<Member>> members_;
 };
 
-/// A part whose weights can be read and set, whichever process holds them.
-template <class Part>
-concept HoldsWeights = requires(Part& part, std::vector<typename Part::T>& values) {
-  part.host_values(std::size_t{}, std::size_t{});
-  part.set_values(std::size_t{}, values);
+/// An engine whose weights can be read and set, whichever process holds them.
+template <class Engine>
+concept HoldsWeights = requires(Engine& engine, std::vector<typename Engine::T>& values) {
+  engine.host_values(std::size_t{}, std::size_t{});
+  engine.set_values(std::size_t{}, values);
 };
 
 /// The shared layers of one placed model.
-template <class Part>
+template <class Engine>
 class SharedLinks {
-  using T = typename Part::T;
+  using T = typename Engine::T;
 
  public:
   SharedLinks() = default;
 
   /// Takes the weights that other models gave the handles already, and gives those that no model gave. Collective.
   /// \throws ShapeError if the model's extents are not the handle's
-  explicit SharedLinks(Part& part) : target_(std::make_shared<Part*>(&part)) {
-    ModelDescription const& model = part.model().description();
+  explicit SharedLinks(Engine& engine) : target_(std::make_shared<Engine*>(&engine)) {
+    ModelDescription const& model = engine.model().description();
     require_each_once(model);
     for (SharedLayers const& layers : model.shared) {
       Link link{layers.weights, std::make_shared<SharedWeights::Member>(), {}, false};
@@ -76,7 +76,7 @@ class SharedLinks {
         set_all(**target, weights, tensors);
       };
       if (link.shared->tensors.empty()) {
-        collect(part, link);
+        collect(engine, link);
       } else {
         require_fit(link);
         link.member->take(link.shared->tensors);
@@ -88,25 +88,25 @@ class SharedLinks {
 
   /// Gives the weights as they are now to the other models that share them. Collective.
   /// \param trained_only  those of frozen layers are known to be unchanged
-  void publish(Part& part, bool trained_only) {
+  void publish(Engine& engine, bool trained_only) {
     for (Link& link : links_) {
       if (trained_only && !link.trains) continue;
       auto const members = link.shared->members();
-      auto const& group = part.group();
+      auto const& group = engine.group();
       if (group.min(members.size()).value() != group.max(members.size()).value())
         raise_uniform(ValueError(formatted(
             "the layer of '{}' is Shared by {} models on rank {} and by another number elsewhere: models that share "
             "layers are compiled, and end, on the same processes",
             link.weights.empty() ? std::string() : link.weights[0].path, members.size(), 0)));
-      collect(part, link);
+      collect(engine, link);
       for (auto const& member : members)
         if (member != link.member) member->take(link.shared->tensors);
     }
   }
 
-  /// The part lies elsewhere now.
-  void follow(Part& part) {
-    if (target_) *target_ = &part;
+  /// The engine lies elsewhere now.
+  void follow(Engine& engine) {
+    if (target_) *target_ = &engine;
   }
   bool empty() const { return links_.empty(); }
 
@@ -126,22 +126,22 @@ class SharedLinks {
             formatted("the layer '{}' is Shared and stands twice in one model", model.layers[layers.first].path)));
   }
 
-  static void collect(Part& part, Link& link) {
+  static void collect(Engine& engine, Link& link) {
     auto& tensors = link.shared->tensors;
     tensors.resize(link.weights.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       WeightInfo const& weight = link.weights[i];
-      auto const values = part.host_values(weight.offset, weight.size);
+      auto const values = engine.host_values(weight.offset, weight.size);
       tensors[i] = {weight.path, weight.shape.to_vector(), {values.begin(), values.end()}};
     }
   }
 
-  static void set_all(Part& part, std::vector<WeightInfo> const& weights,
+  static void set_all(Engine& engine, std::vector<WeightInfo> const& weights,
                       std::vector<SharedWeights::Tensor> const& tensors) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       std::vector<T> values(weights[i].size);
       std::ranges::transform(tensors[i].values, values.begin(), [](double value) { return static_cast<T>(value); });
-      part.set_values(weights[i].offset, values);
+      engine.set_values(weights[i].offset, values);
     }
   }
 
@@ -156,7 +156,7 @@ class SharedLinks {
     }
   }
 
-  std::shared_ptr<Part*> target_;
+  std::shared_ptr<Engine*> target_;
   std::vector<Link> links_;
 };
 

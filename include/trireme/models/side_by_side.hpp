@@ -1,4 +1,4 @@
-/// Layers side by side, of which each has its own parameters: what all combinators of branches share.
+/// Layers side by side, each with its own parameters: shared by all combinators of branches.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-/// A model cut into slices of consecutive layers, each of which runs by itself: what no process needs to hold whole.
+/// A model cut into slices of consecutive layers, each of which runs by itself, so that no process has to hold the
+/// whole.
 #pragma once
 
 #include <algorithm>
@@ -81,12 +82,12 @@ constexpr auto inputs_of(Tuple const& slices, In const& in) {
 
 }  // namespace detail
 
-/// Where layers begin that have parameters, but for the first of them: slices of one such layer each, with what
-/// follows it.
+/// Cuts before the layers with parameters, except the first: each slice has one such layer and the layers that follow
+/// it.
 template <class Layers>
 using ParameterCuts = decltype(detail::parameter_cuts<Layers>());
 
-/// Where a slice lies in the arenas, in elements of T, and which keys of random numbers it begins with.
+/// Position of a slice in the arenas, in elements of T, and its first keys of random numbers.
 struct SliceRange {
   std::size_t begin = 0, end = 0;                ///< of the parameters
   std::size_t states_begin = 0, states_end = 0;  ///< counted from the first state

@@ -52,7 +52,7 @@ void for_each_slot(ModelDescription const& model, std::size_t slots, F const& f)
     for (ParameterInfo const& parameter : model.parameters) f(slot, parameter);
 }
 
-/// Host copies of what a part holds: parameters, then the optimizer's slots.
+/// Host copies of an engine's state: parameters, then the optimizer's slots.
 template <class T>
 struct HostState {
   std::vector<T> parameters;
@@ -80,10 +80,10 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
   return tensors;
 }
 
-/// Whether processes hold parts of the model only.
-template <class Part>
+/// True if each process holds only a part of the model.
+template <class Engine>
 inline constexpr bool is_divided = requires {
-  requires Part::divided;
+  requires Engine::divided;
 };
 
 /// The groups of all layers and of the composites around them, with the names that the user sees.
@@ -109,60 +109,59 @@ inline std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
 }  // namespace detail
 
 /// Writes `path` (.weights.h5, or .npz) on the chief. Collective; an error there is thrown on every process.
-template <class Part>
-void save_state(Part const& part, std::string const& path) {
-  using T = typename Part::T;
-  using Optimizer = typename Part::Model::Optimizer;
+template <class Engine>
+void save_state(Engine const& engine, std::string const& path) {
+  using T = typename Engine::T;
+  using Optimizer = typename Engine::Model::Optimizer;
   std::string const fault = output_name_fault(path, weights_file_format);  // before all weights travel to the chief
   if (!fault.empty()) raise_uniform(FileError(path, fault));
-  auto const& model = part.model().description();
+  auto const& model = engine.model().description();
   detail::HostState<T> state;
-  part.stream_to(state);
+  engine.gather_state(state);
   auto const tensors = detail::state_tensors<NamedTensor, Optimizer>(
-      model, state, is_trainable<typename Part::Model>, !part.has_schedule(),
+      model, state, is_trainable<typename Engine::Model>, !engine.has_schedule(),
       [](auto group, std::size_t index, auto extents, auto const* data) {
         return named_tensor(std::move(group), index, std::move(extents), data);
       });
-  part.on_chief([](auto const&, std::string const& file, std::vector<NamedTensor> const& all,
-                   std::vector<NamedGroup> const& groups) { write_weights(file, all, groups); },
-                path, tensors, detail::layer_groups(model));
+  engine.on_chief([](auto const&, std::string const& file, std::vector<NamedTensor> const& all,
+                     std::vector<NamedGroup> const& groups) { write_weights(file, all, groups); },
+                  path, tensors, detail::layer_groups(model));
 }
 
-/// Reads what save_state, or Keras, wrote; every process reads the file, or the chief alone where processes hold parts
-/// of the model only. The optimizer's state is read if the file has
-/// it. Collective. \throws FileError that names the file and what does not fit, on every process; nothing is changed
-/// then.
-template <class Part>
-void load_state(Part& part, std::string const& path) {
-  using T = typename Part::T;
-  using Optimizer = typename Part::Model::Optimizer;
-  auto const& model = part.model().description();
+/// Reads a file of save_state or Keras; every process reads the file, or the chief alone where each process holds only
+/// a part of the model. The optimizer's state is read if the file has it. Collective.
+/// \throws FileError that names the file and what does not fit, on every process; nothing is changed then.
+template <class Engine>
+void load_state(Engine& engine, std::string const& path) {
+  using T = typename Engine::T;
+  using Optimizer = typename Engine::Model::Optimizer;
+  auto const& model = engine.model().description();
   detail::HostState<T> state;
-  bool const reads = !detail::is_divided<Part> || part.group().is_chief();
+  bool const reads = !detail::is_divided<Engine> || engine.group().is_chief();
   state.parameters.resize(reads ? model.arena_elements() : 0);
-  state.slots.assign(part.slots(), std::vector<T>(reads ? model.elements : 0));
+  state.slots.assign(engine.slots(), std::vector<T>(reads ? model.elements : 0));
   bool with_optimizer = false;
-  part.group().together([&] {
+  engine.group().together([&] {
     if (!reads) return;
-    with_optimizer = is_trainable<typename Part::Model> && weights_hold(path, "optimizer/vars/0");
+    with_optimizer = is_trainable<typename Engine::Model> && weights_hold(path, "optimizer/vars/0");
     auto const tensors = detail::state_tensors<NamedDestination, Optimizer>(
-        model, state, with_optimizer, !part.has_schedule(),
+        model, state, with_optimizer, !engine.has_schedule(),
         [](auto group, std::size_t index, auto extents, auto* data) {
           return named_destination(std::move(group), index, std::move(extents), data);
         });
     read_weights(path, tensors);
   });
-  if (detail::is_divided<Part>) {
-    with_optimizer = part.group().any(with_optimizer).value();
-    part.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
-    part.group().broadcast(std::span<T>(&state.learning_rate, 1));
+  if (detail::is_divided<Engine>) {
+    with_optimizer = engine.group().any(with_optimizer).value();
+    engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
+    engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
   }
-  part.set_parameters(state.parameters);
-  if constexpr (is_trainable<typename Part::Model>) {
+  engine.set_parameters(state.parameters);
+  if constexpr (is_trainable<typename Engine::Model>) {
     if (!with_optimizer) return;
-    for (std::size_t slot = 0; slot < state.slots.size(); ++slot) part.set_slot(slot, state.slots[slot]);
-    part.set_iteration(static_cast<std::uint64_t>(state.iteration));
-    if (!part.has_schedule()) part.set_learning_rate(static_cast<double>(state.learning_rate));
+    for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
+    engine.set_iteration(static_cast<std::uint64_t>(state.iteration));
+    if (!engine.has_schedule()) engine.set_learning_rate(static_cast<double>(state.learning_rate));
   }
 }
 

@@ -1,4 +1,4 @@
-/// What a model is to a strategy: it owns no state, and computes over a slice of rows with parameters that it is given.
+/// The TrainableModel concept: it owns no state, and computes over a slice of rows with parameters that it is given.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-/// What `compile(strategy, model)` takes. A model of layers is one (Model), and any other class with these members:
+/// A model for `compile(strategy, model)`. A model of layers is one (Model), and so is any class with these members:
 ///   scalar, label, Optimizer                  types: of numbers, of targets, of the optimizer
 ///   outputs, totals_width, log_names, log_directions, class_labels    constants; see OwnModel
 ///   description(), cost(), optimizer(), seed()
@@ -24,7 +24,7 @@ namespace trireme {
 ///   test(context, slice, parameters, memory, totals), predict(context, rows, x, y, parameters, memory)
 ///   results(totals)                           values of log_names from merged totals
 /// and perhaps
-///   takes_scattered_rows<Context>(rows)       whether train and test take so many rows that lie apart: Slice::x_rows,
+///   takes_scattered_rows<Context>(rows)       true if train and test take `rows` rows that lie apart: Slice::x_rows,
 ///                                             where x is null
 template <class M>
 concept TrainableModel = requires(M const model, ThreadContext context,

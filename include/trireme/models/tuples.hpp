@@ -20,7 +20,7 @@ namespace trireme {
 
 namespace detail {
 
-/// What Parallel and Fork share: each branch writes its part of the output where that lies.
+/// Base of Parallel and Fork: each branch writes its part of the output in place.
 template <class Source, class... Branches>
 class PartBranches : public SideBySide<Source, Branches...> {
   using Base = SideBySide<Source, Branches...>;
@@ -70,8 +70,8 @@ class PartBranches : public SideBySide<Source, Branches...> {
   }
 
  private:
-  /// The last branch first, as gradients are told of from the end of the arena. Of branches on the same input the first
-  /// to run writes `dx`, and the others add to it.
+  /// Runs the last branch first, since gradients become final from the end of the arena. Of branches on the same input
+  /// the first to run writes `dx`, and the others add to it.
   template <std::size_t I, class Context, class In, class T>
   void backward_from(Context& context, In const& in, Backward<T> const& b, Workspace workspace, T* branch_dx) const {
     auto const& branch = std::get<I>(this->branches_);

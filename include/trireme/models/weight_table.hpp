@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/layers/regularizer.hpp"
@@ -26,7 +26,7 @@ struct WeightInfo {
 struct ParameterInfo : WeightInfo {
   Initializer initializer{};
   Regularizer regularizer{};
-  bool by_rows = false;  ///< a table of which a step's gradients touch some rows only
+  bool by_rows = false;  ///< a table with sparse gradients: a step touches some rows only
 };
 
 /// States lie behind all parameters.
@@ -35,7 +35,7 @@ struct StateInfo : WeightInfo {
   double decay = 0;
 };
 
-/// Parameters and states of Frozen layers lie behind the states: nothing changes them but who sets or loads them.
+/// Parameters and states of Frozen layers lie behind the states; only setting or loading weights changes them.
 struct FrozenInfo : WeightInfo {
   Initializer initializer{};
   bool is_state = false;
@@ -72,12 +72,12 @@ struct ModelDescription {
   std::size_t frozen_elements = 0;  ///< of the frozen weights, which come last
   std::vector<std::size_t>
       vocabularies;  ///< of each input: it holds indices below it, which are looked up; 0: any numbers
-  RowScope row_scope = RowScope::none;  ///< the widest over which some layer adds up rows
-  bool mixes_replica = false;           ///< whether some layer does so over its replica's rows only
-  Config config{};                      ///< of its layers, their initializers and regularizers
+  StatisticsScope row_scope = StatisticsScope::none;  ///< the widest over which some layer adds up rows
+  bool mixes_replica = false;                         ///< true if some layer does so over its replica's rows only
+  Config config{};                                    ///< of its layers, their initializers and regularizers
 
   std::size_t arena_elements() const { return reduced_elements() + frozen_elements; }
-  /// What a step sums up over the rows: gradients of the parameters, and means that the states move towards.
+  /// Elements that a step sums up over the rows: gradients of the parameters, and means that the states move towards.
   std::size_t reduced_elements() const { return elements + state_elements; }
 
   /// Number of all weights, padding not counted.

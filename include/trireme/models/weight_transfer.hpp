@@ -44,7 +44,7 @@ struct CopyOptions {
 /// Outcome of a transfer: paths of weights, such as "dense/kernel". The same on every process.
 struct TransferredWeights {
   std::vector<std::string> taken;
-  std::vector<std::string> kept;  ///< those among which a match was looked for, and none found
+  std::vector<std::string> kept;  ///< those that should have had a match, and have none
 };
 
 namespace detail {
@@ -73,7 +73,7 @@ inline std::vector<LayerWeights> weights_by_layer(ModelDescription const& model)
   return layers;
 }
 
-/// What a source has under a key: the extents of a layer's variables, and where it keeps them.
+/// A layer of a source under its key: the extents of the layer's variables, and where the source keeps them.
 struct SourceLayer {
   std::vector<std::vector<std::size_t>> variables;
   std::size_t index = 0;
@@ -85,7 +85,7 @@ struct Matches {
   std::vector<LayerWeights> kept;
 };
 
-/// \param key     the name under which `source` would have a layer of the model; none: the layer is not meant
+/// \param key     the name under which `source` would have a layer of the model; none: the layer is left out
 /// \param refuse  throws with the reason why a layer has no match
 template <class Key, class Refuse>
 Matches match(ModelDescription const& model, std::map<std::string, SourceLayer> const& source, bool skip_mismatch,
@@ -139,20 +139,20 @@ void add_layer(std::map<std::string, SourceLayer>& source, std::string const& na
 
 }  // namespace detail
 
-/// Sets those weights of the part that the file has under matching places or names; the optimizer's state stays as it
+/// Sets those weights of the engine that the file has under matching places or names; the optimizer's state stays as it
 /// is. Only the chief reads the file. Collective.
 /// \throws FileError that names the file and the layer, the same on every process; nothing is changed then
-template <class Part>
-TransferredWeights load_matching(Part& part, std::string const& path, LoadOptions const& options) {
-  using T = typename Part::T;
-  ModelDescription const& model = part.model().description();
+template <class Engine>
+TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOptions const& options) {
+  using T = typename Engine::T;
+  ModelDescription const& model = engine.model().description();
   bool const by_name = options.by_name || !options.from.empty() || !options.into.empty();
-  bool const is_chief = part.group().is_chief();
+  bool const is_chief = engine.group().is_chief();
   detail::Matches matches;
   std::vector<StoredLayer> stored;
-  std::vector<std::uint8_t> taken(model.layers.size());  // per layer of the model, of which the others hear
+  std::vector<std::uint8_t> taken(model.layers.size());  // per layer of the model, sent to the other processes
   auto const layers = detail::weights_by_layer(model);
-  part.group().together([&] {
+  engine.group().together([&] {
     if (!is_chief) return;
     auto const refuse = [&](std::string const& reason) { throw FileError(path, reason); };
     std::map<std::string, detail::SourceLayer> source;
@@ -170,7 +170,7 @@ TransferredWeights load_matching(Part& part, std::string const& path, LoadOption
     for (auto const& [layer, index] : matches.taken) taken[layer.weights[0].layer] = 1;
     for (detail::LayerWeights const& layer : matches.kept) taken[layer.weights[0].layer] = 2;
   });
-  part.group().broadcast(taken);
+  engine.group().broadcast(taken);
   for (detail::LayerWeights const& layer : layers) {
     if (is_chief) continue;
     std::uint8_t const fate = taken[layer.weights[0].layer];
@@ -180,7 +180,7 @@ TransferredWeights load_matching(Part& part, std::string const& path, LoadOption
 
   // All are read before the first is set.
   std::vector<std::vector<T>> values;
-  part.group().together([&] {
+  engine.group().together([&] {
     std::vector<NamedDestination> destinations;
     for (auto const& [layer, index] : matches.taken)
       for (WeightInfo const& weight : layer.weights) values.emplace_back(weight.size);
@@ -194,15 +194,15 @@ TransferredWeights load_matching(Part& part, std::string const& path, LoadOption
   });
   std::size_t next = 0;
   for (auto const& [layer, index] : matches.taken)
-    for (WeightInfo const& weight : layer.weights) part.set_values(weight.offset, values[next++]);
+    for (WeightInfo const& weight : layer.weights) engine.set_values(weight.offset, values[next++]);
   return detail::report(matches);
 }
 
-/// Sets those weights of `part` that another model, on the same processes, has under matching names. Collective.
+/// Sets those weights of `engine` that another model, on the same processes, has under matching names. Collective.
 /// \throws ValueError that names the layer; nothing is changed then
-template <class Part, class OtherPart>
-TransferredWeights copy_matching(Part& part, OtherPart const& other, CopyOptions const& options) {
-  using T = typename Part::T;
+template <class Engine, class OtherEngine>
+TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyOptions const& options) {
+  using T = typename Engine::T;
   auto const refuse = [](std::string const& reason) {
     raise_uniform(ValueError(formatted("the model to copy weights from {}", reason)));
   };
@@ -216,14 +216,14 @@ TransferredWeights copy_matching(Part& part, OtherPart const& other, CopyOptions
     detail::add_layer(source, *name, std::move(layer), refuse);
   }
   auto const matches = detail::match(
-      part.model().description(), source, options.skip_mismatch,
+      engine.model().description(), source, options.skip_mismatch,
       [&](detail::LayerWeights const& layer) { return detail::below(layer.path, options.into); }, refuse);
   for (auto const& [layer, index] : matches.taken)
     for (std::size_t i = 0; i < layer.weights.size(); ++i) {
       WeightInfo const& from = others[index].weights[i];
       auto const values = other.host_values(from.offset, from.size);
       std::vector<T> own(values.begin(), values.end());
-      part.set_values(layer.weights[i].offset, own);
+      engine.set_values(layer.weights[i].offset, own);
     }
   return detail::report(matches);
 }

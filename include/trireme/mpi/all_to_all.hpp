@@ -1,4 +1,4 @@
-/// Every rank's array, on every rank, in memory that is there already.
+/// AllToAll: exchange of arrays between all ranks, into memory that the caller provides.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-/// Messages between all pairs of ranks, with a count of what this rank sends. Reuses its memory.
+/// Messages between all pairs of ranks, with a count of the bytes that this rank sends. Reuses its memory.
 class AllToAll {
  public:
   explicit AllToAll(Communicator const& communicator) : communicator_(&communicator) {}
@@ -21,22 +21,22 @@ class AllToAll {
   /// Payload of all messages of this rank so far.
   std::uint64_t bytes_sent() const { return bytes_; }
 
-  /// Starts sending to rank `to`; `values` must stay until `wait`. Nothing travels if there are none.
+  /// Starts sending to rank `to`; `values` must stay until `wait`. Sends no message if `values` is empty.
   template <class T>
   void send(std::size_t to, std::span<T const> values, int tag) {
     if (values.empty()) return;
     bytes_ += values.size_bytes();
     requests_.push(communicator_->isend(values, to, tag));
   }
-  /// The other side of `send`, with a span of the same length.
+  /// Starts receiving what rank `from` sends; `values` has the length of the sender's span.
   template <class T>
   void receive(std::size_t from, std::span<T> values, int tag) {
     if (!values.empty()) requests_.push(communicator_->ireceive(values, from, tag));
   }
-  /// Returns when all that was started is complete.
+  /// Returns when all started messages are complete.
   void wait() { requests_.wait_all(); }
 
-  /// Starts giving `own` to all, and collecting all ranks' arrays, which have the same length, in `all` by rank.
+  /// Starts an all-gather: sends `own` to all ranks and collects their arrays, of the same length, in `all` by rank.
   template <class T>
   void gather(std::span<T const> own, std::span<T> all, int tag) {
     for (std::size_t other = 0; other < ranks(); ++other)

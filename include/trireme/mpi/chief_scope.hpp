@@ -19,8 +19,8 @@ struct ChiefAccess;
 template <class T>
 concept HoldsCommunicator = detail::ReachesCommunicator<std::remove_cvref_t<T>>::value;
 
-/// What work for the chief alone is given in place of a communicator. It holds none, so that a collective, which
-/// would wait for ever for the other processes, does not compile there.
+/// Argument of work for the chief alone, in place of a communicator. It holds none, so that a collective, which would
+/// wait forever for the other processes, does not compile there.
 class ChiefScope {
  public:
   ChiefScope(ChiefScope const&) = delete;

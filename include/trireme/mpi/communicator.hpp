@@ -1,4 +1,4 @@
-/// A group of processes and what they do together. This room alone calls MPI.
+/// Communicator: a group of processes and their collectives. Only this directory calls MPI.
 #pragma once
 
 #include <mpi.h>
@@ -18,8 +18,8 @@
 
 #include "trireme/mpi/chief_scope.hpp"
 #include "trireme/mpi/extremum.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
 #include "trireme/mpi/gathered.hpp"
 #include "trireme/mpi/rank_parts.hpp"
 #include "trireme/mpi/request.hpp"
@@ -28,14 +28,14 @@
 
 namespace trireme {
 
-/// Owner of a duplicate of an MPI communicator, so that the library's traffic never meets the caller's.
+/// Owner of a duplicate of an MPI communicator, so that the library's messages never match the caller's.
 ///
 /// Every member is collective, to be called by all processes of the group in the same order, unless it says "local".
 /// All throw CommunicationError with rank, call and MPI's text. Ranges may lie in device memory if the MPI is
 /// GPU-aware, except for those of `min` and `max`. To be used on the thread that started MPI.
 ///
-/// Whatever waits for other processes does so until the Environment's deadline, and then ends all of them with a
-/// message that says who did not come.
+/// Calls that wait for other processes do so until the Environment's deadline, and then end all processes with a
+/// message that names the rank that did not come.
 class Communicator {
  public:
   static constexpr bool distributed = true;
@@ -43,7 +43,7 @@ class Communicator {
   using holds_communicator = void;
 
   /// Duplicates `parent`, which stays the caller's.
-  /// \param largest_count  elements that go into one MPI call at most; longer arrays take several calls.
+  /// \param largest_count  most elements in one MPI call; longer arrays take several calls.
   explicit Communicator(MPI_Comm parent, std::size_t largest_count = detail::largest_mpi_count);
   Communicator(Communicator&& other) noexcept
       : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
@@ -66,7 +66,7 @@ class Communicator {
 
   void barrier() const { detail::meet_before("MPI_Ibarrier", comm_); }
 
-  // Reductions: of one value, with a result that all may branch on, or of a range in place.
+  // Reductions of one value, with a result that all may branch on, or of a range in place.
   template <Reducible T>
   Uniform<T> sum(T value) const {
     sum(std::span<T>(&value, 1));
@@ -103,25 +103,25 @@ class Communicator {
     return min(value ? 1 : 0).map([](int v) { return v != 0; });
   }
 
-  /// Starts adding the n values at `data`, which belong to MPI until the request is complete.
+  /// Starts adding the n values at `data` over the ranks; they belong to MPI until the request is complete.
   template <Reducible T>
   Request iallreduce_sum(T* data, std::size_t n) const;
 
-  /// The same for the root alone: it finds the sums at `data`.
+  /// The same, with the sums at `data` on the root alone.
   template <Reducible T>
   Request ireduce_sum(T* data, std::size_t n, std::size_t root) const;
-  /// Starts adding `all` over the ranks; each finds the sums of its part at `own`, which does not overlap it.
+  /// Starts adding `all` over the ranks; each rank gets the sums of its part at `own`, which does not overlap `all`.
   template <Reducible T>
   Request ireduce_scatter_sum(T const* all, T* own, RankParts const& parts) const;
-  /// Starts putting the parts of all ranks together at `all`; `own` is this rank's, which may lie in its place there.
+  /// Starts gathering the parts of all ranks at `all`; `own` is this rank's part, which may lie in its place there.
   template <Reducible T>
   Request iallgather_parts(T const* own, T* all, RankParts const& parts) const;
 
-  /// Adds `all` (one part after the other, as long as `counts` says) over processes; each gets its own part's sum.
+  /// Adds `all` (consecutive parts of `counts` elements) over the processes; each gets its own part's sum.
   template <Reducible T>
   void reduce_scatter_sum(std::span<T const> all, std::span<T> part, std::span<std::size_t const> counts) const;
 
-  /// The root's values, on all.
+  /// Copies the root's values to all processes.
   template <TransferableRange R>
   void broadcast(R&& values, std::size_t root = 0) const;
   void broadcast(std::string& text, std::size_t root = 0) const;
@@ -137,17 +137,17 @@ class Communicator {
   /// Every process's value into `values`, which keeps its memory from call to call.
   template <Transferable T>
   void allgather_into(T const& value, std::vector<T>& values) const;
-  /// Every process's values, of which each rank has given `counts`, into `values`, which has room for all of them.
-  /// \throws ShapeError if it has not. Only for what `fits_one_call`.
+  /// Every process's values, `counts[rank]` of each rank, into `values`, which has room for all of them. Only for what
+  /// `fits_one_call`. \throws ShapeError if `counts`, `own` and `values` do not fit each other
   template <Transferable T>
   void allgatherv_into(std::span<T const> own, std::vector<std::size_t> const& counts, std::vector<T>& values) const;
-  /// Whether MPI takes so many elements at once.
+  /// True if MPI takes `count` elements in one call.
   bool fits_one_call(std::size_t count) const { return count <= largest_count_; }
-  /// The same on the root; empty elsewhere.
+  /// Every process's values, by rank, on the root; empty elsewhere.
   template <TransferableRange R>
   Gathered<std::ranges::range_value_t<R>> gatherv(R const& values, std::size_t root = 0) const;
 
-  // Messages between two processes: local to them. Both sides give ranges of the same length.
+  // Messages between two processes: local to them. Both sides pass ranges of the same length.
   template <TransferableRange R>
   void send(R const& values, std::size_t to, int tag = 0) const;
   template <TransferableRange R>
@@ -156,21 +156,21 @@ class Communicator {
   Request isend(R const& values, std::size_t to, int tag = 0) const;
   template <TransferableRange R>
   Request ireceive(R&& values, std::size_t from, int tag = 0) const;
-  /// The process whose message with this tag has arrived and waits to be received, if there is one. Returns at once,
-  /// and lets MPI progress.
+  /// Source of a message with this tag that has arrived and is not received yet, if there is one. Returns at once, and
+  /// lets MPI progress.
   std::optional<std::size_t> probe(int tag) const;
-  /// Waits until there is one; the deadline counts from when another process of the node was last seen to get on.
+  /// Waits until there is one; the deadline counts from the last progress seen of another process of the node.
   std::size_t await(int tag) const;
 
-  /// Runs f on every process and returns its result. If it throws anywhere, all processes throw the same error: that
-  /// of the lowest rank that failed, marked uniform, of its class where that is one of the library's.
+  /// Runs f on every process and returns its result. If it throws anywhere, all processes throw the error of the lowest
+  /// rank that failed, marked uniform, and of its class where that is one of the library's.
   template <class F>
   std::invoke_result_t<F> together(F&& f) const;
   /// Throws on all processes if any has an error; `error` is this process's, or null.
   void agree_no_error(std::exception_ptr const& error) const;
 
-  /// Runs f(ChiefScope const&, arguments...) on rank 0 alone; what it throws is thrown on all processes, and what it
-  /// returns (a value that can be sent, or a string) is given to all.
+  /// Runs f(ChiefScope const&, arguments...) on rank 0 alone. All processes throw its exception, or return its result
+  /// (a value that can be sent, or a string).
   template <class F, class... Arguments>
   auto on_chief(F&& f, Arguments&&... arguments) const;
 
@@ -198,7 +198,7 @@ class Communicator {
 
 }  // namespace trireme
 
-// The definitions, by kind.
+// Definitions, by kind.
 #include "trireme/mpi/communicator_agreement.hpp"
 #include "trireme/mpi/communicator_gather.hpp"
 #include "trireme/mpi/communicator_lifetime.hpp"

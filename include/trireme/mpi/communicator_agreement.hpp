@@ -1,4 +1,4 @@
-/// How the processes of a Communicator agree on errors, and what the chief does alone.
+/// Agreement of a Communicator's processes on errors, and work of the chief alone.
 #pragma once
 
 #include "trireme/core/text.hpp"

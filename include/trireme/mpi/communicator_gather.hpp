@@ -1,4 +1,4 @@
-/// The gathers of Communicator.
+/// Gathers of Communicator.
 #pragma once
 
 #include "trireme/core/text.hpp"
@@ -7,7 +7,7 @@
 namespace trireme {
 
 namespace detail {
-/// The largest tag that every MPI allows: for what the library sends on its own behalf.
+/// Tag of the library's own messages: the largest that every MPI allows.
 inline constexpr int gather_tag = 32767;
 
 /// Counts and displacements of a gather as MPI takes them.
@@ -95,7 +95,7 @@ template <TransferableRange R>
 Gathered<std::ranges::range_value_t<R>> Communicator::gatherv(R const& values, std::size_t root) const {
   using T = std::ranges::range_value_t<R>;
   std::size_t const n = std::ranges::size(values);
-  // All learn the counts, so that all agree on how the values travel.
+  // All get the counts, so that all choose the same calls for the values.
   std::vector<std::size_t> const counts = allgather(n);
   std::size_t total = 0;
   for (std::size_t const count : counts) total += count;

@@ -1,4 +1,4 @@
-/// How a Communicator comes to be, is divided, and ends.
+/// Construction, splitting and destruction of a Communicator.
 #pragma once
 
 #include "trireme/mpi/communicator.hpp"
@@ -13,7 +13,7 @@ inline MPI_Comm duplicated(MPI_Comm parent) {
   if (parent == MPI_COMM_NULL) throw CommunicationError("a Communicator was made from MPI_COMM_NULL");
   MPI_Comm comm = MPI_COMM_NULL;
   meet_before("MPI_Comm_dup", parent);
-  Waiting const waiting("MPI_Comm_dup");
+  DeadlineWait const waiting("MPI_Comm_dup");
   check(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup", parent);
   return comm;
 }
@@ -47,7 +47,7 @@ inline Communicator& Communicator::operator=(Communicator&& other) noexcept {
 inline Communicator Communicator::split(std::size_t color, std::size_t key) const {
   MPI_Comm part = MPI_COMM_NULL;
   detail::meet_before("MPI_Comm_split", comm_);
-  Waiting const waiting("MPI_Comm_split");
+  DeadlineWait const waiting("MPI_Comm_split");
   check(MPI_Comm_split(comm_, detail::to_mpi_int(color), detail::to_mpi_int(key), &part), "MPI_Comm_split", comm_);
   return Communicator(part, largest_count_, nullptr);
 }
@@ -55,7 +55,7 @@ inline Communicator Communicator::split(std::size_t color, std::size_t key) cons
 inline Communicator Communicator::split_by_node() const {
   MPI_Comm part = MPI_COMM_NULL;
   detail::meet_before("MPI_Comm_split_type", comm_);
-  Waiting const waiting("MPI_Comm_split_type");
+  DeadlineWait const waiting("MPI_Comm_split_type");
   check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part), "MPI_Comm_split_type", comm_);
   return Communicator(part, largest_count_, nullptr);
 }

@@ -1,4 +1,4 @@
-/// The messages between two processes of Communicator.
+/// Point-to-point messages of Communicator.
 #pragma once
 
 #include "trireme/core/text.hpp"

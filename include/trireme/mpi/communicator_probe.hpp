@@ -1,8 +1,8 @@
-/// Which messages have arrived at a process of a Communicator.
+/// Probes of Communicator for messages that have arrived.
 #pragma once
 
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 
 namespace trireme {
 
@@ -14,7 +14,7 @@ inline std::optional<std::size_t> Communicator::probe(int tag) const {
 }
 
 inline std::size_t Communicator::await(int tag) const {
-  Waiting waiting("MPI_Iprobe");
+  DeadlineWait waiting("MPI_Iprobe");
   waiting.be_patient();  // the others work meanwhile
   while (true) {
     if (auto const from = probe(tag)) return *from;

@@ -1,4 +1,4 @@
-/// The reductions and broadcasts of Communicator.
+/// Reductions and broadcasts of Communicator.
 #pragma once
 
 #include "trireme/core/text.hpp"

@@ -1,4 +1,4 @@
-/// What Communicator does with arrays whose parts belong to ranks, without waiting for it.
+/// Nonblocking collectives of a Communicator on arrays whose parts belong to ranks.
 #pragma once
 
 #include "trireme/mpi/communicator.hpp"

@@ -1,7 +1,7 @@
-/// Largest and smallest of floating-point numbers over processes, the same on each of them.
+/// Maximum and minimum of floating-point numbers over processes, the same on each of them.
 ///
 /// MPI_MAX and MPI_MIN depend on the order of their operands where one is NaN, or where both are zeros of different
-/// sign, so processes could come to different results. Here a NaN anywhere gives NaN, and -0 is less than +0.
+/// sign, so processes could get different results. Here a NaN anywhere gives NaN, and -0 is less than +0.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-/// The parts that several processes gave, one after the other.
+/// Gathered: the parts of several processes, one after the other.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Gathered {
   std::vector<T> const& values() const { return values_; }
   std::vector<T>& values() { return values_; }
 
-  /// How many processes gave a part, empty ones included.
+  /// Number of processes that contributed a part, empty ones included.
   std::size_t parts() const { return offsets_.size() - 1; }
   std::size_t offset(std::size_t rank) const { return offsets_[rank]; }
   std::span<T const> part(std::size_t rank) const {

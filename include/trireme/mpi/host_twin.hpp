@@ -1,4 +1,4 @@
-/// Device memory that MPI cannot read has a twin on the host, which travels in its place.
+/// HostTwin: a copy on the host of device memory that MPI cannot read; MPI transfers the copy.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace trireme {
 
-/// Where the host reaches the memory itself, the twin is that memory, and nothing is copied.
+/// Host buffer for an array of T in Space. If the host can access the memory, the twin is that memory, and nothing is
+/// copied.
 template <class T, class Space>
 class HostTwin {
   static constexpr bool is_needed =
@@ -25,7 +26,7 @@ class HostTwin {
 
   T* data() const { return is_needed ? host_.data() : data_; }
 
-  /// The twin's elements [begin, begin + count) become those of the memory, as the space's work so far leaves it.
+  /// Copies elements [begin, begin + count) of the memory into the twin, after the space's work so far.
   void pull(Space const& space, std::size_t begin, std::size_t count) const {
     if constexpr (is_needed) {
       copy_view(space, host_view(host_.data() + begin, count), space_view<Space>(data_ + begin, count));
@@ -35,7 +36,7 @@ class HostTwin {
       (void)begin, (void)count;
     }
   }
-  /// The other way round.
+  /// Copies elements [begin, begin + count) of the twin into the memory.
   void push(Space const& space, std::size_t begin, std::size_t count) const {
     if constexpr (is_needed)
       copy_view(space, space_view<Space>(data_ + begin, count), host_view(host_.data() + begin, count));

@@ -1,4 +1,4 @@
-/// How an array is divided over the ranks of a group.
+/// RankParts: the division of an array over the ranks of a group.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace trireme {
 
-/// Contiguous parts, one a rank and in their order; possibly empty. Operations that have not ended read it: it has to
-/// outlive them.
+/// Contiguous parts, one a rank and in rank order; possibly empty. It has to outlive the operations that use it, since
+/// they read it until they end.
 class RankParts {
  public:
   RankParts() = default;
@@ -27,7 +27,7 @@ class RankParts {
   std::size_t total() const { return total_; }
   std::size_t count(std::size_t rank) const { return counts_[rank]; }
   std::size_t offset(std::size_t rank) const { return offsets_[rank]; }
-  /// As MPI takes them: meaningful while the total is not more than it counts.
+  /// Counts as MPI takes them: valid only if the total fits into an int.
   int const* mpi_counts() const { return mpi_counts_.data(); }
   int const* mpi_offsets() const { return mpi_offsets_.data(); }
 

@@ -1,4 +1,4 @@
-/// Communication under way: one request, and several that are moved on together.
+/// Requests: nonblocking communication under way, singly and in groups that progress together.
 #pragma once
 
 #include <mpi.h>
@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
 
 namespace trireme {
 
-/// One non-blocking operation. Its data must stay where they are until `wait` returns or `test` says true.
+/// One nonblocking operation. Its data must stay in place until `wait` returns or `test` returns true.
 ///
-/// The destructor waits for what is still pending, since MPI would otherwise write into memory that is gone. While an
-/// error unwinds the stack it waits for a minute at most, or the deadline, and then ends all processes: the others
-/// never joined.
+/// The destructor waits for a pending operation, since MPI would otherwise write into memory that is gone. While an
+/// error unwinds the stack it waits for a minute at most, or the deadline, and then ends all processes, since the
+/// others never joined.
 class Request {
  public:
   Request() = default;
@@ -61,14 +61,14 @@ class Request {
   friend class Communicator;
   Request(char const* call, std::size_t rank) : call_(call), rank_(rank) { detail::require_mpi(call); }
 
-  /// Where MPI writes the request of the next piece: an operation is more than one only beyond INT_MAX elements.
+  /// Place of the MPI request of the next piece; an operation has more than one only beyond INT_MAX elements.
   MPI_Request* next() {
     if (first_ == MPI_REQUEST_NULL) return &first_;
     return &others_.emplace_back(MPI_REQUEST_NULL);
   }
 
   int complete() {
-    Waiting waiting(call_);
+    DeadlineWait waiting(call_);
     int result = detail::wait_for(first_, waiting);
     for (MPI_Request& other : others_) {
       int const status = detail::wait_for(other, waiting);
@@ -86,21 +86,21 @@ class Request {
   std::size_t rank_ = 0;
 };
 
-/// Requests that are waited for together, for example the buckets of one step. Reuses its memory.
+/// Group of requests to wait for together, for example the buckets of one step. Reuses its memory.
 class Requests {
  public:
   void push(Request request) { requests_.push_back(std::move(request)); }
   std::size_t size() const { return requests_.size(); }
 
-  /// Lets MPI work on every request and says if all are complete; to be called between pieces of other work, since
-  /// most MPIs move a collective on only while they are called. \throws CommunicationError
+  /// Lets MPI work on every request and returns true if all are complete. To be called between pieces of other work,
+  /// since most MPIs progress a collective only while they are called. \throws CommunicationError
   bool progress() {
     bool complete = true;
     for (Request& request : requests_) complete = request.test() && complete;
     return complete;
   }
 
-  /// Returns when all are complete, and forgets them. \throws CommunicationError
+  /// Returns when all are complete, and removes them. \throws CommunicationError
   void wait_all() {
     for (Request& request : requests_) request.wait();
     requests_.clear();

@@ -24,8 +24,8 @@ inline std::string config_text(Config const& config) {
   return text;
 }
 
-/// The first line that is in one text and not at that place in the other, from where it differs: "the loss Huber" and
-/// "the loss Poisson" become "the loss Huber where rank 0 has Poisson".
+/// The first line that differs between the texts, from where it differs: "the loss Huber" and "the loss Poisson" become
+/// "the loss Huber where rank 0 has Poisson".
 inline std::string config_difference(std::string_view own, std::string_view chief) {
   auto const line = [](std::string_view& rest) {
     std::string_view const all = rest.substr(0, rest.find('\n'));
@@ -42,9 +42,9 @@ inline std::string config_difference(std::string_view own, std::string_view chie
   }
 }
 
-/// Calls f(config) on every process, and returns only if none threw and all listed the same. One reduction of three
-/// numbers, at the same place whatever `call` is: processes that call different functions learn that too. Collective.
-/// \throws on all processes: the error of the lowest rank that failed; else ValueError
+/// Calls f(config) on every process, and returns only if none threw and all listed the same. Takes one reduction of
+/// three numbers, the same for every `call`, so that processes that call different functions are detected too.
+/// Collective. \throws on all processes: the error of the lowest rank that failed, or if none failed ValueError
 /// "compile: rank 1 has SGD::learning_rate 0.1 where rank 0 has 0.01"
 template <class Group, class F>
 void require_same_config(Group const& group, char const* call, F const& f) {

@@ -1,4 +1,4 @@
-/// An array of each rank in memory that all ranks of a node see: what they exchange is read where it lies.
+/// SharedArrays: an array of each rank in memory that all ranks of a node share, so that exchanging it copies nothing.
 #pragma once
 
 #include <mpi.h>
@@ -18,16 +18,16 @@
 #endif
 
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
 
 namespace trireme {
 
-/// Each rank writes its own array; the others may read it between two meetings, where all ranks wait for each other. A
-/// meeting is two calls, `arrive` and `wait`, with other work between them.
+/// Each rank writes its own array; the others may read it between two split barriers. A split barrier is two calls,
+/// `arrive` and `wait`, with other work between them.
 template <class T>
 class SharedArrays {
-  /// How often a rank has arrived; on a cache line of its own, before the rank's array.
+  /// Number of a rank's arrivals; on a cache line of its own, before the rank's array.
   using Arrivals = std::atomic<std::uint32_t>;
   static constexpr std::size_t line = 64;
   static_assert(Arrivals::is_always_lock_free, "trireme: processes share counters, which may hold no lock");
@@ -47,7 +47,7 @@ class SharedArrays {
   ~SharedArrays() {
     // Freeing waits for the other ranks, which do not come if an error unwinds this one's stack.
     if (detail::mpi_is_finalized() || std::uncaught_exceptions() != 0) return;
-    Waiting waiting("MPI_Win_free");
+    DeadlineWait waiting("MPI_Win_free");
     arrive();
     wait(waiting);
     MPI_Win_free(&window_);
@@ -58,19 +58,19 @@ class SharedArrays {
   std::vector<T const*> const& all() const { return arrays_; }
   std::size_t rank() const { return rank_; }
 
-  /// What this rank has written is there for those who wait; it has read what it wanted to.
+  /// Publishes what this rank has written to the ranks that wait. This rank has finished reading the others' arrays.
   void arrive() { arrivals_[rank_]->store(++meetings_, std::memory_order_release); }
   /// Returns when all ranks have arrived as often as this one.
   void wait() const {
     if (std::ranges::none_of(arrivals_, [this](Arrivals const* other) { return has_to_come(*other); })) return;
-    Waiting waiting("SharedArrays::wait");
+    DeadlineWait waiting("SharedArrays::wait");
     wait(waiting);
   }
 
  private:
   SharedArrays(Communicator const& communicator, std::size_t bytes) : rank_(communicator.rank()) {
     communicator.barrier();
-    Waiting const waiting("MPI_Win_allocate_shared");
+    DeadlineWait const waiting("MPI_Win_allocate_shared");
     MPI_Info info = MPI_INFO_NULL;
     check(MPI_Info_create(&info), "MPI_Info_create", communicator.get());
     MPI_Info_set(info, "alloc_shared_noncontig", "true");  // each rank's memory begins a page, near that rank
@@ -92,7 +92,7 @@ class SharedArrays {
     communicator.barrier();
   }
 
-  /// Whether what one process stores is what the others load.
+  /// True if each process loads what the others have stored.
   bool is_coherent() const {
     int* model = nullptr;
     int known = 0;
@@ -100,8 +100,8 @@ class SharedArrays {
     return known != 0 && *model == MPI_WIN_UNIFIED;
   }
 
-  /// Whether the system can share so many bytes more. Beyond its limit (64 MB in many containers) it would give the
-  /// memory and then end the program when that is written.
+  /// True if the system can share `bytes` more. Beyond its limit (64 MB in many containers) it would grant the memory
+  /// and then kill the program at the first write.
   static bool is_free(std::size_t bytes) {
 #if defined(__linux__)
     struct statvfs status {};
@@ -112,7 +112,7 @@ class SharedArrays {
     return bytes > 0;
   }
 
-  void wait(Waiting& waiting) const {
+  void wait(DeadlineWait& waiting) const {
     for (Arrivals const* other : arrivals_)
       while (has_to_come(*other)) waiting.turn();
   }

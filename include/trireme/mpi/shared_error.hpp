@@ -1,4 +1,4 @@
-/// Errors that travel: the error of one process, thrown again on all of them.
+/// SharedError: the error of one process, sent to all of them and thrown again there.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace trireme::detail {
 
-/// What is sent of an error: its class, as far as it is one of the library's, its message and its file.
+/// Content of an error that is sent: its class, as far as it is one of the library's, its message and its file.
 struct SharedError {
   enum class Kind : char { general, shape, value, file, communication };
 

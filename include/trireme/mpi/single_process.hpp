@@ -1,4 +1,4 @@
-/// A group of one process: the members of Communicator that strategies use, without MPI.
+/// SingleProcess: a group of one process, with the members of Communicator that strategies use, without MPI.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace trireme {
 
-/// Whatever this process has is the same on every process, for there is no other.
+/// Group of one process: every value is uniform, since there is no other process.
 class SingleProcess {
  public:
   static constexpr bool distributed = false;
@@ -42,7 +42,10 @@ class SingleProcess {
   Uniform<bool> all(bool value) const { return detail::UniformAccess::make(value); }
 
   template <class Range>
-  void broadcast(Range&&, std::size_t = 0) const {}
+  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void broadcast(Range&&, std::size_t = 0) const {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Uniform<T> broadcast(T value, std::size_t = 0)
+  const { return detail::UniformAccess::make(value); }
   template <class T>
   std::vector<T> allgather(T const& value) const {
     return {value};
@@ -52,6 +55,11 @@ class SingleProcess {
     Gathered<std::ranges::range_value_t<Range>> gathered(std::vector<std::size_t>{std::ranges::size(values)});
     std::ranges::copy(values, gathered.values().begin());
     return gathered;
+  }
+
+  template <class Range>
+  Gathered<std::ranges::range_value_t<Range>> gatherv(Range const& values, std::size_t = 0) const {
+    return allgatherv(values);
   }
 
   template <class F>

@@ -1,4 +1,4 @@
-/// A value that is the same on every process of a communicator.
+/// Uniform: a value that is the same on every process of a communicator.
 #pragma once
 
 #include <concepts>
@@ -13,10 +13,10 @@ inline constexpr bool is_uniform_source = false;
 struct UniformAccess;
 }  // namespace detail
 
-/// A value that came out of a collective, so that every process may branch on it and all take the same branch.
+/// Result of a collective, so that every process may branch on it and all take the same branch.
 ///
-/// Nothing else converts to it: a decision that one process makes alone has to be agreed on first
-/// (`Communicator::any`, `run.agree`), or some processes would go on while others wait for them.
+/// No plain value converts to it: a decision that one process makes alone has to be agreed on first
+/// (`Communicator::any`, `run.agree`), since otherwise some processes would go on while others wait for them.
 template <class T>
 class Uniform {
  public:
@@ -26,7 +26,7 @@ class Uniform {
                   "trireme: a value of one process is not Uniform; agree on it first, with Communicator::any, "
                   "Communicator::sum or run.agree");
   }
-  /// Of another type, as far as the values convert: Uniform<float> to Uniform<double>.
+  /// Conversion from another type if the values convert: Uniform<float> to Uniform<double>.
   template <class U>
   requires(!std::same_as<U, T> && std::convertible_to<U const&, T>) Uniform(Uniform<U> const& other)
       : value_(static_cast<T>(other.value())) {}
@@ -50,7 +50,7 @@ class Uniform {
 };
 
 namespace detail {
-/// For collectives alone: what they return is uniform because every process computed the same.
+/// Constructor of Uniform for collectives alone: their results are uniform because every process computes the same.
 struct UniformAccess {
   template <class T>
   static Uniform<T> make(T value) {

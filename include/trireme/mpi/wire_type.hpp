@@ -1,4 +1,4 @@
-/// How C++ types travel through MPI: which may be sent, which may be reduced, and as which MPI type.
+/// MPI types of C++ types, and the concepts of types that can be sent or reduced.
 #pragma once
 
 #include <mpi.h>
@@ -16,7 +16,7 @@ namespace trireme {
 template <class T>
 concept Reducible = std::floating_point<T> ||(std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>);
 
-/// A value whose bytes are all there is to it, so that another process can be given a copy.
+/// A value that consists of its bytes alone, so that a copy can be sent to another process.
 template <class T>
 concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::ranges::range<T>;
 
@@ -31,7 +31,7 @@ concept ReducibleRange = TransferableRange<R> && Reducible<std::ranges::range_va
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 namespace detail {
-/// MPI counts in int; longer arrays go in several calls of at most this many elements.
+/// Most elements of one MPI call, since MPI counts in int; longer arrays take several calls.
 inline constexpr std::size_t largest_mpi_count = INT_MAX;
 
 /// `units` elements of `type` make one T.
@@ -74,7 +74,7 @@ void in_chunks(std::size_t n, std::size_t largest, Part&& part) {
   } while (offset < n);
 }
 
-/// A rank or tag as MPI takes it; what is out of range stays so, and MPI says which call got it.
+/// A rank or tag as MPI takes it; a value out of range stays out of range, and MPI reports the call that got it.
 inline int to_mpi_int(std::size_t value) { return static_cast<int>(std::min(value, largest_mpi_count)); }
 }  // namespace detail
 

@@ -57,10 +57,10 @@ struct AdadeltaStep {
 
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
-    Value const squares = math::settled<T>(rho * slots[0][i] + one_minus_rho * gradient * gradient);
-    Value const delta = -math::root(slots[1][i] + epsilon) * gradient / math::root(squares + epsilon);
+    Value const squares = math::flush_subnormals<T>(rho * slots[0][i] + one_minus_rho * gradient * gradient);
+    Value const delta = -math::sqrt(slots[1][i] + epsilon) * gradient / math::sqrt(squares + epsilon);
     slots[0][i] = squares;
-    slots[1][i] = math::settled<T>(rho * slots[1][i] + one_minus_rho * delta * delta);
+    slots[1][i] = math::flush_subnormals<T>(rho * slots[1][i] + one_minus_rho * delta * delta);
     w[i] = w[i] - w[i] * decay + rate * delta;
   }
 };

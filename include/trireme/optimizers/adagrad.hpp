@@ -53,7 +53,7 @@ struct AdagradStep {
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
     Value const sum = slots[0][i] + gradient * gradient;
     slots[0][i] = sum;
-    w[i] = w[i] - w[i] * decay - rate * gradient / math::root(sum + epsilon);
+    w[i] = w[i] - w[i] * decay - rate * gradient / math::sqrt(sum + epsilon);
   }
 };
 

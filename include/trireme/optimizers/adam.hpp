@@ -72,8 +72,8 @@ struct AdamStep {
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
     Value const weight = w[i] - w[i] * decay;
-    Value const m = math::settled<T>(slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1);
-    Value const v = math::settled<T>(slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2);
+    Value const m = math::flush_subnormals<T>(slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1);
+    Value const v = math::flush_subnormals<T>(slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2);
     slots[0][i] = m;
     slots[1][i] = v;
     Value square = v;
@@ -82,7 +82,7 @@ struct AdamStep {
       square = largest > v ? largest : v;
       slots[2][i] = square;
     }
-    w[i] = weight - alpha * m / (math::root(square) + epsilon);
+    w[i] = weight - alpha * m / (math::sqrt(square) + epsilon);
   }
 };
 

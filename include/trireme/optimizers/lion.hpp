@@ -60,7 +60,7 @@ struct LionStep {
     Value const zero{}, one = zero + T(1);
     Value const negative = direction < zero ? -one : direction;  // a NaN stays a NaN
     Value const sign = direction > zero ? one : negative;
-    slots[0][i] = math::settled<T>(m * beta_2 + gradient * one_minus_beta_2);
+    slots[0][i] = math::flush_subnormals<T>(m * beta_2 + gradient * one_minus_beta_2);
     w[i] = w[i] - w[i] * decay - rate * sign;
   }
 };

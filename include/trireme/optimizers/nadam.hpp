@@ -72,12 +72,12 @@ struct NadamStep {
 
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
-    Value const m = math::settled<T>(slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1);
-    Value const v = math::settled<T>(slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2);
+    Value const m = math::flush_subnormals<T>(slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1);
+    Value const v = math::flush_subnormals<T>(slots[1][i] + (gradient * gradient - slots[1][i]) * one_minus_beta_2);
     slots[0][i] = m;
     slots[1][i] = v;
     Value const ahead = momentum_factor * m + gradient_factor * gradient;
-    w[i] = w[i] - w[i] * decay - rate * ahead / (math::root(v * velocity_factor) + epsilon);
+    w[i] = w[i] - w[i] * decay - rate * ahead / (math::sqrt(v * velocity_factor) + epsilon);
   }
 };
 

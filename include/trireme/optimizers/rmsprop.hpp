@@ -65,18 +65,18 @@ struct RMSpropStep {
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
     Value const weight = w[i] - w[i] * decay;
-    Value const velocity = math::settled<T>(rho * slots[0][i] + one_minus_rho * gradient * gradient);
+    Value const velocity = math::flush_subnormals<T>(rho * slots[0][i] + one_minus_rho * gradient * gradient);
     slots[0][i] = velocity;
     Value variance = velocity;
     if (centered) {
       Pointer const average = slots[momentum > T(0) ? 2 : 1];
-      Value const mean = math::settled<T>(rho * average[i] + one_minus_rho * gradient);
+      Value const mean = math::flush_subnormals<T>(rho * average[i] + one_minus_rho * gradient);
       average[i] = mean;
       variance -= mean * mean;
     }
-    Value increment = rate * gradient / math::root(variance + epsilon);
+    Value increment = rate * gradient / math::sqrt(variance + epsilon);
     if (momentum > T(0)) {
-      increment = math::settled<T>(increment + momentum * slots[1][i]);
+      increment = math::flush_subnormals<T>(increment + momentum * slots[1][i]);
       slots[1][i] = increment;
     }
     w[i] = weight - increment;

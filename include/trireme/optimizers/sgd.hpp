@@ -59,7 +59,7 @@ struct SGDStep {
     if (momentum == T(0)) {
       weight -= rate * gradient;
     } else {
-      Value const m = math::settled<T>(momentum * slots[0][i] - rate * gradient);
+      Value const m = math::flush_subnormals<T>(momentum * slots[0][i] - rate * gradient);
       slots[0][i] = m;
       weight += nesterov ? momentum * m - rate * gradient : m;
     }

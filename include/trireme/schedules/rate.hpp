@@ -13,7 +13,7 @@
 
 namespace trireme {
 
-/// What a schedule is: a learning rate for each optimizer step, counted from 0.
+/// A schedule: a learning rate for each optimizer step, counted from 0.
 template <class S>
 concept Schedule = std::is_invocable_r_v<double, S const&, std::uint64_t> && !std::is_arithmetic_v<S>;
 
@@ -28,7 +28,7 @@ class Rate {
   requires(Schedule<S> && !std::same_as<S, Rate>) Rate(S schedule)
       : schedule_(schedule), config_([s = std::move(schedule)](Config& c, std::string_view name) { c(name, s); }) {}
 
-  /// Whether it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.
+  /// True if it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.
   bool is_schedule() const { return static_cast<bool>(schedule_); }
 
   void config(Config& c, std::string_view name) const {

@@ -1,31 +1,31 @@
-/// What a strategy is, and the sentences for what is not one.
+/// The DistributionStrategy concept, and a sentence for each member that is missing.
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
 
 namespace trireme {
 
-/// A distribution strategy places a model: `place(model, plan)` returns this process's part of it, whose type is
-/// `Part<Model>` and which can
-///   share(phase)                 say which rows of each global batch this process draws
-///   claims(), claim(next)        or whether it claims whole batches of an epoch, and which one is its next
-///   train_step(batch)            take one optimizer step on the global batch; may still be in flight when it returns
+/// A distribution strategy builds the engine that trains a model: `build(model, parallelism)` returns this process's
+/// `Engine<Model>`, which has
+///   data_shard(phase)            the rows of each global batch that this process draws
+///   acquires_batches(), acquire(next), release()   or the whole batches of an epoch that it draws, one by one
+///   train_step(batch)            one optimizer step on the global batch; may still be in flight when it returns
 ///   test_step(batch), predict_step(batch, out)
 ///   reset_metrics(phase), metrics(phase)   collective, exact, Uniform
-///   agree(wish), decide(wishes)  turn wishes of this process into a decision of all
-///   snapshot(), restore(s)       keep its weights where they lie
-///   stream_to(state)             send the complete state to the chief, and change none: const
-///   state(archive), gather(s), scatter(weights)   the rest of what a checkpoint holds (optional: ResumablePart)
-///   resumed()                    (optional) the whole of a checkpoint has been set
-///   drain()                      end the epoch: wait until nothing is in flight, perhaps bring the processes' weights
-///                                together, and say whether a process has ended the epoch; called by fit alone
-///   verify_replicas()            throw if the processes no longer agree on the weights
+///   agree(request), resolve(requests)   the decision of all processes on what callbacks of each request
+///   snapshot(), restore(s)       keeps weights where they lie
+///   gather_state(state)          sends the complete state to the chief, and changes none: const
+///   state(archive), gather(s), scatter(weights)   the rest of what a checkpoint holds (optional: ResumableEngine)
+///   resumed()                    (optional) called when the whole of a checkpoint has been set
+///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
+///                                returns whether a process has ended the epoch; called by fit alone
+///   verify_replicas()            throws if the processes no longer agree on the weights
 template <class S>
 concept DistributionStrategy = requires {
   typename S::Space;
@@ -45,92 +45,97 @@ consteval bool require_strategy() {
 
 namespace detail {
 
-/// What callbacks wish, as `decide` is given it.
-struct SomeWishes {
+/// Requests of callbacks, as `resolve` takes them.
+struct SomeStopRequests {
   static constexpr bool needs_vote = true;
-  bool local_wish = false, uniform_wish = false;
+  bool local_request = false, uniform_request = false;
 };
 
-/// What `fit`, `evaluate` and `predict` ask a part for, a sentence for each.
+/// The members that `fit`, `evaluate` and `predict` call, a sentence for each.
 template <class P>
-consteval bool require_part() {
+consteval bool require_engine() {
   static_assert(
       requires {
         typename P::T;
         typename P::L;
         typename P::Model;
       },
-      "trireme: a strategy's part needs the types Model, T (its scalar) and L (its label), as PlacedPart has them");
+      "trireme: a strategy's engine needs the types Model, T (its scalar) and L (its label), as EngineBase has them");
   using Rows = Batch<typename P::T, typename P::L>;
   static_assert(
-      requires(P const& part) { part.model(); },
-      "trireme: a strategy's part needs model(), the model that was placed, as PlacedPart has it");
+      requires(P const& engine) { engine.model(); },
+      "trireme: a strategy's engine needs model(), the model that was placed, as EngineBase has it");
   static_assert(
-      requires(P const& part) { part.group(); },
-      "trireme: a strategy's part needs group(), its processes, as PlacedPart has it");
+      requires(P const& engine) { engine.group(); },
+      "trireme: a strategy's engine needs group(), its processes, as EngineBase has it");
   static_assert(
-      requires(P const& part) { Share(part.share(Phase::train)); },
-      "trireme: a strategy's part needs share(phase), which says which rows of each global batch it draws");
+      requires(P const& engine) { DataShard(engine.data_shard(Phase::train)); },
+      "trireme: a strategy's engine needs data_shard(phase), which says which rows of each global batch it draws");
   static_assert(
-      requires(P & part) {
-        part.claims();
-        part.claim(std::size_t{0});
-        part.withdraw();
+      requires(P & engine) {
+        engine.acquires_batches();
+        engine.acquire(std::size_t{0});
+        engine.release();
       },
-      "trireme: a strategy's part needs claims(), claim(next) and withdraw(), which say whether it takes whole batches "
-      "of an epoch, as PlacedPart has them");
+      "trireme: a strategy's engine needs acquires_batches(), acquire(next) and release(), which say whether it takes "
+      "whole batches "
+      "of an epoch, as EngineBase has them");
   static_assert(
-      requires(P & part, Rows const& batch) { part.train_step(batch); },
-      "trireme: a strategy's part needs train_step(batch), one optimizer step on the global batch, of which `batch` is "
+      requires(P & engine, Rows const& batch) { engine.train_step(batch); },
+      "trireme: a strategy's engine needs train_step(batch), one optimizer step on the global batch, of which `batch` "
+      "is "
       "its rows");
   static_assert(
-      requires(P & part, Rows const& batch) { part.test_step(batch); },
-      "trireme: a strategy's part needs test_step(batch), which adds its rows to the metrics of a test");
+      requires(P & engine, Rows const& batch) { engine.test_step(batch); },
+      "trireme: a strategy's engine needs test_step(batch), which adds its rows to the metrics of a test");
   static_assert(
-      requires(P & part, Rows const& batch, typename P::T* out) { part.predict_step(batch, out); },
-      "trireme: a strategy's part needs predict_step(batch, out), which puts the outputs of its rows into host memory");
+      requires(P & engine, Rows const& batch, typename P::T* out) { engine.predict_step(batch, out); },
+      "trireme: a strategy's engine needs predict_step(batch, out), which puts the outputs of its rows into host "
+      "memory");
   static_assert(
-      requires(P & part) { part.reset_metrics(Phase::train); },
-      "trireme: a strategy's part needs reset_metrics(phase), after which loss and metrics are summed up anew");
+      requires(P & engine) { engine.reset_metrics(Phase::train); },
+      "trireme: a strategy's engine needs reset_metrics(phase), after which loss and metrics are summed up anew");
   static_assert(
-      requires(P & part) { part.metrics(Phase::train).value(); },
-      "trireme: a strategy's part needs metrics(phase), the loss and metrics over all processes as a Uniform");
+      requires(P & engine) { engine.metrics(Phase::train).value(); },
+      "trireme: a strategy's engine needs metrics(phase), the loss and metrics over all processes as a Uniform");
   static_assert(
-      requires(P & part, SomeWishes wishes) { bool(part.decide(wishes)); },
-      "trireme: a strategy's part needs decide(wishes), which turns what callbacks wish into a decision of all "
-      "processes, as PlacedPart has it");
+      requires(P & engine, SomeStopRequests requests) { bool(engine.resolve(requests)); },
+      "trireme: a strategy's engine needs resolve(requests), which turns requests of callbacks into a decision of all "
+      "processes, as EngineBase has it");
   static_assert(
-      requires(P & part) { bool(part.drain()); },
-      "trireme: a strategy's part needs drain(), which returns when nothing is in flight, and whether to stop, as a "
+      requires(P & engine) { bool(engine.finish_epoch()); },
+      "trireme: a strategy's engine needs finish_epoch(), which returns when nothing is in flight, and whether to "
+      "stop, "
+      "as a "
       "Uniform<bool>");
   static_assert(
-      requires(P & part) { part.verify_replicas(); },
-      "trireme: a strategy's part needs verify_replicas(), which throws if the processes no longer agree");
+      requires(P & engine) { engine.verify_replicas(); },
+      "trireme: a strategy's engine needs verify_replicas(), which throws if the processes no longer agree");
   return true;
 }
 
 }  // namespace detail
 
-/// Whether the strategy places such a model, and what it places is a part.
+/// Whether the strategy builds an engine for such a model, with all members.
 template <class S, class Model>
-consteval bool require_placement() {
+consteval bool require_build() {
   require_strategy<S>();
   static_assert(
-      requires { typename S::template Part<Model>; },
-      "trireme: a strategy needs a template Part<Model>, the type of a process's part of a model");
-  using Part = typename S::template Part<Model>;
+      requires { typename S::template Engine<Model>; },
+      "trireme: a strategy needs a template Engine<Model>, the type of a process's engine of a model");
+  using Engine = typename S::template Engine<Model>;
   static_assert(
-      requires(S const& strategy, Model model, Plan plan) { Part(strategy.place(std::move(model), plan)); },
-      "trireme: a strategy needs place(model, plan) const, which returns its Part<Model>");
-  return detail::require_part<Part>();
+      requires(S const& strategy, Model model, Parallelism plan) { Engine(strategy.build(std::move(model), plan)); },
+      "trireme: a strategy needs build(model, plan) const, which returns its Engine<Model>");
+  return detail::require_engine<Engine>();
 }
 
 namespace detail {
 
-/// What a callback's run holds (PlacedModel) knows the part alone.
+/// What a callback's run holds (PlacedModel) knows the engine alone.
 template <class S, class CompiledModel>
 inline constexpr bool is_own_strategy =
-    std::is_same_v<typename S::template Part<typename CompiledModel::Model>, typename CompiledModel::Part>;
+    std::is_same_v<typename S::template Engine<typename CompiledModel::Model>, typename CompiledModel::Engine>;
 template <class S, class CompiledModel>
 requires requires { typename CompiledModel::Strategy; }
 inline constexpr bool is_own_strategy<S, CompiledModel> = std::is_same_v<S, typename CompiledModel::Strategy>;

@@ -7,7 +7,7 @@
 
 namespace trireme {
 
-/// Where tensors of an arena start, in bytes: a cache line, and the widest vector of today's processors.
+/// Alignment of an arena's tensors, in bytes: a cache line, and the widest vector of today's processors.
 inline constexpr std::size_t arena_alignment = 64;
 
 constexpr std::size_t aligned_bytes(std::size_t bytes) {
@@ -24,8 +24,8 @@ constexpr std::size_t aligned_count(std::size_t count) {
 template <class T, class Space>
 using Arena = Kokkos::View<T*, typename Space::memory_space>;
 
-/// Hands out a workspace piece by piece. Forward and backward ask for the same pieces in the same order, so that both
-/// find the same memory without anything being stored.
+/// Divides a workspace into pieces. Forward and backward take the same pieces in the same order, so that both find the
+/// same memory although no address is stored.
 class Workspace {
  public:
   explicit constexpr Workspace(std::byte* begin) : next_(begin) {}

@@ -53,7 +53,7 @@ struct Extents {
   std::vector<std::size_t> to_vector() const { return {all().begin(), all().end()}; }
 
  private:
-  /// Extents that are all static are constants, also where nobody can see how this object was made.
+  /// A constant if all extents are static, even where the compiler cannot see how this object was made.
   constexpr std::array<std::size_t, rank> const& all() const {
     if constexpr (is_static)
       return static_extents;
@@ -87,7 +87,7 @@ constexpr auto replace_back(Extents<E...> const& in, std::size_t back, std::inde
 }
 }  // namespace detail
 
-/// The same extents but for the last, which becomes Back (its value `back` where Back is dynamic).
+/// The same extents, the last one replaced by Back (by its value `back` where Back is dynamic).
 template <std::size_t Back, std::size_t... E>
 constexpr auto replace_back(Extents<E...> const& in, std::size_t back) {
   return detail::replace_back<Back>(in, back, std::make_index_sequence<sizeof...(E)>{});
@@ -102,7 +102,7 @@ constexpr auto append_extent(Extents<E...> const& in, std::size_t back) {
   return out;
 }
 
-/// "(28, 28, 1)": how extents are written in messages and tables.
+/// "(28, 28, 1)": the form of extents in messages and tables.
 inline std::string format_extents(std::vector<std::size_t> const& extents) {
   std::string text = "(";
   for (std::size_t const extent : extents) {

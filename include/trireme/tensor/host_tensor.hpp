@@ -1,4 +1,4 @@
-/// Host data that the library reads: a row-major block with its extents, and whoever keeps it alive.
+/// Host data that the library reads: a row-major block with its extents and its owner.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace trireme {
 
 /// A row-major tensor in host memory that is only read. Cheap to copy: the memory is shared.
 ///
-/// `owner` keeps the memory alive; it is null if somebody else does. `origin` says in messages where the data come
-/// from, such as a file's name.
+/// `owner` keeps the memory alive; it is null if the memory has another owner. `origin` names the source of the data in
+/// messages, such as a file.
 template <class T>
 struct HostTensor {
   using value_type = T;
@@ -46,7 +46,7 @@ struct HostTensor {
     return {extents.begin() + 1, extents.end()};
   }
 
-  /// How messages call this tensor.
+  /// Name of this tensor in messages.
   std::string name() const { return origin.empty() ? std::string("a tensor") : origin; }
 
   /// The same data under a name of the user's choice, for messages.

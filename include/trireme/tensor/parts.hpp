@@ -44,7 +44,7 @@ inline constexpr bool is_parts = false;
 template <class... E>
 inline constexpr bool is_parts<Parts<E...>> = true;
 
-/// How many tensors there are.
+/// Number of tensors.
 template <class E>
 inline constexpr std::size_t parts_count = 1;
 template <class... E>

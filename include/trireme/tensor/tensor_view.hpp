@@ -25,7 +25,7 @@ using SeenBuffer = xt::xbuffer_adaptor<T*, xt::no_ownership>;
 }  // namespace trireme
 
 namespace xt {
-// The types of xtensor's own adaptor for such memory, whichever members a version of xtensor asks for.
+// The types of xtensor's own adaptor for such memory, for all members that any version of xtensor needs.
 template <class T>
 struct xcontainer_inner_types<trireme::TensorView<T>>
     : xcontainer_inner_types<

@@ -72,7 +72,7 @@ template <class R>
 auto from_range(R&& range);
 }  // namespace detail
 
-/// What the library accepts as host data.
+/// The types that the library accepts as host data.
 template <class A>
 concept TensorLike =
     detail::is_host_tensor<std::remove_cvref_t<A>> || XtensorExpression<A> || KokkosView<A> || ContiguousRange<A>;

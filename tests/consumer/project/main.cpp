@@ -6,6 +6,10 @@
 
 namespace tr = trireme;
 
+#ifdef CONSUMER_FOUND_VERSION
+static_assert(tr::version() == CONSUMER_FOUND_VERSION);
+#endif
+
 int main(int argc, char** argv) {
   tr::Environment environment(argc, argv);
   tr::MultiWorkerMirroredStrategy<Kokkos::DefaultExecutionSpace> const strategy(environment.world());

@@ -23,7 +23,7 @@ std::vector<std::int32_t> own() {
 
 BOOST_AUTO_TEST_CASE(ranks_with_different_numbers_of_samples_agree_on_every_batch) {
   auto const data = data::from_local_slices(Strategy{}, own(), own()).shuffle(1, 5).batch(GlobalBatch{8}).prefetch(1);
-  Share const share{world().rank(), world().size()};
+  DataShard const share{world().rank(), world().size()};
   std::size_t const total = 7 * world().size() * (world().size() - 1) / 2;
   BOOST_TEST(data.size().value() == total);
   for (std::size_t const batches : world().allgather(data.batches_per_epoch(share).value()))

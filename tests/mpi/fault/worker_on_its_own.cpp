@@ -7,7 +7,7 @@
 
 namespace tr = trireme;
 
-/// The others are claiming batches, and know nothing of it.
+/// The others are acquiring batches, and know nothing of it.
 struct Failing {
   bool fails;
   template <class Run>

@@ -72,14 +72,14 @@ struct Fixture {
 template <class Model>
 std::vector<std::vector<float>> state_of(Model const& model) {
   detail::HostState<float> state;
-  model.part().stream_to(state);
+  model.engine().gather_state(state);
   std::vector<std::vector<float>> all{state.parameters};
   all.insert(all.end(), state.slots.begin(), state.slots.end());
   all.push_back({static_cast<float>(state.iteration), state.learning_rate});
   return all;
 }
 
-/// Wishes for a loss that the scripted values give, so that what follows is known beforehand.
+/// Requests for a loss that the scripted values give, so that what follows is known beforehand.
 struct ScriptedLoss {
   static constexpr std::array logs{std::string_view("scripted")};
   std::vector<double> values;
@@ -112,8 +112,8 @@ BOOST_FIXTURE_TEST_CASE(a_plateau_lowers_the_rate_on_all_ranks, Fixture) {
                            ReduceLROnPlateau<"scripted">{.factor = 0.5, .patience = 2, .mode = Mode::min});
   BOOST_TEST(history["learning_rate"] == (std::vector<double>{0.05, 0.05, 0.05, 0.025}),
              boost::test_tools::per_element());
-  BOOST_TEST(world().max(model.part().learning_rate()).value() == 0.025);
-  BOOST_TEST(world().min(model.part().learning_rate()).value() == 0.025);
+  BOOST_TEST(world().max(model.engine().learning_rate()).value() == 0.025);
+  BOOST_TEST(world().min(model.engine().learning_rate()).value() == 0.025);
   test::check_equal_on_all(world(), model);
 }
 
@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_is_one_file_that_every_rank_loads_to_the_bi
       // Its Adam goes on with the same moments, iteration and rate.
       fit(strategy, loaded, data(), {.epochs = 4, .initial_epoch = 2, .verbose = false});
       BOOST_TEST(test::weight_bits(loaded) == test::weight_bits(uninterrupted));
-      BOOST_TEST(loaded.part().iteration() == uninterrupted.part().iteration());
+      BOOST_TEST(loaded.engine().iteration() == uninterrupted.engine().iteration());
       BOOST_TEST(test::weight_bits(saved) != test::weight_bits(uninterrupted));
       test::check_equal_on_all(world(), loaded);
     }

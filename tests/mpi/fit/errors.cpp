@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(a_label_out_of_range_is_named_on_all_ranks, Fixture) {
   samples.y[11] = 4;
   auto const text = message_of<ValueError>([&] { train(samples.data().named("digits")); });
   BOOST_TEST(text == "label 4 at index 11 of digits is outside of [0, 4)");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_label_out_of_range_among_the_samples_of_one_rank_is_named_on_all, Fixture) {
@@ -137,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_done_with_the_data_otherwise_on_one_rank_is_name
              origin() +
                  "batch of the test data (digits) has the size per replica 5 where rank 0 has the size per "
                  "replica 4");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(data_without_a_sample_are_an_error_on_all_ranks_that_names_them, Fixture) {
@@ -158,13 +158,13 @@ BOOST_FIXTURE_TEST_CASE(data_without_a_sample_are_an_error_on_all_ranks_that_nam
       {test::mlp_inputs}, {}, [] { return [](std::span<float>, std::span<std::int32_t>) { return false; }; });
   for (auto const& data : {none, none.repeat().take(9), none.shuffle(5, 1), none.cache()})
     BOOST_TEST(trains(data.batch(four).prefetch(1)) == empty);
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 
   BOOST_TEST(message_of<ValueError>([&] {
                fit(strategy, model, all.batch(four), validation(all.take(0).named("held out").batch(four)),
                    {.verbose = false});
              }) == "the validation data (held out) hold no sample");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
   BOOST_TEST(message_of<ValueError>([&] {
                fit(strategy, model, all.batch(four), validation(none.batch(four)), {.verbose = false});
              }) == "the validation data hold no sample");
@@ -201,7 +201,7 @@ BOOST_FIXTURE_TEST_CASE(more_steps_than_the_data_have_batches_are_an_error_on_al
              }) == "the test data have no end: give them a take(), or set steps");
   BOOST_TEST(message_of<ValueError>([&] { predict(strategy, model, batches.repeat()); }) ==
              "the data to predict have no end: give them a take()");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 
   auto const generated = data::from_generator({test::mlp_inputs}, {}, [] {
                            return [i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
@@ -251,7 +251,7 @@ BOOST_FIXTURE_TEST_CASE(validation_data_are_checked_before_any_training, Fixture
         validation(wrong.data().named("held out").batch(GlobalBatch{4})), {.verbose = false});
   });
   BOOST_TEST(text == "label 99 at index 4 of held out is outside of [0, 4)");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(class_weights_beside_sample_weights_are_an_error_on_all_ranks, Fixture) {
@@ -271,7 +271,7 @@ BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_written_is_an_error_of_the_chief_t
   BOOST_TEST(contains(
       message_of<FileError>([&] { train(samples.data(), BackupAndRestore{.path = folder + "run.npz"}); }), folder));
   BOOST_TEST(contains(message_of<FileError>([&] { model.save_weights(folder + "w.npz"); }), folder));
-  BOOST_TEST(model.part().iteration() == 0u);  // all of it was known before training
+  BOOST_TEST(model.engine().iteration() == 0u);  // all of it was known before training
 }
 
 BOOST_FIXTURE_TEST_CASE(a_name_that_cannot_be_written_is_an_error_of_all_ranks_before_training, Fixture) {
@@ -288,7 +288,7 @@ BOOST_FIXTURE_TEST_CASE(a_name_that_cannot_be_written_is_an_error_of_all_ranks_b
              }).starts_with("model.h5: is no name of a file of weights, which ends in "));
   BOOST_TEST(contains(message_of<ValueError>([&] { train(samples.data(), CSVLogger{.path = "a", .separator = ""}); }),
                       "the separator ''"));
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_file_that_is_not_there_is_an_error_on_all_ranks_and_changes_nothing, Fixture) {
@@ -303,6 +303,6 @@ BOOST_FIXTURE_TEST_CASE(after_an_error_the_same_model_trains, Fixture) {
   wrong.y[0] = -3;
   message_of<ValueError>([&] { train(wrong.data()); });
   train(samples.data());
-  BOOST_TEST(model.part().iteration() == 4u);
+  BOOST_TEST(model.engine().iteration() == 4u);
   test::check_equal_on_all(world(), model);
 }

@@ -24,8 +24,10 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
 #include "unit/io/folder.hpp"
@@ -123,6 +125,12 @@ BOOST_AUTO_TEST_CASE(gradients_in_messages) {
 BOOST_AUTO_TEST_CASE(gradients_in_pieces) { check_law(Accumulate<MultiWorkerMirroredStrategy<>, 2>(world())); }
 BOOST_AUTO_TEST_CASE(what_compression_left_out_is_not_lost) {
   check_law(Compressed(MultiWorkerMirroredStrategy<>(world()), TopK{.fraction = 0.1}));
+}
+BOOST_AUTO_TEST_CASE(weights_of_each_ranks_own) { check_law(LocalSGD<MultiWorkerMirroredStrategy<>, 3>(world())); }
+BOOST_AUTO_TEST_CASE(weights_of_each_ranks_own_with_an_outer_optimizer_and_compressed_changes) {
+  using Short = Compressed<MultiWorkerMirroredStrategy<>, TopK>;
+  check_law(LocalSGD<Short, 3, SGD>(Short(MultiWorkerMirroredStrategy<>(world()), TopK{.fraction = 0.5}),
+                                    SGD{.learning_rate = 0.8, .momentum = 0.2, .nesterov = true}));
 }
 BOOST_AUTO_TEST_CASE(shards_of_everything) { check_law(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world())); }
 

@@ -96,8 +96,8 @@ std::optional<Result> train(Strategy const& strategy, Saving const& saving) {
         SavesWeights{.path = saving.folder + "/hook.npz", .every = saving.every},
         BackupAndRestore{.path = saving.folder + "/run.npz", .save_freq = saving.every, .placement = saving.placement},
         Killer{saving.killed_after});
-    if constexpr (requires { model.part().roles(); })
-      if (!model.part().roles().is_worker(strategy.group().rank())) return result;  // a server has no whole weights
+    if constexpr (requires { model.engine().roles(); })
+      if (!model.engine().roles().is_worker(strategy.group().rank())) return result;  // a server has no whole weights
     for (auto const& name : model.weight_names()) {
       auto const values = model.weights(name);
       result.weights.emplace_back(values.begin(), values.end());

@@ -1,5 +1,5 @@
 // ranks: 1 2 3 4   labels: law
-// Law 3: what one rank wishes becomes a decision of all.
+// Law 3: what one rank requests becomes a decision of all.
 #define BOOST_TEST_MODULE stop_on_one_rank
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
@@ -41,13 +41,13 @@ struct Fixture {
     auto const history =
         fit(strategy, model, train.data().batch(GlobalBatch{4}), validation(validate.data().batch(GlobalBatch{2})),
             {.epochs = 4, .verbose = false}, std::forward<Callbacks>(callbacks)...);
-    BOOST_TEST(model.part().iteration() == step);
+    BOOST_TEST(model.engine().iteration() == step);
     test::check_equal_on_all(world(), model);
     return history;
   }
 };
 
-/// Wishes to stop on the last rank alone.
+/// Requests to stop on the last rank alone.
 struct StopsAfterBatch {
   std::size_t epoch, batch;
   template <class Run>
@@ -96,7 +96,7 @@ BOOST_FIXTURE_TEST_CASE(a_loss_that_is_no_number_on_one_rank_stops_all_ranks, Fi
   auto model = compiled();
   auto const history =
       fit(strategy, model, train.data().batch(GlobalBatch{4}), {.epochs = 4, .verbose = false}, TerminateOnNaN{});
-  BOOST_TEST(model.part().iteration() == 4u);
+  BOOST_TEST(model.engine().iteration() == 4u);
   BOOST_TEST(history["loss"].size() == 1u);
   BOOST_TEST(std::isnan(history["loss"][0]));
 }

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_CASE(accumulate) {
   using Pieces = Accumulate<MultiWorkerMirroredStrategy<>, 3>;
   Kokkos::DefaultExecutionSpace const space;
   // No normalization: SyncBatchNormalization, too, has the statistics of a piece.
-  check_row<Mlp, Cnn, Lstm, Attention>("Accumulate", Pieces(world()), {Plan::rows, Plan::products});
+  check_row<Mlp, Cnn, Lstm, Attention>("Accumulate", Pieces(world()), {Parallelism::samples, Parallelism::intra_op});
   check_row<Mlp, Cnn, Lstm, Attention>("Accumulate with messages", Pieces(world(), space, 256, Exchange::messages),
-                                       {Plan::products, Plan::rows});
+                                       {Parallelism::intra_op, Parallelism::samples});
 }

@@ -12,6 +12,6 @@ using namespace trireme::test::law;
 BOOST_AUTO_TEST_CASE(compressed) {
   MultiWorkerMirroredStrategy<> const ranks(world());
   check_row<Mlp, Cnn, Normalization, Lstm, Attention>("Compressed to double", Compressed(ranks, double{}),
-                                                      {Plan::rows, Plan::products});
+                                                      {Parallelism::samples, Parallelism::intra_op});
   check_row<Mlp>("Compressed to all values", Compressed(ranks, TopK{.fraction = 1}));
 }

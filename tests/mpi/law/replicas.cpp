@@ -12,13 +12,13 @@ using namespace trireme::test::law;
 /// As many as ranks, and one more; the processes have nothing to do with each other.
 BOOST_AUTO_TEST_CASE(mirrored) {
   check_row<Mlp, Cnn, Normalization, Lstm, Attention>("Mirrored", MirroredStrategy<>(world().size() + 1),
-                                                      {Plan::rows, Plan::products});
+                                                      {Parallelism::samples, Parallelism::intra_op});
 }
 
 BOOST_AUTO_TEST_CASE(multi_worker_mirrored) {
   check_row<Mlp, Cnn, Normalization, Lstm, Attention>("MultiWorkerMirrored", MultiWorkerMirroredStrategy<>(world()),
-                                                      {Plan::products, Plan::rows});
+                                                      {Parallelism::intra_op, Parallelism::samples});
   check_row<Mlp, Cnn, Normalization, Lstm, Attention>(
       "MultiWorkerMirrored with messages", MultiWorkerMirroredStrategy<>(world(), {}, 256, Exchange::messages),
-      {Plan::rows, Plan::products});
+      {Parallelism::samples, Parallelism::intra_op});
 }

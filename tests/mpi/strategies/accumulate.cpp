@@ -61,12 +61,12 @@ struct Notes final : GradientListener {
 struct Noted {
   using Space = Kokkos::DefaultExecutionSpace;
   template <class Model>
-  using Part = DataParallel<Model, Space, SingleProcess, Notes<typename Model::scalar>>;
+  using Engine = DataParallel<Model, Space, SingleProcess, Notes<typename Model::scalar>>;
   OneDeviceStrategy<> one{};
   SingleProcess const& group() const { return one.group(); }
   template <class Model>
-  Part<Model> place(Model model, Plan plan) const {
-    return one.place_as<Part<Model>>(std::move(model), plan);
+  Engine<Model> build(Model model, Parallelism plan) const {
+    return one.build_as<Engine<Model>>(std::move(model), plan);
   }
 };
 
@@ -79,12 +79,13 @@ void check_law(Architecture const& architecture) {
   for (std::size_t batch : {13u, 2u})
     trained<T>(OneDeviceStrategy<>(), architecture, Training{.batch = batch},
                [&](auto const& reference, History const& expected) {
-                 for (Plan plan : {Plan::rows, Plan::products})
+                 for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                    for (Exchange exchange : {Exchange::automatic, Exchange::messages})
-                     BOOST_TEST_CONTEXT("batches of " << batch << (plan == Plan::rows ? ", rows" : ", products")
+                     BOOST_TEST_CONTEXT("batches of " << batch
+                                                      << (plan == Parallelism::samples ? ", rows" : ", products")
                                                       << (exchange == Exchange::messages ? ", messages" : ""))
                  trained<T>(Pieced<Pieces>(world(), Kokkos::DefaultExecutionSpace(), a_bucket_a_parameter, exchange),
-                            architecture, Training{.plan = plan, .batch = batch},
+                            architecture, Training{.parallelism = plan, .batch = batch},
                             [&](auto const& model, History const& history) {
                               double const limit = (batch == 2 ? 30 : 3) * test::tolerance<T>;
                               test::check_same_weights(model, reference, limit);
@@ -105,10 +106,10 @@ BOOST_AUTO_TEST_CASE(statistics_of_a_piece_are_those_of_a_replica) {
   auto const samples = test::cnn_samples<double>(3 * batch);
   test::law::trained_on<double>(MirroredStrategy<>(replicas), architecture, samples, Training{.batch = batch},
                                 [&](auto const& reference, History const& expected) {
-                                  for (Plan plan : {Plan::rows, Plan::products})
+                                  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                                     test::law::trained_on<double>(
                                         Pieced<3>(world()), architecture, samples,
-                                        Training{.plan = plan, .batch = batch},
+                                        Training{.parallelism = plan, .batch = batch},
                                         [&](auto const& model, History const& history) {
                                           test::check_same_weights(model, reference, 3 * test::tolerance<double>);
                                           test::check_same_history(history, expected, 3 * test::tolerance<double>);
@@ -164,16 +165,16 @@ BOOST_AUTO_TEST_CASE(workspaces_are_those_of_a_piece) {
   auto const whole = model_of(OneDeviceStrategy<>());
   auto const pieced = model_of(Accumulate<OneDeviceStrategy<>, 4>());
   std::size_t const arena = whole.description().arena_elements() * sizeof(double);
-  BOOST_TEST(pieced.part().memory_use(64).workspace_bytes == whole.part().memory_use(16).workspace_bytes + arena);
-  BOOST_TEST(pieced.part().memory_use(64).rows == 64u);
+  BOOST_TEST(pieced.engine().memory_use(64).workspace_bytes == whole.engine().memory_use(16).workspace_bytes + arena);
+  BOOST_TEST(pieced.engine().memory_use(64).rows == 64u);
 }
 
 BOOST_AUTO_TEST_CASE(a_step_reduces_once_and_is_told_of_gradients_when_they_are_final) {
   Accumulate<Noted, 3> const strategy;
-  auto model =
-      compile<double>(strategy, test::mlp(), SGD{.learning_rate = 0.1},
-                      SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = Plan::products});
-  auto& notes = model.part().gradients();
+  auto model = compile<double>(strategy, test::mlp(), SGD{.learning_rate = 0.1},
+                               SparseCategoricalCrossentropy{.from_logits = true},
+                               CompileOptions{.parallelism = Parallelism::intra_op});
+  auto& notes = model.engine().synchronization();
   notes.elements = model.description().arena_elements();
   auto const samples = test::mlp_samples<double>(21);
   fit(strategy, model, samples.data().batch(GlobalBatch{7}), {.epochs = 2, .verbose = false});

@@ -19,7 +19,8 @@ using namespace trireme;
 namespace {
 
 template <class Strategy>
-void check(Strategy const& strategy, std::initializer_list<Plan> plans = {Plan::rows, Plan::products}) {
+void check(Strategy const& strategy,
+           std::initializer_list<Parallelism> plans = {Parallelism::samples, Parallelism::intra_op}) {
   auto const samples = test::mlp_samples<float>(61), others = test::mlp_samples<float>(27, 2);
   auto const architecture = Sequential{Input<test::mlp_inputs>{}, Dense<9, NoBias>{}, SyncBatchNormalization<>{},
                                        Dropout{.rate = 0.25f}, Dense<test::classes>{}};
@@ -42,5 +43,5 @@ BOOST_AUTO_TEST_CASE(a_compressed_step_allocates_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_in_shards_allocates_nothing) {
-  check(VirtualReplicas<MultiWorkerMirroredStrategy<>, 4>(world()), {Plan::rows});
+  check(VirtualReplicas<MultiWorkerMirroredStrategy<>, 4>(world()), {Parallelism::samples});
 }

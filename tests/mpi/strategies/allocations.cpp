@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_shards_allocates_nothing) {
   auto const tests = others.data().batch(GlobalBatch{4});
   auto const check = [&](auto const& strategy) {
     test::check_steady(strategy, test::mlp(), SGD{.learning_rate = 0.1, .global_clipnorm = 0.1}, train, tests, false,
-                       {.epochs = 3, .verbose = false}, {Plan::products});
+                       {.epochs = 3, .verbose = false}, {Parallelism::intra_op});
   };
   using Space = Kokkos::DefaultExecutionSpace;
   check(ShardedStrategy<Space, 1>(test::environment().world()));

@@ -87,7 +87,7 @@ void check_nothing_is_lost(Codec const& codec, ModelDescription const& model) {
 }
 
 /// What an archive asks a part for.
-struct NoPart {
+struct NoEngine {
   using T = double;
   using Snapshot = int;
 };
@@ -96,8 +96,8 @@ struct NoPart {
 template <class Codec>
 void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
   ModelDescription const model = description(37, 8, 0);
-  NoPart part;
-  Archive<NoPart> saving(part, "run.npz");
+  NoEngine part;
+  Archive<NoEngine> saving(part, "run.npz");
   saving.placed("was placed otherwise", "placement", "all ranks");
   std::vector<double> arena(model.reduced_elements());
   for (std::size_t i = 0; i < arena.size(); ++i) arena[i] = value_of(0, world().rank(), i);
@@ -109,7 +109,7 @@ void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
   before.state(saving);
 
   Communicator const fewer = world().split(world().rank() < ranks ? 0 : 1);
-  Archive<NoPart> loading(part, "run.npz", saving.tensors(), Placement::any);
+  Archive<NoEngine> loading(part, "run.npz", saving.tensors(), Placement::any);
   loading.placed("was placed otherwise", "placement", "some ranks");
   CompressedGradients<double, Space, Communicator, Codec> after(fewer, Space(), model, codec);
   after.state(loading);
@@ -222,8 +222,8 @@ BOOST_AUTO_TEST_CASE(pieces_of_a_batch_are_compressed_once) {
 BOOST_AUTO_TEST_CASE(every_model_follows_one_device_as_closely_as_bfloat16_can) {
   auto const check = [](auto const& architecture) {
     test::law::trained<double>(OneDeviceStrategy<>(), architecture, {}, [&](auto const& reference, History const&) {
-      for (Plan plan : {Plan::rows, Plan::products})
-        test::law::trained<double>(compressed(BFloat16{}), architecture, {.plan = plan},
+      for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
+        test::law::trained<double>(compressed(BFloat16{}), architecture, {.parallelism = plan},
                                    [&](auto const& model, History const&) {
                                      // A rounding of 2^-9 in what 10 steps change.
                                      test::check_same_weights(model, reference, 2e-3);

@@ -24,11 +24,11 @@ Communicator const& world() { return test::environment().world(); }
 template <class Architecture, class Check>
 void with_reference(Architecture const& architecture, Check const& check) {
   for (std::size_t batch : {7u, 2u})
-    trained<T>(OneDeviceStrategy<>(), architecture, Plan::products, batch,
+    trained<T>(OneDeviceStrategy<>(), architecture, Parallelism::intra_op, batch,
                [&](auto const& reference, auto const& expected, auto const& predicted, auto const& evaluated) {
                  check([&](std::string const& name, auto const& strategy) {
                    BOOST_TEST_CONTEXT(name << ", batches of " << batch)
-                   trained<T>(strategy, architecture, Plan::products, batch,
+                   trained<T>(strategy, architecture, Parallelism::intra_op, batch,
                               [&](auto const& model, History const& history, auto const& prediction, auto const& logs) {
                                 constexpr double limit = 30 * test::tolerance<T>;
                                 test::check_same_weights(model, reference, limit);

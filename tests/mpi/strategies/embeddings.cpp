@@ -68,11 +68,11 @@ auto sentences(std::size_t count, std::uint64_t seed) {
 }
 
 template <class T, class Strategy, class Architecture, class Optimizer, class Check>
-void trained(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer, Plan plan,
+void trained(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer, Parallelism plan,
              std::size_t batch, Check const& check) {
   auto const train = sentences<T>(4 * batch + 1, 1);
   auto model = compile<T>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                          Accuracy{}, CompileOptions{.seed = 5, .plan = plan});
+                          Accuracy{}, CompileOptions{.seed = 5, .parallelism = plan});
   auto const history =
       fit(strategy, model, train.data().shuffle(100, 3).batch(GlobalBatch{batch}), {.epochs = 3, .verbose = false});
   check(model, history);
@@ -91,9 +91,9 @@ template <class T, class Architecture, class Optimizer>
 void check_law(Architecture const& architecture, Optimizer const& optimizer) {
   auto const& world = test::environment().world();
   for (std::size_t batch : {7u, 2u})
-    trained<T>(OneDeviceStrategy<>(), architecture, optimizer, Plan::rows, batch,
+    trained<T>(OneDeviceStrategy<>(), architecture, optimizer, Parallelism::samples, batch,
                [&](auto const& reference, auto const& expected) {
-                 for (Plan plan : {Plan::rows, Plan::products})
+                 for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                    for (Exchange exchange : {Exchange::automatic, Exchange::messages})
                      trained<T>(MultiWorkerMirroredStrategy<>(world, {}, 256, exchange), architecture, optimizer, plan,
                                 batch, [&](auto const& model, History const& history) {
@@ -122,7 +122,8 @@ BOOST_AUTO_TEST_CASE(rows_alone_give_the_bits_that_whole_tables_give_on_one_devi
     std::vector<std::uint64_t> bits;
     for (std::size_t sparse_from : {0u, 1000u}) {
       auto model = compile(strategy, network(sparse_from), Adam{.learning_rate = 0.01},
-                           SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = Plan::products});
+                           SparseCategoricalCrossentropy{.from_logits = true},
+                           CompileOptions{.parallelism = Parallelism::intra_op});
       fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 3, .verbose = false});
       bits.push_back(test::weight_bits(model));
     }
@@ -138,9 +139,9 @@ BOOST_AUTO_TEST_CASE(pieces_give_the_bits_that_whole_tables_give_on_one_device) 
   for (std::size_t batch : {7u, 2u}) {  // of batches of 2 most pieces have no rows
     std::vector<std::uint64_t> bits;
     for (std::size_t sparse_from : {0u, 1000u}) {
-      auto model =
-          compile<double>(strategy, network(sparse_from), Adam{.learning_rate = 0.01},
-                          SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = Plan::products});
+      auto model = compile<double>(strategy, network(sparse_from), Adam{.learning_rate = 0.01},
+                                   SparseCategoricalCrossentropy{.from_logits = true},
+                                   CompileOptions{.parallelism = Parallelism::intra_op});
       fit(strategy, model, samples.data().batch(GlobalBatch{batch}), {.epochs = 3, .verbose = false});
       bits.push_back(test::weight_bits(model));
     }
@@ -153,9 +154,9 @@ BOOST_AUTO_TEST_CASE(pieces_of_tables_train_on_ranks_as_on_one_device) {
   Adam const optimizer{.learning_rate = 0.01, .epsilon = 1e-3};
   for (std::size_t batch : {7u, 2u})
     trained<double>(
-        OneDeviceStrategy<>(), network(0), optimizer, Plan::rows, batch,
+        OneDeviceStrategy<>(), network(0), optimizer, Parallelism::samples, batch,
         [&](auto const& reference, auto const& expected) {
-          for (Plan plan : {Plan::rows, Plan::products})
+          for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
             for (Exchange exchange : {Exchange::automatic, Exchange::messages})
               trained<double>(
                   Accumulate<MultiWorkerMirroredStrategy<>, 3>(world, Kokkos::DefaultExecutionSpace(), 256, exchange),
@@ -176,15 +177,15 @@ BOOST_AUTO_TEST_CASE(bytes_that_pieces_exchange_follow_the_rows_that_they_touch)
         strategy,
         Sequential{Input<words>{}, Embedding<large, columns>{.sparse_from = 0}, Flatten{}, Dense<test::classes>{}},
         SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true},
-        CompileOptions{.plan = Plan::products});
+        CompileOptions{.parallelism = Parallelism::intra_op});
     std::size_t const before = sent;
     for (std::size_t step = 0; step < steps; ++step) {
       std::size_t const rows = 8 / world.size(), first = 8 * step + rows * world.rank();
-      model.part().train_step({.x = samples.x.data() + first * words,
-                               .y = samples.y.data() + first,
-                               .rows = rows,
-                               .first_row = rows * world.rank(),
-                               .global_rows = rows * world.size()});
+      model.engine().train_step({.x = samples.x.data() + first * words,
+                                 .y = samples.y.data() + first,
+                                 .rows = rows,
+                                 .first_row = rows * world.rank(),
+                                 .global_rows = rows * world.size()});
     }
     return sent - before;
   };

@@ -43,13 +43,13 @@ BOOST_AUTO_TEST_CASE(what_ranks_reduce_and_update_has_no_byte_of_frozen_weights)
     MultiWorkerMirroredStrategy<> const strategy(world, {}, 256, exchange);
     auto model = compile<double>(strategy, architecture(), SGD{.learning_rate = 0.1, .momentum = 0.5},
                                  SparseCategoricalCrossentropy{.from_logits = true});
-    auto const use = model.part().memory_use(4);
+    auto const use = model.engine().memory_use(4);
     BOOST_TEST(use.reduced_bytes() == (world.size() > 1 ? trained + states : 0u));
     BOOST_TEST(use.optimizer_bytes() == trained);
     BOOST_TEST(model.description().reduced_elements() * sizeof(double) == trained + states);
-    auto const before = model.part().host_parameters();
+    auto const before = model.engine().host_parameters();
     fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 2, .verbose = false});
-    auto const after = model.part().host_parameters();
+    auto const after = model.engine().host_parameters();
     std::size_t const first = model.description().reduced_elements();
     BOOST_TEST(before.size() > first);
     for (std::size_t i = first; i < before.size(); ++i) BOOST_REQUIRE(before[i] == after[i]);

@@ -38,21 +38,21 @@ BOOST_AUTO_TEST_CASE(after_a_step_partners_have_the_mean_of_what_each_made_of_it
     OneDeviceStrategy<> const one;
     auto reference = small(one);
     auto const x = samples.x.data() + rank * rows * test::mlp_inputs;
-    reference.part().train_step({.x = x, .y = samples.y.data() + rank * rows, .rows = rows, .global_rows = rows});
-    alone.push_back(reference.part().host_parameters());
+    reference.engine().train_step({.x = x, .y = samples.y.data() + rank * rows, .rows = rows, .global_rows = rows});
+    alone.push_back(reference.engine().host_parameters());
   }
   std::size_t const rank = world().rank();
-  model.part().train_step({.x = samples.x.data() + rank * rows * test::mlp_inputs,
-                           .y = samples.y.data() + rank * rows,
-                           .rows = rows,
-                           .first_row = rank * rows,
-                           .global_rows = batch});
+  model.engine().train_step({.x = samples.x.data() + rank * rows * test::mlp_inputs,
+                             .y = samples.y.data() + rank * rows,
+                             .rows = rows,
+                             .first_row = rank * rows,
+                             .global_rows = batch});
   // One step is done: ranks 1 and 2 meet, 3 and 4, …; 0 has nobody on its other side.
   std::size_t const partner = rank % 2 == 1 ? rank + 1 : rank - 1;
   auto expected = alone[rank];
   if (partner < ranks)
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
-  BOOST_TEST(test::distance(model.part().host_parameters(), expected) <= 1e-14);
+  BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-14);
 }
 
 namespace {
@@ -89,21 +89,21 @@ BOOST_AUTO_TEST_CASE(means_of_a_step_are_over_own_rows_and_those_of_metrics_over
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     OwnRows const own{rank};
     auto reference = counting(OneDeviceStrategy<>());
-    reference.part().train_step(own.batch(samples, own.rows));
-    alone.push_back(reference.part().host_parameters());
+    reference.engine().train_step(own.batch(samples, own.rows));
+    alone.push_back(reference.engine().host_parameters());
     double count = 0;
     for (std::size_t row = own.first; row < own.first + own.rows; ++row) count += samples.y[row] == 1 ? 0 : 1;
-    loss += reference.part().metrics(Phase::train).value()[0] * count;
+    loss += reference.engine().metrics(Phase::train).value()[0] * count;
     positions += count;
   }
   std::size_t const rank = world().rank(), partner = rank % 2 == 1 ? rank + 1 : rank - 1;
   auto model = counting(GossipStrategy<>(world()));
-  model.part().train_step(OwnRows{rank}.batch(samples, all));
+  model.engine().train_step(OwnRows{rank}.batch(samples, all));
   auto expected = alone[rank];
   if (partner < ranks)
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
-  BOOST_TEST(test::distance(model.part().host_parameters(), expected) <= 1e-14);
-  double const found = model.part().metrics(Phase::train).value()[0];
+  BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-14);
+  double const found = model.engine().metrics(Phase::train).value()[0];
   test::check_close(found, loss / positions, 1e-14, "the loss over all ranks");
   BOOST_TEST(world().min(found).value() == world().max(found).value());
 }
@@ -112,16 +112,16 @@ BOOST_AUTO_TEST_CASE(a_file_of_weights_between_two_epochs_has_the_mean_and_chang
   std::size_t const ranks = world().size(), all = OwnRows{ranks}.first;
   auto const samples = test::mlp_samples<double>(all);
   auto model = counting(GossipStrategy<>(world()));
-  model.part().train_step(OwnRows{world().rank()}.batch(samples, all));
-  auto const own = model.part().host_parameters();
+  model.engine().train_step(OwnRows{world().rank()}.batch(samples, all));
+  auto const own = model.engine().host_parameters();
   auto mean = own;
   world().sum(mean);
   for (double& weight : mean) weight /= static_cast<double>(ranks);
   model.save_weights("mean.npz");
-  BOOST_TEST((model.part().host_parameters() == own));
+  BOOST_TEST((model.engine().host_parameters() == own));
   auto loaded = counting(OneDeviceStrategy<>());
   loaded.load_weights("mean.npz");
-  BOOST_TEST(test::distance(loaded.part().host_parameters(), mean) <= 1e-14);
+  BOOST_TEST(test::distance(loaded.engine().host_parameters(), mean) <= 1e-14);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_without_rows_still_meet_their_partners_and_all_end_with_the_same_weights) {

@@ -21,7 +21,7 @@ using namespace trireme;
 namespace {
 
 template <class Precision, class Strategy, class Check>
-void trained(Strategy const& strategy, Plan plan, std::size_t batch, Check const& check) {
+void trained(Strategy const& strategy, Parallelism plan, std::size_t batch, Check const& check) {
   using T = typename Precision::Scalar;
   auto const train = test::cnn_samples<T>(4 * batch + 1), tests = test::cnn_samples<T>(7, 2);
   Sequential const architecture{Input<test::cnn_inputs[0], test::cnn_inputs[1], test::cnn_inputs[2]>{},
@@ -34,7 +34,7 @@ void trained(Strategy const& strategy, Plan plan, std::size_t batch, Check const
                                 Dense<test::classes>{}};
   auto model = compile<Precision>(strategy, architecture, Adam{.learning_rate = 0.01, .epsilon = 1e-3},
                                   SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                                  CompileOptions{.seed = 5, .plan = plan});
+                                  CompileOptions{.seed = 5, .parallelism = plan});
   auto const history = fit(strategy, model, train.data().shuffle(100, 3).batch(GlobalBatch{batch}),
                            validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
   check(model, history);
@@ -46,23 +46,24 @@ BOOST_AUTO_TEST_CASE(mixed_precision_trains_on_ranks_as_on_one_device) {
   using Precision = Mixed<BFloat16, double>;  // of doubles no sum is so near a tie that its order shows
   auto const& world = test::environment().world();
   for (std::size_t batch : {7u, 2u})
-    trained<Precision>(OneDeviceStrategy<>(), Plan::rows, batch, [&](auto const& reference, auto const& expected) {
-      for (Plan plan : {Plan::rows, Plan::products})
-        trained<Precision>(MultiWorkerMirroredStrategy<>(world, {}, 256), plan, batch,
-                           [&](auto const& model, History const& history) {
-                             test::check_same_weights(model, reference, 1e-11);
-                             test::check_same_history(history, expected, 1e-11);
-                             test::check_equal_on_all(world, model);
-                           });
-    });
+    trained<Precision>(OneDeviceStrategy<>(), Parallelism::samples, batch,
+                       [&](auto const& reference, auto const& expected) {
+                         for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
+                           trained<Precision>(MultiWorkerMirroredStrategy<>(world, {}, 256), plan, batch,
+                                              [&](auto const& model, History const& history) {
+                                                test::check_same_weights(model, reference, 1e-11);
+                                                test::check_same_history(history, expected, 1e-11);
+                                                test::check_equal_on_all(world, model);
+                                              });
+                       });
 }
 
 BOOST_AUTO_TEST_CASE(gradients_that_travel_in_bfloat16_keep_ranks_equal_and_near_one_device) {
   using Precision = Mixed<BFloat16>;
   auto const& world = test::environment().world();
-  trained<Precision>(OneDeviceStrategy<>(), Plan::rows, 7, [&](auto const& reference, auto const&) {
+  trained<Precision>(OneDeviceStrategy<>(), Parallelism::samples, 7, [&](auto const& reference, auto const&) {
     Compressed<MultiWorkerMirroredStrategy<>, BFloat16> const strategy(world);
-    trained<Precision>(strategy, Plan::rows, 7, [&](auto const& model, History const&) {
+    trained<Precision>(strategy, Parallelism::samples, 7, [&](auto const& model, History const&) {
       test::check_same_weights(model, reference, 1.0 / 64);
       test::check_equal_on_all(world, model);
     });

@@ -31,9 +31,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(statistics_of_a_rank_are_those_of_a_replica, T, Sc
                                        Flatten{},
                                        Dense<test::classes>{}};
   for (std::size_t batch : {9u, 2u})
-    test::trained<T>(MirroredStrategy<>(world.size()), architecture, Plan::rows, batch,
+    test::trained<T>(MirroredStrategy<>(world.size()), architecture, Parallelism::samples, batch,
                      [&](auto const& reference, auto const& expected) {
-                       for (Plan plan : {Plan::rows, Plan::products})
+                       for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                          test::trained<T>(MultiWorkerMirroredStrategy<>(world), architecture, plan, batch,
                                           [&](auto const& model, History const& history) {
                                             test::check_same_weights(model, reference, 30 * test::tolerance<T>);

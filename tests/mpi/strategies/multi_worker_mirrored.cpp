@@ -28,16 +28,16 @@ constexpr std::size_t a_bucket_a_parameter = 1, one_bucket = std::size_t{1} << 2
 constexpr Exchange memory = Exchange::automatic;
 
 struct Way {
-  Plan plan;
+  Parallelism plan;
   std::size_t bucket_bytes;
   Exchange exchange = Exchange::messages;
 };
 
 template <class T, class Strategy, class Optimizer>
 auto compiled(Strategy const& strategy, Optimizer const& optimizer, SparseCategoricalCrossentropy const& loss,
-              Plan plan) {
+              Parallelism plan) {
   return compile<T>(strategy, test::mlp(), optimizer, loss, Accuracy{}, test::Margin{},
-                    CompileOptions{.seed = 11, .plan = plan});
+                    CompileOptions{.seed = 11, .parallelism = plan});
 }
 
 template <class T, class Optimizer, class Data>
@@ -47,11 +47,11 @@ void check_ranks(Optimizer const& optimizer, Data const& data, FitOptions option
   auto const validate = test::mlp_samples<T>(9, 2);
   auto const tests = validation(validate.data().batch(GlobalBatch{4}));
   OneDeviceStrategy<> const one;
-  auto reference = compiled<T>(one, optimizer, loss, Plan::rows);
+  auto reference = compiled<T>(one, optimizer, loss, Parallelism::samples);
   auto const expected = fit(one, reference, data, tests, options);
-  BOOST_TEST(reference.part().iteration() >= 20u);
+  BOOST_TEST(reference.engine().iteration() >= 20u);
   for (auto const [plan, bucket_bytes, exchange] : ways)
-    BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")
+    BOOST_TEST_CONTEXT((plan == Parallelism::samples ? "samples" : "intra_op")
                        << ", buckets of " << bucket_bytes << " bytes"
                        << (exchange == Exchange::messages ? "" : ", shared memory")) {
       MultiWorkerMirroredStrategy<> const strategy(world(), {}, bucket_bytes, exchange);
@@ -69,48 +69,50 @@ BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_for_both_plans_and_any_bucket_siz
   auto const train = test::mlp_samples<double>(61);
   check_ranks<double>(SGD{.learning_rate = 0.1, .momentum = 0.9}, train.data().shuffle(61, 7).batch(GlobalBatch{7}),
                       {.epochs = 3},
-                      {{Plan::rows, one_bucket},
-                       {Plan::rows, one_bucket, memory},
-                       {Plan::products, one_bucket, memory},
-                       {Plan::products, one_bucket},
-                       {Plan::products, a_bucket_a_parameter},
-                       {Plan::products, 600}});
+                      {{Parallelism::samples, one_bucket},
+                       {Parallelism::samples, one_bucket, memory},
+                       {Parallelism::intra_op, one_bucket, memory},
+                       {Parallelism::intra_op, one_bucket},
+                       {Parallelism::intra_op, a_bucket_a_parameter},
+                       {Parallelism::intra_op, 600}});
 }
 
 BOOST_AUTO_TEST_CASE(ranks_without_rows_add_nothing_and_still_take_the_step) {
   auto const train = test::mlp_samples<double>(21);  // 11 batches, the last of one sample
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{2}), {.epochs = 2},
-                      {{Plan::rows, one_bucket},
-                       {Plan::rows, one_bucket, memory},
-                       {Plan::products, one_bucket, memory},
-                       {Plan::products, a_bucket_a_parameter}});
+                      {{Parallelism::samples, one_bucket},
+                       {Parallelism::samples, one_bucket, memory},
+                       {Parallelism::intra_op, one_bucket, memory},
+                       {Parallelism::intra_op, a_bucket_a_parameter}});
 }
 
 BOOST_AUTO_TEST_CASE(the_norm_that_is_clipped_is_that_of_the_global_gradient) {
   auto const train = test::mlp_samples<double>(61);
   check_ranks<double>(SGD{.learning_rate = 0.1, .global_clipnorm = 0.1}, train.data().batch(GlobalBatch{7}),
-                      {.epochs = 3}, {{Plan::products, one_bucket}, {Plan::products, one_bucket, memory}});
+                      {.epochs = 3},
+                      {{Parallelism::intra_op, one_bucket}, {Parallelism::intra_op, one_bucket, memory}});
 }
 
 BOOST_AUTO_TEST_CASE(sample_weights_and_class_weights_are_those_of_one_device) {
   auto const train = test::mlp_samples<double>(41);
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.weighted_data().batch(GlobalBatch{4}), {.epochs = 2},
-                      {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}});
+                      {{Parallelism::samples, one_bucket}, {Parallelism::samples, one_bucket, memory}});
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}),
                       {.epochs = 2, .class_weight = {0.5, 2, 1, 3}},
-                      {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}});
+                      {{Parallelism::samples, one_bucket}, {Parallelism::samples, one_bucket, memory}});
 }
 
 BOOST_AUTO_TEST_CASE(positions_of_the_ignored_class_leave_the_global_count) {
   auto train = test::mlp_samples<double>(41);
   train.y[4] = train.y[5] = train.y[6] = train.y[7] = 2;  // a whole batch of them
   check_ranks<double>(SGD{.learning_rate = 0.1}, train.data().batch(GlobalBatch{4}), {.epochs = 2},
-                      {{Plan::products, one_bucket}, {Plan::products, one_bucket, memory}},
+                      {{Parallelism::intra_op, one_bucket}, {Parallelism::intra_op, one_bucket, memory}},
                       {.from_logits = true, .ignore_class = 2});
 }
 
 BOOST_AUTO_TEST_CASE(ranks_train_as_one_device_in_single_precision_with_adam) {
   auto const train = test::mlp_samples<float>(61);
-  check_ranks<float>(Adam{.learning_rate = 1e-2}, train.data().shuffle(61, 7).batch(GlobalBatch{7}), {.epochs = 3},
-                     {{Plan::rows, one_bucket}, {Plan::rows, one_bucket, memory}, {Plan::products, 600}});
+  check_ranks<float>(
+      Adam{.learning_rate = 1e-2}, train.data().shuffle(61, 7).batch(GlobalBatch{7}), {.epochs = 3},
+      {{Parallelism::samples, one_bucket}, {Parallelism::samples, one_bucket, memory}, {Parallelism::intra_op, 600}});
 }

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_train_on_their_own_samples_as_one_device_on_
       auto reference = compiled<T>(one);
       std::size_t epochs = 0;
       double loss = 0, right = 0, samples = 0;
-      for (; reference.part().iteration() < 20; ++epochs) {
+      for (; reference.engine().iteration() < 20; ++epochs) {
         loss = right = samples = 0;
         for (auto const& batch : batches) {
           auto const logs = reference.train_on_batch(batch.x, batch.y, batch.weight);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_train_on_their_own_samples_as_one_device_on_
       auto model = compiled<T>(strategy);
       auto const data = data::from_local_slices(strategy, mine.x, mine.y, mine.weight).batch(GlobalBatch{size});
       auto const history = fit(strategy, model, data, {.epochs = epochs, .verbose = false});
-      BOOST_TEST(model.part().iteration() == reference.part().iteration());
+      BOOST_TEST(model.engine().iteration() == reference.engine().iteration());
       test::check_same_weights(model, reference);
       test::check_close(history["loss"].back(), loss / samples, test::tolerance<T>, "loss");
       test::check_close(history["accuracy"].back(), right / samples, test::tolerance<T>, "accuracy");
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(every_rank_shuffles_its_own_samples_in_each_epoch) {
   auto const data = data::from_local_slices(strategy, mine.x, mine.y);
   fit(strategy, still, data.batch(GlobalBatch{7}), {.verbose = false});
   fit(strategy, shuffled, data.shuffle(61, 1).batch(GlobalBatch{7}), {.verbose = false});
-  BOOST_TEST(still.part().iteration() == shuffled.part().iteration());
+  BOOST_TEST(still.engine().iteration() == shuffled.engine().iteration());
   BOOST_TEST(test::weight_bits(still) != test::weight_bits(shuffled));
   test::check_equal_on_all(world(), shuffled);
 }

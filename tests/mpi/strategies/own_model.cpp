@@ -55,14 +55,14 @@ struct Homeless : Decay {
 };
 
 template <class Strategy>
-std::vector<double> trained(Strategy const& strategy, std::size_t batch, Plan plan) {
+std::vector<double> trained(Strategy const& strategy, std::size_t batch, Parallelism plan) {
   Measured const measured(21);
   auto const parameters = guess();
   auto model = compile(strategy, Decay(parameters, Adam{.learning_rate = 0.02}), plan);
   auto const history =
       fit(strategy, model, measured.data(batch), validation(measured.data(4)), {.epochs = 12, .verbose = false});
   std::vector<double> result(parameters.data(), parameters.data() + 4);
-  BOOST_TEST(result == model.part().host_parameters(), boost::test_tools::per_element());
+  BOOST_TEST(result == model.engine().host_parameters(), boost::test_tools::per_element());
   for (auto const& name : {"loss", "val_loss"}) result.push_back(history[name].back());
   return result;
 }
@@ -101,11 +101,11 @@ BOOST_AUTO_TEST_CASE(its_gradient_is_that_of_its_loss) {
 
 BOOST_AUTO_TEST_CASE(it_trains_on_ranks_as_on_one_device_in_the_memory_of_the_application) {
   for (std::size_t batch : {8u, 2u}) {
-    auto const expected = trained(OneDeviceStrategy<>(), batch, Plan::products);
+    auto const expected = trained(OneDeviceStrategy<>(), batch, Parallelism::intra_op);
     BOOST_TEST(expected[0] != 2.0);
-    check_same(trained(ShardedStrategy<Space, 1>(world()), batch, Plan::products), expected);
-    check_same(trained(ShardedStrategy<Space, 2>(world()), batch, Plan::products), expected);
-    for (Plan plan : {Plan::rows, Plan::products}) {
+    check_same(trained(ShardedStrategy<Space, 1>(world()), batch, Parallelism::intra_op), expected);
+    check_same(trained(ShardedStrategy<Space, 2>(world()), batch, Parallelism::intra_op), expected);
+    for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
       check_same(trained(MirroredStrategy<>(3), batch, plan), expected);
       for (Exchange exchange : {Exchange::automatic, Exchange::messages})
         check_same(trained(MultiWorkerMirroredStrategy<>(world(), {}, 0, exchange), batch, plan), expected);
@@ -116,10 +116,10 @@ BOOST_AUTO_TEST_CASE(it_trains_on_ranks_as_on_one_device_in_the_memory_of_the_ap
 BOOST_AUTO_TEST_CASE(its_parameters_lie_in_shards) {
   Measured const measured(21);
   auto const fitted = [&](auto const& strategy) {
-    auto model = compile(strategy, Homeless(guess(), Adam{.learning_rate = 0.02}), Plan::products);
+    auto model = compile(strategy, Homeless(guess(), Adam{.learning_rate = 0.02}), Parallelism::intra_op);
     auto const history =
         fit(strategy, model, measured.data(8), validation(measured.data(4)), {.epochs = 12, .verbose = false});
-    auto result = model.part().host_parameters();
+    auto result = model.engine().host_parameters();
     for (auto const& name : {"loss", "val_loss"}) result.push_back(history[name].back());
     return result;
   };
@@ -141,17 +141,17 @@ BOOST_AUTO_TEST_CASE(a_view_of_another_size_is_an_error_on_all_ranks) {
 
 BOOST_AUTO_TEST_CASE(own_parts_train_on_ranks_as_on_one_device) {
   Measured const measured(21);
-  auto const train = [&](auto const& strategy, Plan plan, auto const& check) {
+  auto const train = [&](auto const& strategy, Parallelism plan, auto const& check) {
     auto model =
         compile<double>(strategy, Sequential{Input<1>{}, Dense<6, Elementwise<own::Mish>>{}, own::Shift{}, Dense<1>{}},
                         own::SignDescent{.learning_rate = 0.01},
                         ElementwiseLoss{[](auto p, auto t) { return log(1 + (p - t) * (p - t)); }}, own::Coverage{},
-                        CompileOptions{.seed = 3, .plan = plan});
+                        CompileOptions{.seed = 3, .parallelism = plan});
     auto const history = fit(strategy, model, measured.data(8), {.epochs = 8, .verbose = false});
     check(model, history);
   };
-  train(OneDeviceStrategy<>(), Plan::rows, [&](auto const& reference, History const& expected) {
-    for (Plan plan : {Plan::rows, Plan::products})
+  train(OneDeviceStrategy<>(), Parallelism::samples, [&](auto const& reference, History const& expected) {
+    for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
       train(MultiWorkerMirroredStrategy<>(world()), plan, [&](auto const& model, History const& history) {
         test::check_same_weights(model, reference, 1e-12);
         test::check_same_history(history, expected, 1e-12);

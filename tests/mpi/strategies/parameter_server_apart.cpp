@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(every_batch_of_every_epoch_is_trained_on_once_and_its_gradi
       Trained trained;
       auto const history = fit(strategy, model, data, {.epochs = 3, .verbose = false}, trained);
       BOOST_TEST(of_all(trained.batches) == each_once(26, 3), boost::test_tools::per_element());
-      BOOST_TEST(model.part().iteration() == fits * 3 * 26u);
-      auto const applied = model.part().applied();
+      BOOST_TEST(model.engine().iteration() == fits * 3 * 26u);
+      auto const applied = model.engine().applied();
       std::size_t const servers = strategy.roles().ranks == 1 ? 0 : strategy.roles().servers;
       BOOST_TEST(world().sum(applied).value() == fits * 3 * 26u * servers);
       BOOST_TEST(history["loss"].size() == 3u);
@@ -236,14 +236,15 @@ BOOST_AUTO_TEST_CASE(early_stopping_stops_all_at_the_same_epoch_and_restores_the
     std::size_t const epochs = history.epochs.size();
     BOOST_TEST(epochs < 60u);
     BOOST_TEST(world().min(epochs).value() == world().max(epochs).value());
-    BOOST_TEST(model.part().learning_rate() < 0.5);
-    BOOST_TEST(world().min(model.part().learning_rate()).value() == world().max(model.part().learning_rate()).value());
+    BOOST_TEST(model.engine().learning_rate() < 0.5);
+    BOOST_TEST(world().min(model.engine().learning_rate()).value() ==
+               world().max(model.engine().learning_rate()).value());
     auto const& losses = history["val_loss"];
     test::check_close(evaluate(strategy, model, tests).find("loss")->value(),
                       *std::min_element(losses.begin(), losses.end()), 1e-13, "the best loss");
     // The servers have the restored weights too: what the workers get of them at the end of an epoch without a batch.
-    BOOST_CHECK_NO_THROW(model.part().drain());
-    BOOST_CHECK_NO_THROW(model.part().verify_replicas());
+    BOOST_CHECK_NO_THROW(model.engine().finish_epoch());
+    BOOST_CHECK_NO_THROW(model.engine().verify_replicas());
     test::check_close(evaluate(strategy, model, tests).find("loss")->value(),
                       *std::min_element(losses.begin(), losses.end()), 1e-13, "the best loss, from the servers");
   });
@@ -260,7 +261,7 @@ BOOST_AUTO_TEST_CASE(a_hook_of_one_workers_batch_ends_the_training_of_all) {
     auto const all = of_all(trained.batches);
     BOOST_TEST(all.size() < 100u);
     BOOST_TEST(all == each_once(all.size()), boost::test_tools::per_element());
-    BOOST_TEST(model.part().iteration() == all.size());
+    BOOST_TEST(model.engine().iteration() == all.size());
   });
 }
 
@@ -353,8 +354,8 @@ BOOST_AUTO_TEST_CASE(the_chief_saves_the_servers_weights_and_optimizer_after_so_
     auto const untrained = evaluate(one, alone, samples.data().batch(GlobalBatch{60})).find("loss")->value();
     alone.load_weights(path);
     // It is saved in hooks of the chief's batches, and how many of all batches those are is not known.
-    BOOST_TEST(alone.part().iteration() >= 7u);
-    BOOST_TEST(alone.part().iteration() <= 120u);
+    BOOST_TEST(alone.engine().iteration() >= 7u);
+    BOOST_TEST(alone.engine().iteration() <= 120u);
     BOOST_TEST(evaluate(one, alone, samples.data().batch(GlobalBatch{60})).find("loss")->value() < untrained);
     // With a single worker nobody trains on while it is written.
     if (strategy.roles().workers == 1) {
@@ -363,7 +364,7 @@ BOOST_AUTO_TEST_CASE(the_chief_saves_the_servers_weights_and_optimizer_after_so_
           ModelCheckpoint<"loss">{.path = "one_device_saved.npz", .save_freq = 7});
       world().barrier();
       same.load_weights("one_device_saved.npz");
-      BOOST_TEST(same.part().iteration() == alone.part().iteration());
+      BOOST_TEST(same.engine().iteration() == alone.engine().iteration());
       test::check_same_weights(alone, same, 1e-12);
       fit(one, same, samples.data().batch(GlobalBatch{4}), {.verbose = false});
       fit(one, alone, samples.data().batch(GlobalBatch{4}), {.verbose = false});

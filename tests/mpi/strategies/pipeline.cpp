@@ -46,7 +46,7 @@ template <class T, class Strategy, class Architecture, class Optimizer>
 auto compiled(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer,
               SparseCategoricalCrossentropy const& loss) {
   return compile<T>(strategy, architecture, optimizer, loss, Accuracy{}, test::Margin{},
-                    CompileOptions{.seed = 11, .plan = Plan::products});
+                    CompileOptions{.seed = 11, .parallelism = Parallelism::intra_op});
 }
 
 template <class T, class Optimizer, class Data>
@@ -59,7 +59,7 @@ void check_ranks(Optimizer const& optimizer, Data const& data, FitOptions option
   OneDeviceStrategy<> const one;
   auto reference = compiled<T>(one, deep(), optimizer, loss);
   auto const expected = fit(one, reference, data, tests, options);
-  BOOST_TEST(reference.part().iteration() >= 20u);
+  BOOST_TEST(reference.engine().iteration() >= 20u);
   auto const outputs = predict(one, reference, tests.data);
   for (std::size_t stages : stage_counts())
     for (std::size_t pieces : micro_batches) BOOST_TEST_CONTEXT(stages << " stages, " << pieces << " micro-batches") {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(cuts_are_where_they_were_asked_for) {
   auto model = compiled<double>(strategy, deep(), SGD{.learning_rate = 0.1}, {.from_logits = true});
   std::size_t const first = (6 * 9 + 2) + (9 + 7) + (9 * 7 + 1) + (7 + 1),
                     second = (7 * 5 + 5) + (5 + 3) + (5 * 4 + 4) + (4 + 4);
-  BOOST_TEST(model.part().snapshot().extent(0) == (world().rank() % 2 == 0 ? first : second));
+  BOOST_TEST(model.engine().snapshot().extent(0) == (world().rank() % 2 == 0 ? first : second));
   OneDeviceStrategy<> const one;
   auto reference = compiled<double>(one, deep(), SGD{.learning_rate = 0.1}, {.from_logits = true});
   auto const samples = test::mlp_samples<double>(30);

@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(a_file_of_stages_is_read_by_one_device_and_by_other_stages)
   test::check_same_weights(again, whole, 0);
   test::check_same_weights(other, whole, 0);
   detail::HostState<double> state, expected;
-  again.part().stream_to(state);
-  whole.part().stream_to(expected);
+  again.engine().gather_state(state);
+  whole.engine().gather_state(expected);
   if (world().is_chief()) {
     BOOST_TEST(state.slots.size() == 2u);
     for (std::size_t slot = 0; slot < 2; ++slot)
@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(a_step_of_stages_allocates_nothing) {
   auto const samples = test::mlp_samples<float>(61), others = test::mlp_samples<float>(27, 2);
   test::check_steady(Strategy(world(), {.micro_batches = 3}), architecture(),
                      SGD{.learning_rate = 0.1, .global_clipnorm = 0.1}, samples.data().batch(GlobalBatch{5}),
-                     others.data().batch(GlobalBatch{4}), false, {.epochs = 3, .verbose = false}, {Plan::products});
+                     others.data().batch(GlobalBatch{4}), false, {.epochs = 3, .verbose = false},
+                     {Parallelism::intra_op});
 }
 
 BOOST_AUTO_TEST_CASE(stages_that_a_model_does_not_have_are_one_error_on_all_ranks) {

@@ -24,9 +24,9 @@ template <class T, class Architecture>
 void check_law(Architecture const& architecture, double factor) {
   auto const& world = test::environment().world();
   for (std::size_t batch : {7u, 2u})
-    trained<T>(OneDeviceStrategy<>(), architecture, Plan::products, batch,
+    trained<T>(OneDeviceStrategy<>(), architecture, Parallelism::intra_op, batch,
                [&](auto const& reference, auto const& expected, auto const& predicted, auto const& evaluated) {
-                 for (Plan plan : {Plan::rows, Plan::products})
+                 for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                    trained<T>(MultiWorkerMirroredStrategy<>(world, {}, 256), architecture, plan, batch,
                               [&](auto const& model, History const& history, auto const& prediction, auto const& logs) {
                                 BOOST_TEST_CONTEXT("batches of " << batch) {

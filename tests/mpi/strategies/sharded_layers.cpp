@@ -35,7 +35,7 @@ void trained(Strategy const& strategy, Architecture const& architecture, std::si
   auto const data = train.data().shuffle(samples, 3).batch(GlobalBatch{batch});
   auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.02, .momentum = 0.9},
                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, test::Margin{},
-                          CompileOptions{.seed = 5, .plan = Plan::products});
+                          CompileOptions{.seed = 5, .parallelism = Parallelism::intra_op});
   auto const history =
       fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
   check(model, history);

@@ -72,11 +72,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_rank_takes_the_bytes_that_were_foretold, Stage, 
   BOOST_TEST(of("parameters") == foretold.parameters);
   BOOST_TEST(of("gradients") == foretold.gradients);
   BOOST_TEST(of("optimizer_slot") == foretold.optimizer);
-  BOOST_TEST(model.part().memory_use(1).optimizer_bytes() == foretold.optimizer);
+  BOOST_TEST(model.engine().memory_use(1).optimizer_bytes() == foretold.optimizer);
   BOOST_TEST(of("gradient_buffers") + of("parameter_buffers") == foretold.buffers);
   std::size_t const rows =
       row_range(7, world().rank(), world().size()).end - row_range(7, world().rank(), world().size()).begin;
-  BOOST_TEST(of("workspace") == model.part().memory_use(std::max<std::size_t>(rows, 1)).workspace_bytes);
+  BOOST_TEST(of("workspace") == model.engine().memory_use(std::max<std::size_t>(rows, 1)).workspace_bytes);
   std::size_t largest_other = 0;
   for (auto const& [label, bytes] : live_bytes())
     if (label.rfind("trireme::", 0) == 0 && label != "trireme::parameters" && label != "trireme::gradients" &&

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_of_shards_is_read_by_one_device_and_back, S
   test::check_same_weights(again, whole, 0);
   auto const slots_of = [](auto const& any) {
     detail::HostState<double> state;
-    any.part().stream_to(state);
+    any.engine().gather_state(state);
     return state;
   };
   auto const expected = slots_of(whole), sharded = slots_of(again);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_of_shards_is_read_by_one_device_and_back, S
   } else {
     BOOST_TEST(sharded.parameters.empty());  // nobody else was given the model
   }
-  BOOST_TEST(again.part().iteration() == whole.part().iteration());
+  BOOST_TEST(again.engine().iteration() == whole.engine().iteration());
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(training_goes_on_from_a_file_to_the_bit, Stage, Stages) {

@@ -25,7 +25,8 @@ BOOST_AUTO_TEST_CASE(ranks_have_several_threads) { BOOST_TEST(Kokkos::DefaultHos
 BOOST_AUTO_TEST_CASE(ranks_of_several_threads_train_as_one_device) {
   auto const& world = Threads::environment->world();
   for (std::size_t batch : {1u, 2u, 7u, 25u})  // of batches of 1 and 2 some ranks have nothing
-    trained<double>(OneDeviceStrategy<>(), test::law::deep(), Training{.plan = Plan::products, .batch = batch},
+    trained<double>(OneDeviceStrategy<>(), test::law::deep(),
+                    Training{.parallelism = Parallelism::intra_op, .batch = batch},
                     [&](auto const& expected, History const& losses) {
                       auto const check = [&](auto const& model, History const& history) {
                         test::check_same_weights(model, expected);
@@ -35,6 +36,6 @@ BOOST_AUTO_TEST_CASE(ranks_of_several_threads_train_as_one_device) {
                       for (Exchange exchange : {Exchange::automatic, Exchange::messages})
                         BOOST_TEST_CONTEXT("batches of " << batch)
                       trained<double>(MultiWorkerMirroredStrategy<>(world, {}, 256, exchange), test::law::deep(),
-                                      Training{.plan = Plan::rows, .batch = batch}, check);
+                                      Training{.parallelism = Parallelism::samples, .batch = batch}, check);
                     });
 }

@@ -50,5 +50,5 @@ BOOST_AUTO_TEST_CASE(a_strategy_keeps_working_after_its_communicator_is_gone) {
   }();
   auto model = compile<double>(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
   fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.verbose = false});
-  BOOST_TEST(model.part().iteration() == 3u);
+  BOOST_TEST(model.engine().iteration() == 3u);
 }

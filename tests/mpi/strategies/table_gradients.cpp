@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "trireme/strategies/gradients/table_gradients.hpp"
+#include "trireme/strategies/gradients/sparse_gradients.hpp"
 
 using namespace trireme;
 
@@ -42,7 +42,7 @@ double value(std::size_t rank, std::size_t position, std::size_t j) {
 
 BOOST_AUTO_TEST_CASE(rows_that_occurred_are_summed_and_all_others_are_left_alone) {
   auto const& world = test::environment().world();
-  TableGradients<double, Space, Communicator> tables(world, Space(), description());
+  SparseGradients<double, Space, Communicator> tables(world, Space(), description());
   std::vector<double> arena(offset + rows * columns, 0.0);
   double* const table = arena.data() + offset;
   BOOST_TEST(!tables.empty());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_table_that_would_be_less_than_its_rows_or_that_some_rank_
   auto const& world = test::environment().world();
   double const ranks = static_cast<double>(world.size());
   for (bool all_rows : {false, true}) {
-    TableGradients<double, Space, Communicator> tables(world, Space(), description());
+    SparseGradients<double, Space, Communicator> tables(world, Space(), description());
     std::vector<double> arena(offset + rows * columns, 0.0);
     double* const table = arena.data() + offset;
     std::vector<double> own{3};

@@ -29,7 +29,7 @@ Communicator const& world() { return test::environment().world(); }
 template <class T, std::size_t Shards, class Architecture>
 void check_bits(Architecture const& architecture) {
   for (std::size_t batch : {13u, 3u}) BOOST_TEST_CONTEXT(Shards << " shards of batches of " << batch) {
-      Training const training{.plan = Plan::automatic, .batch = batch, .clipnorm = 0.3};
+      Training const training{.parallelism = Parallelism::automatic, .batch = batch, .clipnorm = 0.3};
       trained<T>(Alone<Shards>(), architecture, training, [&](auto const& reference, History const& expected) {
         trained<T>(Ranks<Shards>(world()), architecture, training, [&](auto const& model, History const& history) {
           test::check_same_bits(model, history, reference, expected);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(batches_per_replica_count_shards) {
   Ranks<4> const strategy(world());
   auto model = compile<double>(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
   fit(strategy, model, samples.data().batch(PerReplicaBatch{2}), {.verbose = false});
-  BOOST_TEST(model.part().iteration() == 7u);
+  BOOST_TEST(model.engine().iteration() == 7u);
 }
 
 BOOST_AUTO_TEST_CASE(what_has_no_shards_is_refused) {
@@ -91,6 +91,6 @@ BOOST_AUTO_TEST_CASE(what_has_no_shards_is_refused) {
   auto const own = data::from_local_slices(strategy, samples.x, samples.y).batch(GlobalBatch{4});
   BOOST_CHECK_THROW(fit(strategy, model, own, {.verbose = false}), ValueError);
   BOOST_CHECK_THROW(compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true},
-                            CompileOptions{.plan = Plan::products}),
+                            CompileOptions{.parallelism = Parallelism::intra_op}),
                     ValueError);
 }

@@ -25,7 +25,7 @@ template <class T, class Architecture>
 void check_bits(Architecture const& architecture) {
   auto const& world = OwnThreads::environment->world();
   for (std::size_t batch : {13u, 3u}) {
-    Training const training{.plan = Plan::automatic, .batch = batch, .clipnorm = 0.3};
+    Training const training{.parallelism = Parallelism::automatic, .batch = batch, .clipnorm = 0.3};
     trained<T>(Alone(), architecture, training, [&](auto const& reference, History const& expected) {
       test::check_equal_on_all(world, reference);
       trained<T>(Ranks(world), architecture, training, [&](auto const& model, History const& history) {

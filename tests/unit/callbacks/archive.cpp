@@ -16,7 +16,7 @@
 #include "trireme/callbacks/history.hpp"
 #include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
-#include "trireme/callbacks/position.hpp"
+#include "trireme/callbacks/progress.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/core/error.hpp"
@@ -30,7 +30,7 @@ using tr::test::message_of;
 namespace {
 
 /// Its weights are one integer, as those of ScriptedRun.
-struct Part {
+struct Engine {
   using T = float;
   using Snapshot = int;
   template <class Archive>
@@ -38,17 +38,17 @@ struct Part {
   std::vector<float> gather(int weights) const { return {static_cast<float>(weights)}; }
   int scatter(std::vector<float> const& weights) const { return static_cast<int>(weights.at(0)); }
 };
-using Archive = tr::Archive<Part>;
-static_assert(tr::ResumablePart<Part>);
+using Archive = tr::Archive<Engine>;
+static_assert(tr::ResumableEngine<Engine>);
 
-Part part;
+Engine engine;
 
 /// What `to` is after it has been given the state of `from`.
 template <class V>
 V& restore(V& from, V& to) {
-  Archive saving(part, "run.h5");
+  Archive saving(engine, "run.h5");
   saving("it", from);
-  Archive loading(part, "run.h5", saving.tensors());
+  Archive loading(engine, "run.h5", saving.tensors());
   loading("it", to);
   loading.require_complete();
   return to;
@@ -194,12 +194,12 @@ BOOST_AUTO_TEST_CASE(a_log_of_a_resumed_run_has_no_line_twice) {
   };
   first.on_train_begin(run);
   epoch(first, 0);
-  Archive saving(part, "run.h5");
+  Archive saving(engine, "run.h5");
   saving("it", first);
   epoch(first, 1);  // after the checkpoint: a resumed run does this once more
   epoch(first, 2);
   second.on_train_begin(run);
-  Archive loading(part, "run.h5", saving.tensors());
+  Archive loading(engine, "run.h5", saving.tensors());
   loading("it", second);
   epoch(second, 1);
   BOOST_TEST(tr::test::text_of(folder.file("log.csv")) == "epoch,loss\n0,0\n1,1\n");
@@ -220,12 +220,12 @@ BOOST_AUTO_TEST_CASE(callbacks_without_a_state_take_no_place_and_other_callbacks
   tr::EarlyStopping<> stopping{.wait = 2};
   tr::ReduceLROnPlateau<> plateau{.wait = 3};
   auto saved = std::tie(none, stopping, plateau);
-  Archive saving(part, "run.h5");
+  Archive saving(engine, "run.h5");
   saving("callbacks", saved);
 
   auto swapped = std::tie(none, plateau, stopping);
   auto fewer = std::tie(none, stopping);
-  Archive a(part, "run.h5", saving.tensors()), b(part, "run.h5", saving.tensors());
+  Archive a(engine, "run.h5", saving.tensors()), b(engine, "run.h5", saving.tensors());
   BOOST_TEST(message_of<tr::FileError>([&] { a("callbacks", swapped); }) ==
              "run.h5: has no value 'callbacks/0/cooldown_counter': a run goes on with the strategy and the callbacks "
              "that it had, these in their order");
@@ -234,10 +234,10 @@ BOOST_AUTO_TEST_CASE(callbacks_without_a_state_take_no_place_and_other_callbacks
 }
 
 BOOST_AUTO_TEST_CASE(what_has_to_be_the_same_and_is_not_is_named) {
-  Archive saving(part, "run.h5");
+  Archive saving(engine, "run.h5");
   saving.same("is of another model", "model", std::uint64_t{1});
   saving.same("was placed otherwise", "placement", std::string("4 processes"));
-  Archive loading(part, "run.h5", saving.tensors());
+  Archive loading(engine, "run.h5", saving.tensors());
   BOOST_TEST(message_of<tr::FileError>([&] { loading.same("is of another model", "model", std::uint64_t{2}); }) ==
              "run.h5: holds a run that is of another model");
   BOOST_TEST(message_of<tr::FileError>([&] {
@@ -248,44 +248,44 @@ BOOST_AUTO_TEST_CASE(what_has_to_be_the_same_and_is_not_is_named) {
 BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_keeps_its_sums) {
   tr::SingleProcess const one;
   std::vector<double> four{1, 2, 10, 20, 100, 200, 1000, 2000};
-  Archive saving(part, "run.h5");
-  saving.placed("was placed otherwise", "placement", "4 lanes");
+  Archive saving(engine, "run.h5");
+  saving.placed("was placed otherwise", "placement", "4 partitions");
   saving.summands("sums", one, four, 2);
   BOOST_TEST(!saving.moved());
 
-  Archive same(part, "run.h5", saving.tensors());
+  Archive same(engine, "run.h5", saving.tensors());
   std::vector<double> again(8);
-  same.placed("was placed otherwise", "placement", "4 lanes");
+  same.placed("was placed otherwise", "placement", "4 partitions");
   same.summands("sums", one, again, 2);
   BOOST_TEST((again == four));
   BOOST_TEST(!same.moved());
 
-  Archive refused(part, "run.h5", saving.tensors());
-  BOOST_TEST(message_of<tr::FileError>([&] { refused.placed("was placed otherwise", "placement", "3 lanes"); }) ==
-             "run.h5: holds a run that was placed otherwise: 4 lanes there, and 3 lanes here; "
+  Archive refused(engine, "run.h5", saving.tensors());
+  BOOST_TEST(message_of<tr::FileError>([&] { refused.placed("was placed otherwise", "placement", "3 partitions"); }) ==
+             "run.h5: holds a run that was placed otherwise: 4 partitions there, and 3 partitions here; "
              "BackupAndRestore{.placement = Placement::any} goes on here, where results no longer agree to the bit");
-  for (std::size_t const lanes : {1u, 3u, 5u}) {
-    Archive moved(part, "run.h5", saving.tensors(), tr::Placement::any);
-    std::vector<double> own(2 * lanes, 7.0), expected(2 * lanes, 0.0);
+  for (std::size_t const partitions : {1u, 3u, 5u}) {
+    Archive moved(engine, "run.h5", saving.tensors(), tr::Placement::any);
+    std::vector<double> own(2 * partitions, 7.0), expected(2 * partitions, 0.0);
     expected[0] = 1111, expected[1] = 2222;
-    moved.placed("was placed otherwise", "placement", std::to_string(lanes) + " lanes");
+    moved.placed("was placed otherwise", "placement", std::to_string(partitions) + " partitions");
     moved.summands("sums", one, own, 2);
     BOOST_TEST((own == expected));
     BOOST_TEST(moved.moved());
   }
   std::vector<double> three(6);
-  Archive damaged(part, "run.h5", saving.tensors());
-  damaged.placed("was placed otherwise", "placement", "4 lanes");
+  Archive damaged(engine, "run.h5", saving.tensors());
+  damaged.placed("was placed otherwise", "placement", "4 partitions");
   BOOST_TEST(message_of<tr::FileError>([&] { damaged.summands("sums", one, three, 2); }) ==
              "run.h5: has 8 values 'sums' in place of 6");
 }
 
 BOOST_AUTO_TEST_CASE(an_epoch_that_was_begun_is_ended_even_if_training_is_to_stop) {
-  tr::Position at{.epoch = 2, .batch = 1, .stop = true};
+  tr::Progress at{.epoch = 2, .batch = 1, .stop = true};
   BOOST_TEST(at.goes_on(3));
   at.end_epoch();
   BOOST_TEST(!at.goes_on(10));
-  tr::Position to;
+  tr::Progress to;
   BOOST_TEST(restore(at, to).epoch == 3u);
   BOOST_TEST(to.stop);
 }

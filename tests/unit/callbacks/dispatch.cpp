@@ -50,10 +50,10 @@ struct OnlyTrainEnd {
 BOOST_AUTO_TEST_CASE(all_callbacks_are_called_in_order_although_the_first_wishes_to_stop) {
   std::tuple callbacks{First{tr::Control::stop}, Second{}, Third{}, Fourth{}};
   ScriptedRun run;
-  auto const wishes = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
+  auto const requests = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
   BOOST_TEST(run.trace == "first second third fourth ");
-  BOOST_TEST(wishes.local_wish);
-  BOOST_TEST(wishes.uniform_wish);
+  BOOST_TEST(requests.local_request);
+  BOOST_TEST(requests.uniform_request);
 }
 
 BOOST_AUTO_TEST_CASE(a_local_wish_needs_a_vote_and_a_uniform_one_does_not) {
@@ -62,19 +62,19 @@ BOOST_AUTO_TEST_CASE(a_local_wish_needs_a_vote_and_a_uniform_one_does_not) {
   static_assert(!tr::needs_vote<tr::hooks::TrainBatchEnd, ScriptedRun, First, Second>);
   std::tuple callbacks{First{}, Third{}};
   ScriptedRun run;
-  auto const wishes = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
-  static_assert(decltype(wishes)::needs_vote);
-  BOOST_TEST(!wishes.local_wish);
-  BOOST_TEST(!wishes.uniform_wish);
+  auto const requests = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
+  static_assert(decltype(requests)::needs_vote);
+  BOOST_TEST(!requests.local_request);
+  BOOST_TEST(!requests.uniform_request);
 }
 
 BOOST_AUTO_TEST_CASE(a_uniform_decision_is_no_local_wish) {
   std::tuple callbacks{Second{}};
   ScriptedRun run;
-  auto const wishes = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
-  static_assert(!decltype(wishes)::needs_vote);
-  BOOST_TEST(wishes.uniform_wish);
-  BOOST_TEST(!wishes.local_wish);
+  auto const requests = tr::notify<tr::hooks::EpochEnd>(callbacks, run);
+  static_assert(!decltype(requests)::needs_vote);
+  BOOST_TEST(requests.uniform_request);
+  BOOST_TEST(!requests.local_request);
 }
 
 BOOST_AUTO_TEST_CASE(an_absent_hook_is_skipped_and_references_keep_the_users_state) {
@@ -82,9 +82,9 @@ BOOST_AUTO_TEST_CASE(an_absent_hook_is_skipped_and_references_keep_the_users_sta
   First first{tr::Control::stop};
   std::tuple<First&, Third&, OnlyTrainEnd> callbacks{first, third, OnlyTrainEnd{}};
   ScriptedRun run{"before"};
-  auto const wishes = tr::notify<tr::hooks::TrainBegin>(callbacks, run);
+  auto const requests = tr::notify<tr::hooks::TrainBegin>(callbacks, run);
   BOOST_TEST(third.seen == "before");
-  BOOST_TEST(!wishes.local_wish);
+  BOOST_TEST(!requests.local_request);
 }
 
 BOOST_AUTO_TEST_CASE(names_of_hooks_are_found_whatever_their_signature) {

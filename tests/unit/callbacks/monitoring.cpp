@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(lambdas_are_hooks_and_absent_ones_are_nothing) {
   ScriptedRun run;
   tr::notify<tr::hooks::TrainBegin>(callbacks, run);
   BOOST_TEST(calls == 0);
-  BOOST_TEST(tr::notify<tr::hooks::TrainBatchEnd>(callbacks, run).local_wish);
+  BOOST_TEST(tr::notify<tr::hooks::TrainBatchEnd>(callbacks, run).local_request);
   tr::notify<tr::hooks::EpochEnd>(callbacks, run);
   BOOST_TEST(run.weights == 2);
 }

@@ -45,7 +45,8 @@ std::vector<Piece> drain(Data const& data, Stream& stream) {
 
 /// The batches of one process in one epoch.
 template <class T = float, class L = std::int32_t, class Data>
-std::vector<Piece> pieces(Data const& data, Share share = {}, std::uint64_t epoch = 0, std::size_t first_batch = 0) {
+std::vector<Piece> pieces(Data const& data, DataShard share = {}, std::uint64_t epoch = 0,
+                          std::size_t first_batch = 0) {
   auto stream = data.template stream<T, L>(share, epoch, first_batch);
   return drain<T, L>(data, stream);
 }

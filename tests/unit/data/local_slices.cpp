@@ -26,7 +26,7 @@ std::vector<std::vector<Piece>> all_pieces(std::vector<std::size_t> const& sizes
   std::vector<std::vector<Piece>> result;
   for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
     auto const data = chain(dataset(sizes, rank));
-    Share const share{rank, sizes.size()};
+    DataShard const share{rank, sizes.size()};
     result.push_back(pieces(data, share, epoch));
     for (auto const& piece : result.back()) BOOST_TEST(piece.rows.size() <= data.max_rows(share));
     if (auto const known = data.batches_per_epoch(share)) BOOST_TEST(*known == result.back().size());

@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(batches_are_the_same_begun_again_resumed_sought_and_gathere
   std::vector<Change> const changes{[](auto d) { return d; }, [](auto d) { return d.skip(1).take(2).repeat(2); }};
   for_each_chain([&](auto const& make) {
     bool const local = make().description().local.has_value();
-    Share const share = local ? Share{0, 3} : Share{1, 2};
+    DataShard const share = local ? DataShard{0, 3} : DataShard{1, 2};
     for (Change const& change : changes) {
       auto const data = change(make().batch(GlobalBatch{3}));
       std::vector<std::vector<Piece>> epochs;
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(batches_are_the_same_begun_again_resumed_sought_and_gathere
 BOOST_AUTO_TEST_CASE(two_streams_of_one_dataset_may_run_at_once) {
   for_each_chain([](auto const& make) {
     auto const data = make().batch(GlobalBatch{3});
-    Share const share{0, make().description().local ? std::size_t{3} : std::size_t{1}};
+    DataShard const share{0, make().description().local ? std::size_t{3} : std::size_t{1}};
     std::vector<std::vector<Piece>> const expected{pieces(data, share, 0), pieces(data, share, 1)};
     auto first = data.prefetch(2).template stream<float, std::int32_t>(share, 0);
     auto second = data.prefetch(1).template stream<float, std::int32_t>(share, 1);

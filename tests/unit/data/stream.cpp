@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_batch_says_where_the_rows_of_the_next_one_lie) {
   // The next pass has an order of its own, which is not known before it begins.
   for (auto const& [data, expected] : {std::pair(batches, 2), std::pair(batches.repeat(2), 4), std::pair(others, 3),
                                        std::pair(shuffled.repeat(2).batch(GlobalBatch{5}), 2)})
-    for (Share const share : {Share{}, Share{1, 3}}) {
+    for (DataShard const share : {DataShard{}, DataShard{1, 3}}) {
       auto stream = data.stream<float, std::int32_t>(share, 0, 0, {.scattered = true, .looks_ahead = true});
       Batch<float, std::int32_t> batch;
       RowList<float> next;

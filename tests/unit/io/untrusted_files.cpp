@@ -232,7 +232,7 @@ BOOST_FIXTURE_TEST_CASE(a_checkpoint_with_a_seal_is_not_trusted, Folder) {
 
 namespace {
 
-struct Part {
+struct Engine {
   using T = float;
   using Snapshot = int;
   struct Description {
@@ -248,17 +248,17 @@ struct Part {
   int scatter(std::vector<float> const& weights) const { return static_cast<int>(weights.at(2)); }
 };
 
-Part part;
+Engine engine;
 
 /// What becomes of `value` if a checkpoint holds this number under "it", or in it.
 template <class V, class Stored>
 std::string load(V value, std::string const& name, tr::ElementType type, std::vector<Stored> const& stored) {
-  tr::Archive<Part> saving(part, "run.h5");
+  tr::Archive<Engine> saving(engine, "run.h5");
   saving("it", value);
   tr::StoredTensors tensors = saving.tensors();
   tensors.at(name) = {type, stored.size() == 1 ? std::vector<std::size_t>{} : std::vector<std::size_t>{stored.size()},
                       bytes_of(stored)};
-  tr::Archive<Part> loading(part, "run.h5", tensors);
+  tr::Archive<Engine> loading(engine, "run.h5", tensors);
   return refusal("run.h5", [&] { loading("it", value); });
 }
 
@@ -281,26 +281,26 @@ BOOST_AUTO_TEST_CASE(values_of_a_checkpoint_that_cannot_be_are_refused) {
 BOOST_AUTO_TEST_CASE(a_snapshot_of_another_number_of_weights_is_refused) {
   tr::Snapshot snapshot;
   snapshot.set(1);
-  tr::Archive<Part> saving(part, "run.h5");
+  tr::Archive<Engine> saving(engine, "run.h5");
   saving("it", snapshot);
   tr::StoredTensors tensors = saving.tensors();
   auto& weights = tensors.at("it/weights/of_chief");
   weights = {weights.type, {2}, weights.bytes.substr(0, 8)};
-  tr::Archive<Part> loading(part, "run.h5", tensors);
+  tr::Archive<Engine> loading(engine, "run.h5", tensors);
   BOOST_TEST(refusal("run.h5", [&] { loading("it", snapshot); }) == "has 2 values 'it/weights/of_chief' in place of 3");
 }
 
 BOOST_AUTO_TEST_CASE(sums_of_another_number_are_refused) {
   std::vector<double> three{1, 2, 3}, two{1, 2};
-  tr::Archive<Part> saving(part, "run.h5");
+  tr::Archive<Engine> saving(engine, "run.h5");
   saving.summands("sums", tr::SingleProcess{}, three, 1);
-  tr::Archive<Part> loading(part, "run.h5", saving.tensors());
+  tr::Archive<Engine> loading(engine, "run.h5", saving.tensors());
   BOOST_TEST(refusal("run.h5", [&] { loading.summands("sums", tr::SingleProcess{}, two, 1); }) ==
              "has 3 values 'sums' in place of 2");
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_a_table_of_contents_cannot_hold_is_refused_when_it_is_saved) {
-  tr::Archive<Part> saving(part, "run.h5");
+  tr::Archive<Engine> saving(engine, "run.h5");
   int value = 1;
   BOOST_TEST(refusal("run.h5", [&] { saving("two words", value); }) ==
              "would have a value of the name 'two words', and names have no blanks");

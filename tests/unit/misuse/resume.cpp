@@ -26,12 +26,12 @@ struct Killer {
   }
 };
 
-void train(Environment& environment, Plan plan, std::size_t batches, std::size_t batch = 4) {
+void train(Environment& environment, Parallelism plan, std::size_t batches, std::size_t batch = 4) {
   MultiWorkerMirroredStrategy<> const strategy(environment.world());
   xt::xtensor<float, 2> const x = xt::zeros<float>({12, 3});
   std::vector<std::int32_t> const y(12, 1);
   auto model = compile(strategy, Sequential{Input<3>{}, Dense<4>{}}, SGD{},
-                       SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.plan = plan});
+                       SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.parallelism = plan});
   try {
     fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{batch}), {.verbose = false}, Killer{batches},
         BackupAndRestore{.path = "run.npz", .save_freq = 1});
@@ -49,14 +49,14 @@ Misuse const table[] = {
     {"another_plan", "BackupAndRestore{.placement = Placement::any} goes on here",
      [](Environment& environment) {
        remove_checkpoint(environment);
-       train(environment, Plan::rows, 1);
-       train(environment, Plan::products, 9);
+       train(environment, Parallelism::samples, 1);
+       train(environment, Parallelism::intra_op, 9);
      }},
     {"another_batch_size", "run.npz: holds a run that was trained on other data",
      [](Environment& environment) {
        remove_checkpoint(environment);
-       train(environment, Plan::rows, 1);
-       train(environment, Plan::rows, 9, 6);
+       train(environment, Parallelism::samples, 1);
+       train(environment, Parallelism::samples, 9, 6);
      }},
 };
 

@@ -33,7 +33,7 @@ using Space = Kokkos::Serial;
 
 /// Trains nothing, so that what is left of a step is the loop's; stops at two of them for whoever counts.
 template <class Model>
-struct MarkedPart : DataParallel<Model, Space, SingleProcess> {
+struct MarkedEngine : DataParallel<Model, Space, SingleProcess> {
   using Base = DataParallel<Model, Space, SingleProcess>;
   using Base::Base;
   static constexpr std::size_t first = 4, last = 12;
@@ -48,11 +48,11 @@ struct MarkedPart : DataParallel<Model, Space, SingleProcess> {
 struct MarkedStrategy {
   using Space = ::Space;
   template <class Model>
-  using Part = MarkedPart<Model>;
+  using Engine = MarkedEngine<Model>;
   SingleProcess const& group() const { return *group_; }
   template <class Model>
-  Part<Model> place(Model model, Plan plan) const {
-    return Part<Model>(std::move(model), Space(), group_, 1, plan);
+  Engine<Model> build(Model model, Parallelism plan) const {
+    return Engine<Model>(std::move(model), Space(), group_, 1, plan);
   }
 
  private:

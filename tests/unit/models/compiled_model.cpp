@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(train_on_batch_is_one_step_of_fit, Fixture) {
   auto const logs = model.train_on_batch(samples.x, samples.y);
   auto const history = fit(strategy, other, samples.data().batch(GlobalBatch{7}), {.verbose = false});
   BOOST_TEST(test::weight_bits(model) == test::weight_bits(other));
-  BOOST_TEST(model.part().iteration() == 1u);
+  BOOST_TEST(model.engine().iteration() == 1u);
   BOOST_TEST(logs.find("loss")->value() == history["loss"][0]);
   BOOST_TEST(logs.find("accuracy")->value() == history["accuracy"][0]);
 }
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(train_on_batch_refuses_arrays_that_do_not_fit, Fixture) 
   auto labels = samples.y;
   labels[2] = 4;
   BOOST_CHECK_THROW(model.train_on_batch(samples.x, labels), ValueError);
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints_and_what_training_takes, Fixture) {
@@ -144,7 +144,7 @@ BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints_and_what_trai
              "Optimizer state: 0 B\n"
              "Activations: 88 B a sample\n"
              "Workspace: " +
-                 detail::readable_bytes(model.part().memory_use(32).workspace_bytes) +
+                 detail::readable_bytes(model.engine().memory_use(32).workspace_bytes) +
                  " for a batch of 32\n"
                  "Reduced between processes: 0 B a step\n");
 }

@@ -34,13 +34,13 @@ static_assert(cost.reduced_bytes() == cost.arena_bytes);
 static_assert(model_cost<double>(digits).activation_bytes == 2 * cost.activation_bytes);
 
 // Twice the rows take more, under either plan.
-constexpr LanePlan two_threads = plan_lanes(Plan::rows, 1, 2, cost.arena_bytes, true);
-constexpr std::size_t workspace(LanePlan const& plan, std::size_t rows) {
+constexpr PartitionPlan two_threads = plan_partitions(Parallelism::samples, 1, 2, cost.arena_bytes, true);
+constexpr std::size_t workspace(PartitionPlan const& plan, std::size_t rows) {
   return workspace_bytes<float, SparseCategoricalCrossentropy, Kokkos::DefaultHostExecutionSpace>(digits, plan, rows);
 }
 static_assert(workspace(two_threads, 32) > 32 * cost.activation_bytes);
 static_assert(workspace(two_threads, 64) > workspace(two_threads, 32));
-static_assert(workspace(LanePlan{}, 64) > workspace(LanePlan{}, 32));
+static_assert(workspace(PartitionPlan{}, 64) > workspace(PartitionPlan{}, 32));
 
 /// Bytes of the Views that Kokkos allocates under each of the names while one lives.
 struct Allocated {
@@ -67,19 +67,21 @@ void check_forecast(Strategy const& strategy, std::size_t replicas, Architecture
   auto const samples = test::make_samples<T>(2 * rows, {inputs}, 4);
   auto const data = samples.data().batch(GlobalBatch{rows});
   ModelCost const forecast = model_cost<T>(architecture);
-  for (Plan plan : {Plan::rows, Plan::products}) BOOST_TEST_CONTEXT((plan == Plan::rows ? "rows" : "products")) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
+    BOOST_TEST_CONTEXT((plan == Parallelism::samples ? "samples" : "intra_op")) {
       Allocated const allocated;
-      auto model =
-          compile<T>(strategy, architecture, Adam{}, SparseCategoricalCrossentropy{}, CompileOptions{.plan = plan});
+      auto model = compile<T>(strategy, architecture, Adam{}, SparseCategoricalCrossentropy{},
+                              CompileOptions{.parallelism = plan});
       fit(strategy, model, data, {.verbose = false});
-      LanePlan const lanes = plan_lanes(plan, replicas, static_cast<std::size_t>(Space().concurrency()), 0, true);
+      PartitionPlan const partitions =
+          plan_partitions(plan, replicas, static_cast<std::size_t>(Space().concurrency()), 0, true);
       BOOST_TEST(Allocated::parameters == forecast.arena_bytes);
-      BOOST_TEST(Allocated::gradients == lanes.lanes * forecast.arena_bytes);
+      BOOST_TEST(Allocated::gradients == partitions.partitions * forecast.arena_bytes);
       BOOST_TEST(Allocated::slots == 2 * forecast.arena_bytes);
       BOOST_TEST(Allocated::workspace ==
-                 (workspace_bytes<T, SparseCategoricalCrossentropy, Space>(architecture, lanes, rows)));
+                 (workspace_bytes<T, SparseCategoricalCrossentropy, Space>(architecture, partitions, rows)));
 
-      MemoryUse const use = model.part().memory_use(rows);
+      MemoryUse const use = model.engine().memory_use(rows);
       BOOST_TEST(use.workspace_bytes == Allocated::workspace);
       BOOST_TEST(use.optimizer_bytes() == Allocated::slots);
       BOOST_TEST(model.parameter_count() == forecast.parameters);

@@ -44,7 +44,7 @@ BOOST_FIXTURE_TEST_CASE(a_second_fit_goes_on_where_the_first_ended, Fixture) {
   auto const second = fit(strategy, twice, data(), {.epochs = 4, .initial_epoch = 2, .verbose = false});
   BOOST_TEST(first.epochs == (Epochs{0, 1}), boost::test_tools::per_element());
   BOOST_TEST(second.epochs == (Epochs{2, 3}), boost::test_tools::per_element());
-  BOOST_TEST(twice.part().iteration() == 20u);
+  BOOST_TEST(twice.engine().iteration() == 20u);
   BOOST_TEST(test::weight_bits(twice) == test::weight_bits(once));
 }
 
@@ -61,14 +61,14 @@ BOOST_FIXTURE_TEST_CASE(steps_per_epoch_cuts_an_epoch_short, Fixture) {
   std::vector<std::size_t> batches;
   fit(strategy, model, data(), {.epochs = 2, .steps_per_epoch = 2, .verbose = false},
       LambdaCallback{.on_epoch_begin = [&](auto& run) { batches.push_back(run.batches()); }});
-  BOOST_TEST(model.part().iteration() == 4u);
+  BOOST_TEST(model.engine().iteration() == 4u);
   BOOST_TEST(batches == (Epochs{2, 2}), boost::test_tools::per_element());
 }
 
 BOOST_FIXTURE_TEST_CASE(steps_per_epoch_gives_endless_data_their_epochs, Fixture) {
   auto model = compiled();
   fit(strategy, model, data().repeat(), {.epochs = 2, .steps_per_epoch = 8, .verbose = false});
-  BOOST_TEST(model.part().iteration() == 16u);
+  BOOST_TEST(model.engine().iteration() == 16u);
 }
 
 BOOST_FIXTURE_TEST_CASE(validation_freq_validates_every_so_many_epochs, Fixture) {
@@ -94,7 +94,7 @@ BOOST_FIXTURE_TEST_CASE(evaluate_and_predict_leave_the_model_as_it_is, Fixture) 
   evaluate(strategy, model, tests().data);
   predict(strategy, model, tests().data);
   BOOST_TEST(test::weight_bits(model) == before);
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_callback_may_evaluate_the_model_of_its_run, Fixture) {
@@ -186,5 +186,5 @@ BOOST_FIXTURE_TEST_CASE(a_loss_that_is_no_number_ends_training, Fixture) {
   samples.x(7, 4) = std::numeric_limits<double>::quiet_NaN();
   auto model = compiled();
   fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 3, .verbose = false}, TerminateOnNaN{});
-  BOOST_TEST(model.part().iteration() == 2u);
+  BOOST_TEST(model.engine().iteration() == 2u);
 }

@@ -75,15 +75,16 @@ struct Witness {
 };
 
 template <class Strategy, class Architecture>
-auto compiled(Strategy const& strategy, Architecture const& architecture, Plan plan) {
+auto compiled(Strategy const& strategy, Architecture const& architecture, Parallelism plan) {
   return compile<double>(strategy, architecture, Adam{.learning_rate = 0.01},
-                         SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 2, .plan = plan});
+                         SparseCategoricalCrossentropy{.from_logits = true},
+                         CompileOptions{.seed = 2, .parallelism = plan});
 }
 
 template <class Architecture>
 void train_once(Architecture const& architecture) {
   OneDeviceStrategy<> const strategy;
-  auto model = compiled(strategy, architecture, Plan::products);
+  auto model = compiled(strategy, architecture, Parallelism::intra_op);
   Witness::reset();
   auto const samples = test::mlp_samples<double>(5);
   fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.verbose = false});
@@ -114,12 +115,12 @@ BOOST_AUTO_TEST_CASE(weights_lie_behind_those_that_train_and_keep_their_place_in
 }
 
 BOOST_AUTO_TEST_CASE(gradients_and_optimizer_are_as_long_as_what_trains) {
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     auto model = compiled(MirroredStrategy<>(2), part, plan);
-    MemoryUse const use = model.part().memory_use(4);
+    MemoryUse const use = model.engine().memory_use(4);
     BOOST_TEST(use.optimizer_bytes() == 2 * cost.arena_bytes);
     detail::HostState<double> state;
-    model.part().stream_to(state);
+    model.engine().gather_state(state);
     BOOST_TEST(state.slots.size() == 2u);
     for (auto const& slot : state.slots) BOOST_TEST(slot.size() * sizeof(double) == cost.arena_bytes);
     BOOST_TEST(state.parameters.size() * sizeof(double) == cost.arena_bytes + cost.frozen_bytes);
@@ -128,14 +129,14 @@ BOOST_AUTO_TEST_CASE(gradients_and_optimizer_are_as_long_as_what_trains) {
 }
 
 BOOST_AUTO_TEST_CASE(initial_weights_are_those_of_the_same_model_without_frozen_layers) {
-  auto const frozen = compiled(OneDeviceStrategy<>(), part, Plan::rows);
-  auto const reference = compiled(OneDeviceStrategy<>(), plain, Plan::rows);
+  auto const frozen = compiled(OneDeviceStrategy<>(), part, Parallelism::samples);
+  auto const reference = compiled(OneDeviceStrategy<>(), plain, Parallelism::samples);
   test::check_same_weights(frozen, reference, 0);
 }
 
 BOOST_AUTO_TEST_CASE(frozen_weights_keep_every_bit_and_the_others_train) {
   auto const samples = test::mlp_samples<double>(23);
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     MirroredStrategy<> const strategy(2);
     auto model = compiled(strategy, part, plan);
     std::vector<xt::xarray<double>> before;
@@ -171,7 +172,7 @@ BOOST_AUTO_TEST_CASE(backward_computes_what_some_layer_that_trains_wants_and_not
 BOOST_AUTO_TEST_CASE(a_model_of_which_nothing_trains_stays_as_it_is) {
   OneDeviceStrategy<> const strategy;
   auto const samples = test::mlp_samples<double>(9);
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     auto model = compiled(strategy, Sequential{Input<6>{}, Frozen{Sequential{Dense<5, ReLU>{}, Dense<4>{}}}}, plan);
     auto const before = test::weight_bits(model);
     auto const history = fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 2, .verbose = false});

@@ -106,7 +106,7 @@ struct Fixture {
   void check(Lines const& expected) const { BOOST_TEST(lines == expected, boost::test_tools::per_element()); }
 };
 
-/// Wishes to stop after a batch.
+/// Requests to stop after a batch.
 struct StopsAfter {
   std::size_t batch;
   template <class Run>

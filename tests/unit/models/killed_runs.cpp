@@ -80,7 +80,7 @@ int train(int argc, char** argv) {
                            ReduceLROnPlateau<"loss">{.factor = 0.5, .patience = 1, .min_delta = 0.05},
                            BackupAndRestore{.path = folder + checkpoint, .save_freq = 5, .verbose = true});
   if (!world.is_chief()) return 0;
-  std::string result = fmt::format("weights {} after step {}\n", test::weight_bits(model), model.part().iteration());
+  std::string result = fmt::format("weights {} after step {}\n", test::weight_bits(model), model.engine().iteration());
   for (auto const& [name, values] : history.values)
     for (double value : values) result += fmt::format("{} {:a}\n", name, value);
   write_atomically(folder + "/result", result);

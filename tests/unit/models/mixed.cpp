@@ -45,10 +45,10 @@ struct RoundedInput {
 };
 
 template <class Precision, class Architecture>
-auto compiled(Architecture const& architecture, Plan plan) {
+auto compiled(Architecture const& architecture, Parallelism plan) {
   return compile<Precision>(MirroredStrategy<>(2), architecture, SGD{.learning_rate = 0.1},
                             SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                            CompileOptions{.seed = 3, .plan = plan});
+                            CompileOptions{.seed = 3, .parallelism = plan});
 }
 
 /// One step of a model in mixed precision (with activations whose gradient is the same for a rounded result) moves its
@@ -58,7 +58,7 @@ void check_step(Mixed_ const& architecture, Explicit const& with_roundings) {
   auto const samples = test::cnn_samples<double>(7);
   auto const data = samples.data().batch(GlobalBatch{7});
   MirroredStrategy<> const strategy(2);
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     auto model = compiled<Mixed<BFloat16, double>>(architecture, plan);
     auto reference = compiled<double>(with_roundings, plan);
     std::vector<xt::xarray<double>> before;
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(sequences_branches_and_frozen_layers_compute_from_what_was_
 }
 
 BOOST_AUTO_TEST_CASE(predictions_and_tests_round_as_training_does) {
-  auto model = compiled<Mixed<BFloat16>>(test::mlp(), Plan::rows);
+  auto model = compiled<Mixed<BFloat16>>(test::mlp(), Parallelism::samples);
   auto const samples = test::mlp_samples<float>(9);
   MirroredStrategy<> const strategy(2);
   auto const data = samples.data().batch(GlobalBatch{4});
@@ -127,13 +127,13 @@ BOOST_AUTO_TEST_CASE(what_is_kept_for_backward_takes_half_the_memory) {
   Sequential const deep{Input<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{},
                         Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}, Dense<64>{}};
   auto const plain = compile(OneDeviceStrategy<>(), deep, SGD{}, SparseCategoricalCrossentropy{.from_logits = true},
-                             CompileOptions{.plan = Plan::products});
+                             CompileOptions{.parallelism = Parallelism::intra_op});
   auto const mixed =
       compile<Mixed<BFloat16>>(OneDeviceStrategy<>(), deep, SGD{}, SparseCategoricalCrossentropy{.from_logits = true},
-                               CompileOptions{.plan = Plan::products});
+                               CompileOptions{.parallelism = Parallelism::intra_op});
   constexpr std::size_t rows = 10000, layer = (rows + 2) * 64 * sizeof(float),
                         arena = 12 * (64 * 64 + 64) * sizeof(float);
   // Twelve layers' outputs; two buffers more, and the rounded weights.
-  BOOST_TEST(plain.part().memory_use(rows).workspace_bytes - mixed.part().memory_use(rows).workspace_bytes ==
+  BOOST_TEST(plain.engine().memory_use(rows).workspace_bytes - mixed.engine().memory_use(rows).workspace_bytes ==
              12 * layer / 2 - 2 * layer - arena);
 }

@@ -188,10 +188,10 @@ BOOST_AUTO_TEST_CASE(a_strategy_that_was_moved_from_is_as_good_as_before) {
 BOOST_AUTO_TEST_CASE(blocks_computed_by_all_threads_have_the_bits_of_blocks_computed_alone) {
   // So many operations a row that blocks are small.
   auto const model = compile(OneDeviceStrategy<>(), Sequential{Input<200>{}, Dense<500, ReLU>{}, Dense<300>{}});
-  auto const& layers = model.part().model();
+  auto const& layers = model.engine().model();
   RowBlocks<std::decay_t<decltype(layers)>, Kokkos::DefaultHostExecutionSpace> const blocks(layers, {});
   std::size_t const block = blocks.rows_of_block(), rows = 12 * block + 1;
-  auto const weights = model.part().host_parameters();
+  auto const weights = model.engine().host_parameters();
   auto const x = test::make_samples<float>(rows, {200}, 2).x;
   std::vector<float> together(rows * 300), alone(rows * 300);
   int regions = 0;
@@ -210,9 +210,9 @@ BOOST_AUTO_TEST_CASE(blocks_computed_by_all_threads_have_the_bits_of_blocks_comp
 
 BOOST_AUTO_TEST_CASE(the_inference_of_a_device_gives_the_same_numbers) {
   auto const model = plain();
-  auto const& layers = model.part().model();
+  auto const& layers = model.engine().model();
   SpaceInference<std::decay_t<decltype(layers)>, Kokkos::DefaultHostExecutionSpace> const inference(layers, {});
-  auto const weights = model.part().host_parameters();
+  auto const weights = model.engine().host_parameters();
   auto const predictor = model.predictor();
   for (std::size_t const rows : {3u, 50u, 1u}) {
     auto const x = test::mlp_samples<float>(rows).x;
@@ -291,9 +291,9 @@ BOOST_AUTO_TEST_CASE(a_model_without_optimizer_and_loss_takes_the_weights_of_one
     BOOST_TEST(same_bits(reader.predictor().predict(samples.x), model.predictor().predict(samples.x)));
     reader.save_weights("of_reader_" + file);  // which a trained model reads again, without the optimizer
     auto again = trained(3);
-    auto const steps = again.part().iteration();
+    auto const steps = again.engine().iteration();
     again.load_weights("of_reader_" + file);
-    BOOST_TEST(again.part().iteration() == steps);
+    BOOST_TEST(again.engine().iteration() == steps);
     BOOST_TEST(same_bits(again.predictor().predict(samples.x), model.predictor().predict(samples.x)));
   }
 }
@@ -333,8 +333,8 @@ BOOST_AUTO_TEST_CASE(a_model_that_was_moved_from_is_one_sentence_everywhere) {
   expect([&] { fit(strategy, model, data, {.verbose = false}); });
   expect([&] { evaluate(strategy, model, data); });
   expect([&] { predict(strategy, model, data); });
-  expect([&] { model.part(); });
-  expect([&] { std::as_const(model).part(); });
+  expect([&] { model.engine(); });
+  expect([&] { std::as_const(model).engine(); });
   expect([&] { model.description(); });
   expect([&] { model.parameter_count(); });
   expect([&] { model.summary(); });

@@ -102,12 +102,13 @@ void check_same(Result const& a, Result const& b) {
 
 /// Trains in a folder; after `steps` batches the process "is killed", and the next call goes on from what it left.
 template <class T, class Strategy, class Callback>
-Result train(Strategy const& strategy, std::string const& folder, Callback backup, std::size_t steps, Plan plan) {
+Result train(Strategy const& strategy, std::string const& folder, Callback backup, std::size_t steps,
+             Parallelism plan) {
   auto const train = test::mlp_samples<T>(samples), tests = test::mlp_samples<T>(7, 2);
   auto const data = train.data().shuffle(samples, 4).batch(GlobalBatch{5}).prefetch(2);
   auto model = compile<T>(strategy, architecture(), Adam{.learning_rate = 0.03},
                           SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                          CompileOptions{.seed = 6, .plan = plan});
+                          CompileOptions{.seed = 6, .parallelism = plan});
   Result result;
   result.history =
       fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{3})), {.epochs = epochs, .verbose = false},
@@ -120,14 +121,14 @@ Result train(Strategy const& strategy, std::string const& folder, Callback backu
   result.log = test::text_of(folder + "/log.csv");
   for (std::size_t epoch = 1; epoch <= epochs; ++epoch)
     result.saved += std::filesystem::exists(folder + "/best-" + std::to_string(epoch) + ".weights.h5") ? '1' : '0';
-  result.step = model.part().iteration();
-  result.rate = model.part().learning_rate();
+  result.step = model.engine().iteration();
+  result.rate = model.engine().learning_rate();
   return result;
 }
 
 template <class T, class Strategy, class Callback>
 Result train_to_the_end(Strategy const& strategy, std::string const& folder, Callback const& backup, std::size_t steps,
-                        Plan plan, std::size_t& runs) {
+                        Parallelism plan, std::size_t& runs) {
   for (runs = 1; runs < 200; ++runs) try {
       return train<T>(strategy, folder, backup, steps, plan);
     } catch (Killed const&) {
@@ -150,7 +151,7 @@ constexpr std::size_t never = ~std::size_t{0};
 
 /// Each step that a process may be killed after, with checkpoints at all distances.
 template <class T, class Strategy>
-void check_law(Strategy const& strategy, char const* file, Plan plan) {
+void check_law(Strategy const& strategy, char const* file, Parallelism plan) {
   test::Folder whole;
   auto const expected = train<T>(strategy, whole.root.string(), NoBackup{}, never, plan);
   BOOST_TEST(expected.history.epochs.size() > 2u);
@@ -172,14 +173,14 @@ void check_law(Strategy const& strategy, char const* file, Plan plan) {
 
 BOOST_AUTO_TEST_CASE(a_run_that_is_killed_after_any_step_ends_as_if_it_had_not_been) {
 #ifdef TRIREME_HAVE_HDF5
-  check_law<float>(OneDeviceStrategy<>(), "run.h5", Plan::rows);
+  check_law<float>(OneDeviceStrategy<>(), "run.h5", Parallelism::samples);
 #else
-  check_law<float>(OneDeviceStrategy<>(), "run.npz", Plan::rows);
+  check_law<float>(OneDeviceStrategy<>(), "run.npz", Parallelism::samples);
 #endif
 }
 
 BOOST_AUTO_TEST_CASE(replicas_in_turn_and_files_without_hdf5_make_no_difference) {
-  check_law<double>(MirroredStrategy<>(2), "run.npz", Plan::products);
+  check_law<double>(MirroredStrategy<>(2), "run.npz", Parallelism::intra_op);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_it) {

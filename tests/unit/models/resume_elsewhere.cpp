@@ -137,7 +137,7 @@ BOOST_FIXTURE_TEST_CASE(after_it_was_to_stop_within_an_epoch, Fixture) {
       Killed);
   auto const history =
       fit(strategy, resumed, data(), tests(), {.epochs = 4, .verbose = false}, stops(), Killer{}, backup);
-  BOOST_TEST(resumed.part().iteration() == 8u);
+  BOOST_TEST(resumed.engine().iteration() == 8u);
   BOOST_TEST(test::weight_bits(resumed) == test::weight_bits(whole));
   BOOST_TEST((history.values == expected.values));
 }
@@ -178,7 +178,7 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
   Lines lines;
   auto const note = [&](char const* what) {
     return [&lines, what](auto& run) {
-      lines.push_back(fmt::format("{} {} {}", what, run.epoch(), run.position().batch));
+      lines.push_back(fmt::format("{} {} {}", what, run.epoch(), run.progress().batch));
     };
   };
   auto const notes = [&] {
@@ -244,7 +244,7 @@ std::string printed(std::string const& path, F const& f) {
   return test::text_of(path);
 }
 
-std::vector<double> weights_of(auto const& model) { return model.part().host_parameters(); }
+std::vector<double> weights_of(auto const& model) { return model.engine().host_parameters(); }
 
 }  // namespace
 
@@ -254,7 +254,7 @@ BOOST_FIXTURE_TEST_CASE(other_threads_and_replicas_go_on_to_rounding_and_say_so,
   auto const model_of = [](auto const& s) {
     return compile<double>(s, test::mlp(), Adam{.learning_rate = 0.01, .epsilon = 1e-3},
                            SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                           CompileOptions{.seed = 6, .plan = Plan::rows});
+                           CompileOptions{.seed = 6, .parallelism = Parallelism::samples});
   };
   FitOptions const options{.epochs = 3, .verbose = false};
   auto whole = model_of(strategy);
@@ -332,5 +332,5 @@ BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_is_an_error_before_training, Fixtu
       test::message_of<FileError>([&] { fit(strategy, model, data(), options, BackupAndRestore{.path = "run"}); }) ==
       "run: BackupAndRestore cannot write it, since it is no name of a checkpoint, which ends in .h5 or .npz; use "
       "run.h5 or run.npz");
-  BOOST_TEST(model.part().iteration() == 0u);
+  BOOST_TEST(model.engine().iteration() == 0u);
 }

@@ -65,9 +65,9 @@ auto losses() {
 }
 
 template <class T = double, class Strategy>
-auto compiled(Strategy const& strategy, Plan plan = Plan::automatic) {
+auto compiled(Strategy const& strategy, Parallelism plan = Parallelism::automatic) {
   return compile<T>(strategy, architecture(), SGD{.learning_rate = 0.1}, losses(),
-                    CompileOptions{.seed = 3, .plan = plan});
+                    CompileOptions{.seed = 3, .parallelism = plan});
 }
 
 template <class E, class F>
@@ -113,7 +113,7 @@ std::array<double, 5> by_hand(Data const& data, Predictions const& predicted) {
 BOOST_AUTO_TEST_CASE(each_output_has_a_mean_over_its_own_count) {
   Data const data;
   auto const batches = data.slices().batch(GlobalBatch{5});
-  auto const check = [&](auto const& strategy, Plan plan) {
+  auto const check = [&](auto const& strategy, Parallelism plan) {
     auto model = compiled(strategy, plan);
     auto const logs = evaluate(strategy, model, batches);
     BOOST_TEST(logs.names() == "loss, number_loss, kind_loss, number_mean_absolute_error, kind_accuracy");
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(each_output_has_a_mean_over_its_own_count) {
     for (std::size_t i = 0; i < expected.size(); ++i)
       test::check_close((logs.begin() + i)->value.value(), expected[i], 1e-14, (logs.begin() + i)->name);
   };
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     check(OneDeviceStrategy<>(), plan);
     check(MirroredStrategy<>(3), plan);
   }
@@ -172,15 +172,15 @@ BOOST_AUTO_TEST_CASE(every_output_is_learnt_and_can_be_monitored) {
 
 BOOST_AUTO_TEST_CASE(replicas_train_as_one_device) {
   Data const data;
-  auto const trained = [&](auto const& strategy, Plan plan, auto const& check) {
+  auto const trained = [&](auto const& strategy, Parallelism plan, auto const& check) {
     auto model = compiled(strategy, plan);
     auto const history =
         fit(strategy, model, data.slices().shuffle(samples, 1).batch(GlobalBatch{5}), {.epochs = 4, .verbose = false});
     check(model, history);
   };
-  trained(OneDeviceStrategy<>(), Plan::products, [&](auto const& reference, History const& expected) {
+  trained(OneDeviceStrategy<>(), Parallelism::intra_op, [&](auto const& reference, History const& expected) {
     for (std::size_t replicas = 1; replicas <= 4; ++replicas)
-      for (Plan plan : {Plan::rows, Plan::products})
+      for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
         trained(MirroredStrategy<>(replicas), plan, [&](auto const& model, History const& history) {
           test::check_same_weights(model, reference);
           test::check_same_history(history, expected, test::tolerance<double>);
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(rows_hold_all_numbers_of_their_parts_exactly) {
 BOOST_AUTO_TEST_CASE(a_step_allocates_nothing) {
   Data const data;
   auto const batches = data.slices().shuffle(samples, 1).batch(GlobalBatch{3});
-  auto const run = [&](auto const& strategy, Plan plan) {
+  auto const run = [&](auto const& strategy, Parallelism plan) {
     auto model = compiled<float>(strategy, plan);
     test::warm_threads();
     test::SteadySteps counts;
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_step_allocates_nothing) {
     return counts.counts;
   };
   auto const check = [&](auto const& strategy) {
-    for (Plan plan : {Plan::rows, Plan::products}) {
+    for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
       for (auto const& count : run(strategy, plan)) {
         BOOST_TEST(count.counted > 0u);
         BOOST_TEST(count.allocated.news == 0u);

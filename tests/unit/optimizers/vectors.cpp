@@ -199,11 +199,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(roots_of_vectors_are_those_of_numbers, T, Types) {
   for (T value : values) {
     std::vector<T> lanes(Vector::lanes, T(4)), right(Vector::lanes, T(2));
     for (std::size_t i = 0; i < Vector::lanes; i += 2) lanes[i] = value, right[i] = std::sqrt(value);
-    Vector::store(lanes.data(), tr::math::root(Vector::load(lanes.data())));
+    Vector::store(lanes.data(), tr::math::sqrt(Vector::load(lanes.data())));
     BOOST_TEST(same_bits(lanes, right), value);
   }
   T negative[Vector::lanes] = {};
   negative[0] = T(-1);
-  Vector::store(negative, tr::math::root(Vector::load(negative)));
+  Vector::store(negative, tr::math::sqrt(Vector::load(negative)));
   BOOST_TEST(std::isnan(negative[0]));
 }

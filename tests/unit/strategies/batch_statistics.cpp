@@ -33,12 +33,12 @@ Moments moments(test::Samples<double> const& samples, std::size_t feature, RowRa
 
 /// Over slices as the replicas have them, each weighted with its rows.
 template <class Layer>
-void check_states(Layer const& layer, std::vector<RowRange> const& slices, std::size_t replicas, Plan plan) {
+void check_states(Layer const& layer, std::vector<RowRange> const& slices, std::size_t replicas, Parallelism plan) {
   auto const samples = test::mlp_samples<double>(7);
   MirroredStrategy<> const strategy(replicas);
-  auto model =
-      compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, layer, Dense<test::classes>{}}, SGD{},
-                      SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 1, .plan = plan});
+  auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, layer, Dense<test::classes>{}}, SGD{},
+                               SparseCategoricalCrossentropy{.from_logits = true},
+                               CompileOptions{.seed = 1, .parallelism = plan});
   auto const row = model.summary();
   BOOST_TEST(row.find("Non-trainable params: 12") != std::string::npos);
   fit(strategy, model, samples.data().batch(GlobalBatch{7}), {.epochs = 1, .verbose = false});
@@ -60,7 +60,7 @@ void check_states(Layer const& layer, std::vector<RowRange> const& slices, std::
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(moving_statistics_are_means_over_replicas_weighted_with_their_rows) {
-  for (Plan plan : {Plan::rows, Plan::products}) {
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
     BatchNormalization<> const layer{.momentum = 0.75};
     check_states(layer, {{0, 7}}, 1, plan);
     check_states(layer, {{0, 2}, {2, 4}, {4, 7}}, 3, plan);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(moving_statistics_are_means_over_replicas_weighted_with_the
 }
 
 BOOST_AUTO_TEST_CASE(synchronized_statistics_are_those_of_the_whole_batch) {
-  for (Plan plan : {Plan::rows, Plan::products})
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
     for (std::size_t replicas : {1u, 2u, 5u})
       check_states(SyncBatchNormalization<>{.momentum = 0.75}, {{0, 7}}, replicas, plan);
 }

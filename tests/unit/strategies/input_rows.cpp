@@ -148,7 +148,7 @@ void check_that_copies_train_alike(Strategy const& strategy, Layers const& layer
   auto const same = [](std::span<T const> from, std::span<T> to) { std::ranges::copy(from, to.begin()); };
   auto const with_trained = [&](auto const& dataset, FitOptions const& options, auto const& then) {
     auto model = compile<Precision>(strategy, layers, Adam{}, SparseCategoricalCrossentropy{.from_logits = true},
-                                    Accuracy{}, CompileOptions{.seed = 1, .plan = Plan::rows});
+                                    Accuracy{}, CompileOptions{.seed = 1, .parallelism = Parallelism::samples});
     // Validation takes the buffers in between, and the end of an epoch is a jump.
     auto const history = fit(strategy, model, dataset, validation(dataset), options);
     then(model, history);
@@ -193,12 +193,12 @@ BOOST_AUTO_TEST_CASE(they_do_whichever_layers_come_first) {
 
 BOOST_AUTO_TEST_CASE(they_do_one_by_one) {
   check_that_copies_train_alike(OneDeviceStrategy<>(), perceptron, 1);
-  check_that_copies_train_alike(MirroredStrategy<>(3), perceptron, 1);  // two lanes have no rows
+  check_that_copies_train_alike(MirroredStrategy<>(3), perceptron, 1);  // two partitions have no rows
 }
 
 BOOST_AUTO_TEST_CASE(they_do_where_large_batches_are_read_as_they_lie_and_a_small_one_is_not) {
   check_that_copies_train_alike(OneDeviceStrategy<>(), Sequential(Input<300>{}, Dense<300, Tanh>{}, Dense<5>{}));
-  // Lanes of nine and of eight rows.
+  // Partitions of nine and of eight rows.
   check_that_copies_train_alike(MirroredStrategy<>(2), Sequential(Input<300>{}, Dense<300>{}, Dense<5>{}), 17);
 }
 
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(rows_are_read_where_they_lie_by_register_tiles) {
   auto const takes = [](auto const& layers, std::size_t rows) {
     auto const model =
         compile(OneDeviceStrategy<>(), layers, Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
-    return model.part().model().template takes_scattered_rows<ThreadContext>(rows);
+    return model.engine().model().template takes_scattered_rows<ThreadContext>(rows);
   };
   BOOST_TEST(takes(perceptron, 32) == detail::has_simd);
   BOOST_TEST(takes(Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}), 32) == detail::has_simd);

@@ -26,11 +26,11 @@ BOOST_AUTO_TEST_CASE(a_batch_per_replica_grows_with_their_number) {
   auto const samples = test::mlp_samples<double>(60);
   OneDeviceStrategy<> const one;
   MirroredStrategy<> const three(3);
-  auto reference = test::compiled<double, test::Perceptron>(one, SGD{}, Plan::rows);
-  auto model = test::compiled<double, test::Perceptron>(three, SGD{}, Plan::rows);
+  auto reference = test::compiled<double, test::Perceptron>(one, SGD{}, Parallelism::samples);
+  auto model = test::compiled<double, test::Perceptron>(three, SGD{}, Parallelism::samples);
   fit(one, reference, samples.data().batch(GlobalBatch{12}), {.verbose = false});
   fit(three, model, samples.data().batch(PerReplicaBatch{4}), {.verbose = false});
-  BOOST_TEST(model.part().iteration() == 5u);
+  BOOST_TEST(model.engine().iteration() == 5u);
   test::check_same_weights(model, reference);
 }
 

@@ -33,9 +33,9 @@ struct Convolutional {
 };
 
 template <class T, class Problem, class Strategy, class Optimizer>
-auto compiled(Strategy const& strategy, Optimizer const& optimizer, Plan plan) {
+auto compiled(Strategy const& strategy, Optimizer const& optimizer, Parallelism plan) {
   return compile<T>(strategy, Problem::architecture(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                    Accuracy{}, Margin{}, CompileOptions{.seed = 11, .plan = plan});
+                    Accuracy{}, Margin{}, CompileOptions{.seed = 11, .parallelism = plan});
 }
 
 /// 20 steps and more, and validation, for 1 to 5 replicas against one device.
@@ -47,15 +47,15 @@ void check_replicas(Optimizer const& optimizer, std::size_t samples, std::size_t
   FitOptions const options{.epochs = epochs, .verbose = false};
 
   OneDeviceStrategy<> const one;
-  auto reference = compiled<T, Problem>(one, optimizer, Plan::products);
+  auto reference = compiled<T, Problem>(one, optimizer, Parallelism::intra_op);
   auto const expected = fit(one, reference, data, tests, options);
-  BOOST_TEST(reference.part().iteration() >= 20u);
+  BOOST_TEST(reference.engine().iteration() >= 20u);
   auto const prediction = predict(one, reference, tests.data);
 
   for (std::size_t replicas = 1; replicas <= 5; ++replicas)
-    for (Plan plan : {Plan::rows, Plan::products}) {
+    for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
       BOOST_TEST_CONTEXT(replicas << " replicas, batches of " << batch
-                                  << (plan == Plan::rows ? ", rows" : ", products")) {
+                                  << (plan == Parallelism::samples ? ", rows" : ", products")) {
         MirroredStrategy<> const strategy(replicas);
         auto model = compiled<T, Problem>(strategy, optimizer, plan);
         auto const history = fit(strategy, model, data, tests, options);

@@ -92,11 +92,11 @@ auto architecture() {
 
 /// Three batches of 7, and one of 2 at the end.
 template <class Strategy>
-void check_against_loops(Strategy const& strategy, Plan plan) {
+void check_against_loops(Strategy const& strategy, Parallelism plan) {
   auto const samples = test::make_samples<double>(23, {inputs}, outputs, 5);
   auto model = compile<double>(strategy, architecture(), SGD{.learning_rate = rate, .momentum = momentum},
                                SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                               CompileOptions{.seed = 3, .plan = plan});
+                               CompileOptions{.seed = 3, .parallelism = plan});
   auto const values = [&](char const* name) {
     auto const w = model.weights(name);
     return Vector(w.begin(), w.end());
@@ -118,16 +118,19 @@ void check_against_loops(Strategy const& strategy, Plan plan) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(one_device_trains_as_plain_loops_do_under_both_plans) {
-  for (Plan plan : {Plan::rows, Plan::products, Plan::automatic}) check_against_loops(OneDeviceStrategy<>(), plan);
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op, Parallelism::automatic})
+    check_against_loops(OneDeviceStrategy<>(), plan);
 }
 
 #ifdef KOKKOS_ENABLE_SERIAL
 BOOST_AUTO_TEST_CASE(one_device_on_a_serial_space_trains_as_plain_loops_do) {
-  for (Plan plan : {Plan::rows, Plan::products}) check_against_loops(OneDeviceStrategy<Kokkos::Serial>(), plan);
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
+    check_against_loops(OneDeviceStrategy<Kokkos::Serial>(), plan);
 }
 #endif
 
 BOOST_AUTO_TEST_CASE(any_number_of_replicas_trains_as_plain_loops_do) {
   for (std::size_t replicas = 1; replicas <= 5; ++replicas)
-    for (Plan plan : {Plan::rows, Plan::products}) check_against_loops(MirroredStrategy<>(replicas), plan);
+    for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
+      check_against_loops(MirroredStrategy<>(replicas), plan);
 }

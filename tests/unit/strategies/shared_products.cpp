@@ -1,4 +1,4 @@
-// Gradients of large matrices that threads compute together become what each lane's own would add up to.
+// Gradients of large matrices that threads compute together become what each partition's own would add up to.
 #define BOOST_TEST_MODULE shared_products
 #include "support/kokkos_fixture.hpp"
 #include "support/numbers.hpp"
@@ -25,7 +25,7 @@ using boost::test_tools::per_element;
 
 namespace {
 
-/// Two matrices in an arena, as lanes with uneven rows leave them, some of which have none.
+/// Two matrices in an arena, as partitions with uneven rows leave them, some of which have none.
 struct SharedArena {
   static constexpr std::size_t m = 150, n = 70, wide_m = 40, wide_n = 1100, least = 8 * 4;
   static constexpr std::size_t first = 32, second = first + 10512, elements = second + 44000 + 48;
@@ -37,46 +37,51 @@ struct SharedArena {
 
   explicit SharedArena(bool reversed) {
     products.begin(8);
-    for (std::size_t lane = 0; lane < rows.size(); ++lane) {
+    for (std::size_t partition = 0; partition < rows.size(); ++partition) {
       auto const matrix = [&](std::size_t width, std::size_t seed) {
-        return test::numbers<double>(rows[lane] * width, seed + lane);
+        return test::numbers<double>(rows[partition] * width, seed + partition);
       };
       x.push_back(matrix(m, 1)), dy.push_back(matrix(n, 11));
       wide_x.push_back(matrix(wide_m, 21)), wide_dy.push_back(matrix(wide_n, 31));
       x_rows.emplace_back();
-      GradientListener* const listener = products.listener(lane, rows[lane], numbers.data());
-      BOOST_TEST((listener != nullptr) == (rows[lane] != 0));
+      GradientListener* const listener = products.listener(partition, rows[partition], numbers.data());
+      BOOST_TEST((listener != nullptr) == (rows[partition] != 0));
       if (!listener) continue;
-      BOOST_TEST(listener->shares(m, n, rows[lane]));
-      BOOST_TEST(listener->shares(least, 128, rows[lane]));
-      BOOST_TEST(!listener->shares(least, 127, rows[lane]));       // too small
-      BOOST_TEST(!listener->shares(least - 1, 1000, rows[lane]));  // too few rows for so many lanes
-      BOOST_TEST(listener->shares(6 * 8, 128, 3 * rows[lane]));    // three positions of the eight samples
-      BOOST_TEST(!listener->shares(6 * 8 - 1, 128, 3 * rows[lane]));
-      if (rows[lane] > 1) BOOST_TEST(!listener->shares(m, n, rows[lane] + 1));
-      SharedProduct small{m, n, rows[lane], x[lane].data(), dy[lane].data(), numbers.data() + first};
-      if (lane == 2) {  // as its rows might lie apart
-        for (std::size_t row = 0; row < rows[lane]; ++row) x_rows.back().push_back(x[lane].data() + row * m);
+      BOOST_TEST(listener->shares(m, n, rows[partition]));
+      BOOST_TEST(listener->shares(least, 128, rows[partition]));
+      BOOST_TEST(!listener->shares(least, 127, rows[partition]));       // too small
+      BOOST_TEST(!listener->shares(least - 1, 1000, rows[partition]));  // too few rows for so many partitions
+      BOOST_TEST(listener->shares(6 * 8, 128, 3 * rows[partition]));    // three positions of the eight samples
+      BOOST_TEST(!listener->shares(6 * 8 - 1, 128, 3 * rows[partition]));
+      if (rows[partition] > 1) BOOST_TEST(!listener->shares(m, n, rows[partition] + 1));
+      SharedProduct small{m, n, rows[partition], x[partition].data(), dy[partition].data(), numbers.data() + first};
+      if (partition == 2) {  // as its rows might lie apart
+        for (std::size_t row = 0; row < rows[partition]; ++row) x_rows.back().push_back(x[partition].data() + row * m);
         small.x = nullptr;
         small.x_rows = x_rows.back().data();
       }
-      SharedProduct const wide{
-          wide_m, wide_n, rows[lane], wide_x[lane].data(), wide_dy[lane].data(), numbers.data() + second};
+      SharedProduct const wide{wide_m,
+                               wide_n,
+                               rows[partition],
+                               wide_x[partition].data(),
+                               wide_dy[partition].data(),
+                               numbers.data() + second};
       listener->share(reversed ? wide : small);
       listener->share(reversed ? small : wide);
     }
   }
 
-  /// What element i becomes, a sum over lanes in order; nothing is written to those that nobody shares.
+  /// What element i becomes, a sum over partitions in order; nothing is written to those that nobody shares.
   double expected(std::size_t i) const {
     bool const is_wide = i >= second;
     std::size_t const begin = is_wide ? second : first, width = is_wide ? wide_n : n, height = is_wide ? wide_m : m;
     if (i < begin || i >= begin + height * width) return -7.0;
     std::size_t const row = (i - begin) / width, column = (i - begin) % width;
     double sum = 0;
-    for (std::size_t lane = 0; lane < rows.size(); ++lane)
-      for (std::size_t k = 0; k < rows[lane]; ++k)
-        sum += (is_wide ? wide_x : x)[lane][k * height + row] * (is_wide ? wide_dy : dy)[lane][k * width + column];
+    for (std::size_t partition = 0; partition < rows.size(); ++partition)
+      for (std::size_t k = 0; k < rows[partition]; ++k)
+        sum += (is_wide ? wide_x : x)[partition][k * height + row] *
+               (is_wide ? wide_dy : dy)[partition][k * width + column];
     return sum;
   }
 };
@@ -116,16 +121,16 @@ void train_one_that_asks() {
   auto model = compile<Precision>(OneDeviceStrategy<>(),
                                   Sequential{test::law::input(), Flatten{}, Dense<9>{}, Asks{}, Dense<test::classes>{}},
                                   SGD{}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
-                                  CompileOptions{.seed = 5, .plan = Plan::rows});
+                                  CompileOptions{.seed = 5, .parallelism = Parallelism::samples});
   fit(OneDeviceStrategy<>(), model, samples.data().batch(GlobalBatch{9}), {.epochs = 1, .verbose = false});
 }
 
 template <class T, class Strategy, class Optimizer, class Then>
-void with_trained(Strategy const& strategy, Plan plan, Optimizer const& optimizer, std::size_t batch, bool shuffled,
-                  Then const& then) {
+void with_trained(Strategy const& strategy, Parallelism plan, Optimizer const& optimizer, std::size_t batch,
+                  bool shuffled, Then const& then) {
   auto const samples = test::cnn_samples<T>(3 * batch + 1);
   auto model = compile<T>(strategy, test::law::deep(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                          Accuracy{}, CompileOptions{.seed = 5, .plan = plan});
+                          Accuracy{}, CompileOptions{.seed = 5, .parallelism = plan});
   auto const data = shuffled ? samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch})
                              : samples.data().batch(GlobalBatch{batch});
   auto const history = fit(strategy, model, data, {.epochs = 2, .verbose = false});
@@ -191,19 +196,19 @@ BOOST_AUTO_TEST_CASE(deep_models_train_as_under_the_plan_by_products) {
   SGD const sgd{.learning_rate = 0.05, .momentum = 0.9};
   for (std::size_t batch : {1u, 2u, 7u, 30u})
     for (bool shuffled : {false, true})
-      with_trained<double>(OneDeviceStrategy<>(), Plan::products, sgd, batch, shuffled,
-                           [&](auto const& expected, History const& losses) {
-                             auto const check = [&](auto const& model, History const& history) {
-                               test::check_same_weights(model, expected);
-                               test::check_same_history(history, losses, test::tolerance<double>);
-                             };
-                             BOOST_TEST_CONTEXT("batches of " << batch << (shuffled ? ", shuffled" : "")) {
-                               with_trained<double>(OneDeviceStrategy<>(), Plan::rows, sgd, batch, shuffled, check);
-                               for (std::size_t replicas : {2u, 5u})  // more lanes than threads
-                                 with_trained<double>(MirroredStrategy<>(replicas), Plan::rows, sgd, batch, shuffled,
-                                                      check);
-                             }
-                           });
+      with_trained<double>(
+          OneDeviceStrategy<>(), Parallelism::intra_op, sgd, batch, shuffled,
+          [&](auto const& expected, History const& losses) {
+            auto const check = [&](auto const& model, History const& history) {
+              test::check_same_weights(model, expected);
+              test::check_same_history(history, losses, test::tolerance<double>);
+            };
+            BOOST_TEST_CONTEXT("batches of " << batch << (shuffled ? ", shuffled" : "")) {
+              with_trained<double>(OneDeviceStrategy<>(), Parallelism::samples, sgd, batch, shuffled, check);
+              for (std::size_t replicas : {2u, 5u})  // more partitions than threads
+                with_trained<double>(MirroredStrategy<>(replicas), Parallelism::samples, sgd, batch, shuffled, check);
+            }
+          });
 }
 
 BOOST_AUTO_TEST_CASE(layers_may_share_unless_their_inputs_are_kept_in_another_type) {
@@ -217,9 +222,9 @@ BOOST_AUTO_TEST_CASE(layers_may_share_unless_their_inputs_are_kept_in_another_ty
 
 BOOST_AUTO_TEST_CASE(sums_that_are_stored_first_have_the_same_bits) {
   for (std::size_t batch : {1u, 7u, 30u})
-    with_trained<float>(Accumulate<OneDeviceStrategy<>, 1>(), Plan::rows, Adam{}, batch, false,
+    with_trained<float>(Accumulate<OneDeviceStrategy<>, 1>(), Parallelism::samples, Adam{}, batch, false,
                         [&](auto const& reference, History const& expected) {
-                          with_trained<float>(OneDeviceStrategy<>(), Plan::rows, Adam{}, batch, false,
+                          with_trained<float>(OneDeviceStrategy<>(), Parallelism::samples, Adam{}, batch, false,
                                               [&](auto const& model, History const& history) {
                                                 test::check_same_bits(model, history, reference, expected);
                                               });

@@ -109,11 +109,11 @@ class OneProcessor {
 
 /// The bits of all weights after six epochs, and the losses.
 template <class Strategy, class Layers>
-auto trained(Strategy const& strategy, Layers const& layers, Plan plan) {
+auto trained(Strategy const& strategy, Layers const& layers, Parallelism plan) {
   auto const samples = test::mlp_samples<float>(200);
   auto model =
       compile(strategy, layers, Adam{.learning_rate = 1e-2}, SparseCategoricalCrossentropy{.from_logits = true},
-              Accuracy{}, CompileOptions{.seed = 3, .plan = plan});
+              Accuracy{}, CompileOptions{.seed = 3, .parallelism = plan});
   auto const history =
       fit(strategy, model, samples.data().shuffle(200, 5).batch(GlobalBatch{9}), {.epochs = 6, .verbose = false});
   return std::pair{test::weight_bits(model), history["loss"]};
@@ -121,8 +121,8 @@ auto trained(Strategy const& strategy, Layers const& layers, Plan plan) {
 
 template <class Strategy, class Layers>
 void check(Strategy const& strategy, Layers const& layers,
-           std::vector<Plan> const& plans = {Plan::rows, Plan::products}) {
-  for (Plan const plan : plans) {
+           std::vector<Parallelism> const& plans = {Parallelism::samples, Parallelism::intra_op}) {
+  for (Parallelism const plan : plans) {
     auto const expected = trained(strategy, layers, plan);
     {
       RandomStops const stops;
@@ -143,9 +143,11 @@ auto with_statistics_of_the_batch() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(one_device) { check(OneDeviceStrategy<>(), plain()); }
-BOOST_AUTO_TEST_CASE(lanes_that_wait_for_each_other) { check(OneDeviceStrategy<>(), with_statistics_of_the_batch()); }
+BOOST_AUTO_TEST_CASE(partitions_that_wait_for_each_other) {
+  check(OneDeviceStrategy<>(), with_statistics_of_the_batch());
+}
 BOOST_AUTO_TEST_CASE(replicas) { check(MirroredStrategy<>(3), plain()); }
 BOOST_AUTO_TEST_CASE(more_lanes_than_threads) {
-  check(VirtualReplicas<OneDeviceStrategy<>, 8>(), plain(), {Plan::rows});
-  check(VirtualReplicas<OneDeviceStrategy<>, 8>(), with_statistics_of_the_batch(), {Plan::rows});
+  check(VirtualReplicas<OneDeviceStrategy<>, 8>(), plain(), {Parallelism::samples});
+  check(VirtualReplicas<OneDeviceStrategy<>, 8>(), with_statistics_of_the_batch(), {Parallelism::samples});
 }

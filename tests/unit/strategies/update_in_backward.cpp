@@ -29,7 +29,7 @@ void check(Architecture const& architecture, Optimizer const& optimizer, std::si
   auto const with_trained = [&](auto const& strategy, auto const& then) {
     auto model =
         compile<Precision>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                           Accuracy{}, CompileOptions{.seed = 5, .plan = Plan::products});
+                           Accuracy{}, CompileOptions{.seed = 5, .parallelism = Parallelism::intra_op});
     auto const history =
         fit(strategy, model, samples.data().batch(GlobalBatch{batch}), {.epochs = 2, .verbose = false});
     then(model, history);

@@ -20,7 +20,7 @@ using Mirrored = VirtualReplicas<MirroredStrategy<>, 5>;
 template <class T, class Architecture>
 void check_bits(Architecture const& architecture) {
   for (std::size_t batch : {13u, 3u}) {
-    Training const training{.plan = Plan::automatic, .batch = batch, .clipnorm = 0.3};
+    Training const training{.parallelism = Parallelism::automatic, .batch = batch, .clipnorm = 0.3};
     trained<T>(Alone(), architecture, training, [&](auto const& reference, History const& expected) {
       for (std::size_t replicas : {1u, 3u, 5u})
         trained<T>(Mirrored(replicas), architecture, training, [&](auto const& model, History const& history) {
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(statistics_of_a_shard_are_those_of_a_replica) {
   for (std::size_t batch : {13u, 3u})
     trained<double>(MirroredStrategy<>(5), architecture, {.batch = batch},
                     [&](auto const& reference, History const& expected) {
-                      trained<double>(Alone(), architecture, {.plan = Plan::automatic, .batch = batch},
+                      trained<double>(Alone(), architecture, {.parallelism = Parallelism::automatic, .batch = batch},
                                       [&](auto const& model, History const& history) {
                                         test::check_same_weights(model, reference, 30 * test::tolerance<double>);
                                         test::check_same_history(history, expected, 30 * test::tolerance<double>);
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(inference_is_prediction) {
   auto model = compile<float>(strategy, test::cnn(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
   auto const expected = predict(strategy, model, samples.data().batch(GlobalBatch{11}));
   xt::xarray<float> y = xt::zeros_like(expected);
-  model.part().infer(11, samples.x.data(), y.data());
+  model.engine().infer(11, samples.x.data(), y.data());
   BOOST_TEST((y == expected));
 }
 

@@ -7,8 +7,8 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/row_scope.hpp"
 #include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/device_blas.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/split_gemm.hpp"
@@ -92,7 +92,7 @@ struct AddTotals {
 };
 
 /// Columns and rows of a matrix that one host thread sums up at once: the sums stay in registers and the first cache.
-inline constexpr std::size_t sum_columns = 256, sum_rows = 256;
+inline constexpr std::size_t sum_columns = 256, cross_replica_sum = 256;
 
 /// Sums of the columns of fixed blocks of rows, as rows of `sums`.
 template <class T>
@@ -101,8 +101,9 @@ struct BlockColumnSums {
   T* sums;
   std::size_t rows, columns, row_blocks;
   void operator()(std::size_t block) const {
-    std::size_t const first_row = block % row_blocks * sum_rows, first = block / row_blocks * sum_columns;
-    std::size_t const height = std::min(rows - first_row, sum_rows), width = std::min(columns - first, sum_columns);
+    std::size_t const first_row = block % row_blocks * cross_replica_sum, first = block / row_blocks * sum_columns;
+    std::size_t const height = std::min(rows - first_row, cross_replica_sum),
+                      width = std::min(columns - first, sum_columns);
     T block_sums[sum_columns];
     std::fill_n(block_sums, width, T{0});
     for (std::size_t i = 0; i < height; ++i) {
@@ -185,10 +186,11 @@ class SpaceContext {
   void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) {
     if constexpr (on_host) {
       // Blocks of rows, then blocks of their sums, until one is left: how many threads there are does not show.
-      std::size_t const most = rows > detail::sum_rows ? 2 * blocks_of(rows, detail::sum_rows) * columns : 0;
+      std::size_t const most =
+          rows > detail::cross_replica_sum ? 2 * blocks_of(rows, detail::cross_replica_sum) * columns : 0;
       T* partial = reinterpret_cast<T*>(scratch(blocks_of(most * sizeof(T), sizeof(double))));
-      while (rows > detail::sum_rows) {
-        std::size_t const blocks = blocks_of(rows, detail::sum_rows);
+      while (rows > detail::cross_replica_sum) {
+        std::size_t const blocks = blocks_of(rows, detail::cross_replica_sum);
         sum_blocks(label, detail::BlockColumnSums<T>{x, partial, rows, columns, blocks});
         x = partial;
         partial += blocks * columns;
@@ -214,12 +216,12 @@ class SpaceContext {
   }
 
   /// Sums of rows go through `exchange` from now on; null: the slice has all rows of the batch.
-  void set_exchange(RowExchange* exchange) { exchange_ = exchange; }
+  void set_exchange(StatisticsSum* exchange) { exchange_ = exchange; }
 
   /// As ThreadContext's; values lie in the space's memory. The whole space works on a replica, so that only sums over
   /// the global batch leave it.
-  void sum_rows(double* values, std::size_t count, RowScope scope) {
-    if (!exchange_ || scope != RowScope::global) return;
+  void cross_replica_sum(double* values, std::size_t count, StatisticsScope scope) {
+    if (!exchange_ || scope != StatisticsScope::global) return;
     fence("trireme: sums of rows complete");
     if constexpr (on_host) {
       exchange_->sum(values, count, scope);
@@ -257,7 +259,7 @@ class SpaceContext {
   }
 
   Space space_;
-  RowExchange* exchange_ = nullptr;
+  StatisticsSum* exchange_ = nullptr;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   Kokkos::View<double*, memory_space> scratch_;

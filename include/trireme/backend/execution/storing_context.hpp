@@ -5,7 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/product.hpp"
 
 namespace trireme {
@@ -47,7 +47,9 @@ class StoringContext {
   static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
     return Context::convolution_chunk(bytes_per_sample);
   }
-  void sum_rows(double* values, std::size_t count, RowScope scope) const { context_.sum_rows(values, count, scope); }
+  void cross_replica_sum(double* values, std::size_t count, StatisticsScope scope) const {
+    context_.cross_replica_sum(values, count, scope);
+  }
 
  private:
   Context& context_;

@@ -5,7 +5,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/simd/simd.hpp"
@@ -23,7 +23,7 @@ class ThreadContext {
   static constexpr bool owns_rows = true;
 
   ThreadContext() = default;
-  explicit ThreadContext(RowExchange* exchange) : exchange_(exchange) {}
+  explicit ThreadContext(StatisticsSum* exchange) : exchange_(exchange) {}
 
   /// f(i) for i < n, vectorised.
   template <class F>
@@ -73,12 +73,12 @@ class ThreadContext {
   static constexpr std::size_t convolution_chunk(std::size_t /*bytes_per_sample*/) { return 1; }
 
   /// values[i] becomes the sum over all slices within the scope. Collective for them.
-  void sum_rows(double* values, std::size_t count, RowScope scope) const {
+  void cross_replica_sum(double* values, std::size_t count, StatisticsScope scope) const {
     if (exchange_) exchange_->sum(values, count, scope);
   }
 
  private:
-  RowExchange* exchange_ = nullptr;
+  StatisticsSum* exchange_ = nullptr;
 };
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-/// Which kernels OpenBLAS runs: put right where it does not know a processor that is newer than itself.
+/// The choice of OpenBLAS's kernels, corrected where it does not know a processor that is newer than itself.
 ///
 /// OpenBLAS 0.3.21 takes some processors with AVX-512 for ones without, and then runs at half their speed. Where
 /// another BLAS is linked, or an OpenBLAS that was built for one processor, its functions below are absent and nothing

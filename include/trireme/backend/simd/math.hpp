@@ -1,7 +1,7 @@
 /// Functions without branches and calls, so that loops over them vectorise on a host; a device's own elsewhere.
 ///
-/// Errors measured over floats of the whole range (tests/unit/backend/math.cpp): exp 2 ulp, tanh 7, decline 3,
-/// softplus_of_negative 4, normal_probability 8. In double they are the standard functions.
+/// Errors measured over floats of the whole range (tests/unit/backend/math.cpp): exp 2 ulp, tanh 7, expm1_nonpositive
+/// 3, softplus_of_negative 4, normal_probability 8. In double they are the standard functions.
 #pragma once
 
 #include <bit>
@@ -31,14 +31,14 @@ inline float bounded(float x, float limit) {
 }
 
 template <class T>
-T choose(bool condition, T yes, T no) {
+T select(bool condition, T yes, T no) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   Bits const mask = Bits{0} - static_cast<Bits>(condition);
   return std::bit_cast<T>((std::bit_cast<Bits>(yes) & mask) | (std::bit_cast<Bits>(no) & ~mask));
 }
 
 /// x where it is not a number, else the value.
-inline float unless_nan(float x, float value) { return choose((bits(x) & ~sign_bit) > infinity_bits, x, value); }
+inline float unless_nan(float x, float value) { return select((bits(x) & ~sign_bit) > infinity_bits, x, value); }
 
 /// 2^n for -126 <= n <= 127.
 inline float power_of_two(std::int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
@@ -111,7 +111,7 @@ inline float host_normal_probability(float x) {
   p = p * t + 1.00002368f;
   p = p * t - 1.26551223f;
   float const tail = 0.5f * t * host_exp(p - rest) * host_exp(-0.5f * high * high);
-  return unless_nan(x, choose((bits(x) & sign_bit) != 0, tail, 1.0f - tail));
+  return unless_nan(x, select((bits(x) & sign_bit) != 0, tail, 1.0f - tail));
 }
 
 /// A quotient of polynomials of degree 13 and 6 in the range where tanh is not yet 1 in float.
@@ -136,9 +136,9 @@ inline float host_tanh(float x) {
 
 /// condition ? yes : no
 template <class T>
-KOKKOS_INLINE_FUNCTION T choose(bool condition, T yes, T no) {
+KOKKOS_INLINE_FUNCTION T select(bool condition, T yes, T no) {
   if constexpr (std::is_floating_point_v<T>) {
-    KOKKOS_IF_ON_HOST((return detail::choose(condition, yes, no);))
+    KOKKOS_IF_ON_HOST((return detail::select(condition, yes, no);))
     KOKKOS_IF_ON_DEVICE((return condition ? yes : no;))
   } else {
     return condition ? yes : no;
@@ -147,17 +147,17 @@ KOKKOS_INLINE_FUNCTION T choose(bool condition, T yes, T no) {
 
 /// Correctly rounded, of a number or of the lanes of a host's vector.
 template <class T>
-KOKKOS_INLINE_FUNCTION T root(T x) {
+KOKKOS_INLINE_FUNCTION T sqrt(T x) {
   if constexpr (std::is_floating_point_v<T>)
     return Kokkos::sqrt(x);
   else
-    return trireme::detail::vector_root(x);
+    return trireme::detail::vector_sqrt(x);
 }
 
 /// x, or 0 where it is subnormal. A mean that decays, of gradients which stay 0, ends at a subnormal number and never
 /// leaves it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
 template <class T, class Value>
-KOKKOS_INLINE_FUNCTION Value settled(Value x) {
+KOKKOS_INLINE_FUNCTION Value flush_subnormals(Value x) {
   constexpr T least = std::numeric_limits<T>::min();
   Value const zero{};
   Value const small = x > -least ? zero : x;
@@ -186,7 +186,7 @@ KOKKOS_INLINE_FUNCTION T tanh(T x) {
 
 /// exp(x) - 1 for x <= 0.
 template <class T>
-KOKKOS_INLINE_FUNCTION T decline(T x) {
+KOKKOS_INLINE_FUNCTION T expm1_nonpositive(T x) {
   if constexpr (std::is_same_v<T, float>) {
     KOKKOS_IF_ON_HOST((return detail::host_decline(x);))
     KOKKOS_IF_ON_DEVICE((return Kokkos::expm1(x);))

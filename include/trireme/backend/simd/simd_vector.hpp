@@ -53,7 +53,7 @@ struct VectorPointer {
 /// Square roots of a vector's lanes, by one instruction with Clang and on x86: for std::sqrt, which sets errno,
 /// compilers take one lane after the other.
 template <class V>
-V vector_root(V x) {
+V vector_sqrt(V x) {
 #if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
   return __builtin_elementwise_sqrt(x);
 #else

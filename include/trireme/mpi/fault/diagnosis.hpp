@@ -1,4 +1,4 @@
-/// What the status records of a node say about a run that does not go on.
+/// Diagnosis of a run that hangs or has lost a process, from the status records of a node.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 #include <string_view>
 
 #include "trireme/core/text.hpp"
-#include "trireme/mpi/fault/status_board.hpp"
+#include "trireme/mpi/fault/rank_registry.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
 
 namespace trireme::detail {
 
 enum class ProcessState { runs, stopped, gone };
 
-/// Of a process of this machine.
+/// The state of a process of this machine.
 inline ProcessState process_state(std::int64_t process) {
   if (::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) return ProcessState::gone;
   // "number (name) letter ..."; the name may hold anything.
@@ -45,7 +45,7 @@ inline std::string position(StatusRecord const& record) {
   return formatted(", in epoch {} after step {}", epoch, record.step.load(std::memory_order_relaxed) - 1);
 }
 
-/// "in MPI_Ibcast", or where it was last if it is not in a call.
+/// "in MPI_Ibcast", or its last call if it is not in one.
 inline std::string place(StatusRecord const& record) {
   std::string const call = record.call_name();
   if (record.waiting.load(std::memory_order_relaxed) != 0) return "in " + call;
@@ -59,14 +59,14 @@ inline std::string last_checkpoint(StatusRecord const& record) {
 
 inline double seconds_since(std::int64_t moment) { return static_cast<double>(steady_clock_now() - moment) * 1e-9; }
 
-/// Another process was seen to be gone.
-inline std::string diagnose_gone(StatusBoard const& board, StatusRecord const& gone) {
+/// The sentence about another process that is gone.
+inline std::string diagnose_gone(RankRegistry const& board, StatusRecord const& gone) {
   return formatted("trireme: {} is gone: it was killed, or ended without leaving its Environment{}, {}{}", who(gone),
                    position(gone), place(gone), last_checkpoint(board.own()));
 }
 
-/// What was seen first of processes that are gone, since the launcher kills one after the other once it sees the first.
-inline StatusRecord const& first_missed(StatusBoard const& board, StatusRecord const& seen) {
+/// The process that was seen to be gone first; the launcher kills the others one by one once it detects the first.
+inline StatusRecord const& first_missed(RankRegistry const& board, StatusRecord const& seen) {
   StatusRecord const* reporter = &board.own();
   for (StatusRecord* const other : board.others())
     if (other->missed.load(std::memory_order_acquire) != 0 && other->missed_at.load() < reporter->missed_at.load())
@@ -77,19 +77,19 @@ inline StatusRecord const& first_missed(StatusBoard const& board, StatusRecord c
   return seen;
 }
 
-/// Keeps in mind that another process is gone, first of all where that takes no time: the launcher may be about to kill
-/// this one too. \return the sentence
-inline std::string report_gone(StatusBoard const& board, StatusRecord const& gone) {
+/// Records at once in this process's status record that another process is gone, since the launcher may be about to
+/// kill this one too. \return the sentence about the process that was gone first
+inline std::string report_gone(RankRegistry const& board, StatusRecord const& gone) {
   status().missed_at.store(steady_clock_now(), std::memory_order_relaxed);
   status().missed.store(gone.rank + 1, std::memory_order_release);
   return diagnose_gone(board, first_missed(board, gone));
 }
 
 /// The sentence of a process whose call has waited for `waited` seconds.
-inline std::string diagnose_wait(StatusBoard const& board, std::string_view call, double waited) {
+inline std::string diagnose_wait(RankRegistry const& board, std::string_view call, double waited) {
   StatusRecord const& own = board.own();
   using State = StatusRecord::State;
-  // Of several culprits, the worst is named, and of those alike the one that is silent for the longest time.
+  // Of several culprits the worst is named, and of those with the same fault the one that has been silent longest.
   enum Fault { none, waits_elsewhere, has_ended, is_outside, is_stopped, is_gone };
   StatusRecord const* culprit = nullptr;
   Fault worst = none;

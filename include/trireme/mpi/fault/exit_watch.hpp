@@ -1,8 +1,8 @@
-/// Ends of a process within its Environment that no destructor sees: exit, quick_exit, _exit and _Exit.
+/// ExitWatch: exits of a process within its Environment that run no destructor: exit, quick_exit, _exit and _Exit.
 ///
-/// The launcher takes exit code 0 for success, whatever the other processes make of it. exit and quick_exit call what
-/// was registered with them. _exit and _Exit call nothing, so with glibc this header takes their place: outside of an
-/// Environment, in a child process and with another code than 0 they do what the system's do.
+/// The launcher takes exit code 0 for success, even while the other processes wait. exit and quick_exit call registered
+/// handlers. _exit and _Exit call none, so with glibc this header replaces them: outside of an Environment, in a child
+/// process and with a code other than 0 they do what the system's do.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +18,22 @@
 #endif
 
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/diagnosis.hpp"
-#include "trireme/mpi/fault/last_words.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
-#include "trireme/mpi/fault/status_board.hpp"
+#include "trireme/mpi/fault/rank_registry.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
 
 namespace trireme::detail {
 
 class ExitWatch {
  public:
-  /// From now on, for the process that calls this.
+  /// Starts the watch, for the process that calls this.
   static void begin() {
     state().process = ::getpid();
     std::string const text = formatted("trireme: {} has ended without leaving its Environment, by _exit or _Exit",
-                                       who(StatusBoard::current()->own()));
+                                       who(RankRegistry::current()->own()));
     state().length = std::min(text.size(), state().text.size());
     std::copy_n(text.begin(), state().length, state().text.begin());
     if (state().registered) return;
@@ -47,7 +47,7 @@ class ExitWatch {
   /// The exit code of a process that ends with `code`. May be called by a signal handler: it takes no lock and
   /// allocates nothing.
   static int code_of(int code) noexcept {
-    StatusBoard const* const board = running_board();
+    RankRegistry const* const board = running_board();
     if (code != 0 || board == nullptr) return code;
     std::string_view const text(state().text.data(), state().length);
     if (board->claim(text)) {
@@ -72,15 +72,15 @@ class ExitWatch {
   }
 
   /// Null unless this process is within its Environment and has not failed yet. A child process is not.
-  static StatusBoard const* running_board() {
-    StatusBoard const* const board = StatusBoard::current();
+  static RankRegistry const* running_board() {
+    RankRegistry const* const board = RankRegistry::current();
     if (board == nullptr || state().process != ::getpid()) return nullptr;
     return board->own().state.load(std::memory_order_relaxed) == StatusRecord::State::running ? board : nullptr;
   }
 
-  /// The end may be MPI's own.
+  /// Exit handler. Does nothing if MPI is finalized.
   static void at_exit() {
-    StatusBoard const* const board = running_board();
+    RankRegistry const* const board = running_board();
     if (board == nullptr || mpi_is_finalized()) return;
     StatusRecord const& own = board->own();
     end_without_mpi(formatted("trireme: {} has called exit within its Environment{}, {}{}", who(own), position(own),

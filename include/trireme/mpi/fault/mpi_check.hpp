@@ -1,4 +1,4 @@
-/// Turns the status of an MPI call into an error: every MPI call of the library is wrapped in `check`.
+/// Conversion of an MPI call's status into an error: every MPI call of the library is wrapped in `check`.
 #pragma once
 
 #include <mpi.h>
@@ -35,21 +35,20 @@ inline bool mpi_is_finalized() {
   return flag != 0;
 }
 
-/// Before a call of MPI on a communicator that may have outlived MPI. \throws CommunicationError
+/// Check before an MPI call on a communicator that may have outlived MPI. \throws CommunicationError
 inline void require_mpi(char const* call) {
   if (mpi_is_finalized())
     raise_outside_environment(CommunicationError(
         formatted("{} was to be called after MPI had ended; communicate while the Environment lives", call)));
 }
 
-/// Whether the library asks MPI for a request now.
+/// True while the library tests one of its own requests.
 inline bool& tests_request() {
   static bool tests = false;
   return tests;
 }
 
-/// As MPI_Test, which reports what became of a request to the error handler of MPI_COMM_WORLD, whatever its
-/// communicator.
+/// As MPI_Test, which reports errors of a request to the error handler of MPI_COMM_WORLD, whatever its communicator.
 inline int test_request(MPI_Request& request, int& done, MPI_Status* result = MPI_STATUS_IGNORE) {
   tests_request() = true;
   int const status = MPI_Test(&request, &done, result);
@@ -59,8 +58,8 @@ inline int test_request(MPI_Request& request, int& done, MPI_Status* result = MP
 
 inline std::string mpi_error_text(int status);
 
-/// For MPI_COMM_WORLD, where the library has started MPI: its own requests return errors, and for whatever else the
-/// program does there an error stays fatal.
+/// Error handler of MPI_COMM_WORLD where the library has started MPI: the library's own requests return errors, and all
+/// other errors there stay fatal.
 inline void world_error(MPI_Comm* comm, int* status, ...) {
   if (tests_request()) return;
   std::fprintf(stderr, "%s\n", mpi_error_text(*status).c_str());

@@ -1,4 +1,4 @@
-/// The directory that holds the status records of one run.
+/// StatusDirectory: the directory that holds the status records of one run.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +19,7 @@
 
 namespace trireme::detail {
 
-/// A file or directory of the system that closes itself.
+/// Owner of a file descriptor, which it closes.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -39,12 +39,12 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// A directory of one run and one user. Its files are reached through its descriptor, so that whatever takes the place
-/// of its path later leads nowhere. Not collective.
+/// Directory of one run and one user. Its files are opened through its descriptor, so that replacing its path later has
+/// no effect. Not collective.
 class StatusDirectory {
  public:
-  /// The first process of the run makes `parent/name`, the others find it. \param name  the run's own: no other run
-  /// knows it. \throws FileError also where that is a link, another user's, or open to others
+  /// Opens `parent/name`, which the first process of the run makes. \param name  unique to the run
+  /// \throws FileError also where that is a link, another user's, or open to others
   void open(std::string const& parent, std::string const& name) {
     parent_ = Descriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!parent_) fail(parent, "cannot be used");
@@ -62,12 +62,12 @@ class StatusDirectory {
   explicit operator bool() const { return static_cast<bool>(directory_); }
   std::string const& path() const { return path_; }
 
-  /// A new file; false, with errno, where the run has one of that name already.
+  /// A new file; false, with errno, if it cannot be made or the run has one of that name already.
   Descriptor create(std::string const& file) const {
     return Descriptor(
         ::openat(directory_.get(), file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   }
-  /// A new file of `size` zeros that there is room for: memory mapped from it can be written to. \throws FileError
+  /// A new file of `size` zeros with disk space allocated, so that mapped memory can be written to. \throws FileError
   Descriptor create(std::string const& file, std::size_t size) const {
     Descriptor made = create(file);
     if (!made) fail(path_ + '/' + file, "cannot be created");
@@ -78,7 +78,7 @@ class StatusDirectory {
     errno = reason;
     fail(path_ + '/' + file, "cannot be given room");
   }
-  /// A file of another process of the run; false if there is none of this user.
+  /// A file of another process of the run; false unless there is one of this user and `size`.
   Descriptor find(std::string const& file, std::size_t size) const {
     Descriptor found(::openat(directory_.get(), file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
     struct stat status {};
@@ -98,7 +98,7 @@ class StatusDirectory {
   }
 
   void remove(std::string const& file) const { ::unlinkat(directory_.get(), file.c_str(), 0); }
-  /// Removes the directory if it is empty: of all processes that call this the last one does.
+  /// Removes the directory if it is empty, as it is for the last of the processes that call this.
   void remove_if_empty() const { ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR); }
 
  private:

@@ -1,5 +1,5 @@
-/// What a process says of where it is: a page of memory, usually mapped from a file, that the other processes of the
-/// node read, and that is still there when the process is not.
+/// StatusRecord: the state of a process in a page of memory, usually mapped from a file. The other processes of the
+/// node read it, and it outlives the process.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ struct StatusRecord {
   enum class State : std::uint32_t {
     running = 0,
     ended = 1,  ///< in order, or with an error that all agreed on
-    failed = 2  ///< has written its last words
+    failed = 2  ///< has written its abort message
   };
 
-  // Who it is: written before others look.
+  // Identity: written before other processes read it.
   std::array<char, 16> magic{};
   std::uint64_t run = 0;  ///< the same number in all records of a run
   std::int64_t process = 0;
@@ -37,14 +37,14 @@ struct StatusRecord {
   std::int64_t since_1970 = 0;  ///< at the origin of `steady_clock_now`, as the system's clock had it at the start
   std::array<char, 200> host{};
 
-  // Where it is: written by the thread that started MPI. Counts are from 1; 0: none yet.
+  // Position: written by the thread that started MPI. Counts are from 1; 0: none yet.
   alignas(64) std::atomic<std::uint64_t> activity{0};  ///< changes whenever something happens
   std::atomic<std::uint64_t> epoch{0}, step{0};
-  std::atomic<std::uint32_t> waiting{0};  ///< whether it is in `call` now, or was there last
+  std::atomic<std::uint32_t> waiting{0};  ///< 1 while the process is in `call`; 0: `call` was its last one
   std::atomic<State> state{State::running};
   std::array<std::atomic<std::uint64_t>, call_words> call{};  ///< text, in words that are read whole
 
-  // When: written by the watchdog, as `steady_clock_now` has it.
+  // Times: written by the watchdog, as `steady_clock_now` has it.
   alignas(64) std::atomic<std::int64_t> since{0};  ///< about when `activity` changed last
   std::atomic<std::int64_t> alive{0};              ///< when the watchdog looked last
   std::atomic<std::uint32_t> missed{0};            ///< the rank that was seen to be gone, from 1
@@ -53,9 +53,9 @@ struct StatusRecord {
   alignas(64) std::atomic<std::uint32_t> checkpoint_slot{0};  ///< which of the paths below is valid
   std::array<std::array<char, path_bytes>, 2> checkpoints{};
 
-  alignas(64) pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;  ///< see Pulse
+  alignas(64) pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;  ///< see Heartbeat
 
-  /// Something happened.
+  /// Records activity.
   void touch() { activity.store(activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   void begin_call(char const* name) {
@@ -98,23 +98,23 @@ static_assert(offsetof(StatusRecord, life) == 2560 && sizeof(StatusRecord::State
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free,
               "trireme: processes share their status records, which may hold no lock");
 
-/// What a process writes to while it has no file, and after.
+/// Record of a process before it has a file and after it has closed it.
 inline StatusRecord private_status;
 inline StatusRecord* current_status = &private_status;
-/// The record of the process whose end this one is told of, or null.
+/// The record of the process that this one watches, or null.
 inline StatusRecord* current_neighbour = nullptr;
 
 /// This process's record.
 inline StatusRecord& status() { return *current_status; }
 
-/// A file from which the run can be continued is whole and in its place. To be called by every process.
+/// Records a complete file from which the run can be continued. To be called by every process.
 inline void note_checkpoint(std::string const& path) {
   std::error_code failed;
   std::filesystem::path const whole = std::filesystem::absolute(path, failed);
   status().set_checkpoint(failed ? path : whole.string());
 }
 
-/// In nanoseconds; the same for all processes of a machine, and never set back or forward.
+/// Time in nanoseconds, the same for all processes of a machine, and never set back or forward.
 inline std::int64_t steady_clock_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();

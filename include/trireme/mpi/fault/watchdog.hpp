@@ -1,5 +1,5 @@
-/// A thread beside the one that calls MPI: it ends this process when that one cannot, because it hangs in a call or in
-/// a user's code while others wait, or because another process is gone.
+/// Watchdog: a thread beside the one that calls MPI. It ends this process when the main thread cannot, because that one
+/// hangs in a call or in a user's code while others wait, or because another process is gone.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 #include <string>
 #include <thread>
 
+#include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/diagnosis.hpp"
-#include "trireme/mpi/fault/pulse.hpp"
-#include "trireme/mpi/fault/status_board.hpp"
+#include "trireme/mpi/fault/heartbeat.hpp"
+#include "trireme/mpi/fault/rank_registry.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
-#include "trireme/mpi/fault/waiting.hpp"
 
 namespace trireme::detail {
 
@@ -29,7 +29,7 @@ class Watchdog {
   using State = StatusRecord::State;
 
  public:
-  Watchdog(StatusBoard const& board, std::chrono::milliseconds deadline)
+  Watchdog(RankRegistry const& board, std::chrono::milliseconds deadline)
       : board_(board),
         deadline_(deadline),
         period_(std::clamp<std::chrono::milliseconds>(deadline / 50, std::chrono::milliseconds(10),
@@ -53,19 +53,19 @@ class Watchdog {
   }
 
  private:
-  /// What has spoken has that long to end us.
+  /// Time that a failed process has to end this one.
   static constexpr std::chrono::seconds grace{2};
 
-  /// Waits for a period, or until something has happened. \return false if this is the end
+  /// Waits for a period, or until the watched process is gone or has ended. \return false if the watchdog is to stop
   bool wait() {
-    if (next_ != nullptr) switch (Pulse::wait(*next_, period_)) {
-        case Pulse::Sign::gone:
+    if (next_ != nullptr) switch (Heartbeat::wait(*next_, period_)) {
+        case Heartbeat::Sign::gone:
           if (next_->state.load(std::memory_order_acquire) == State::running) end(report_gone(board_, *next_));
           [[fallthrough]];
-        case Pulse::Sign::ended:
+        case Heartbeat::Sign::ended:
           next_ = nullptr;
           break;
-        case Pulse::Sign::beats:
+        case Heartbeat::Sign::beats:
           break;
       }
     std::unique_lock lock(mutex_);
@@ -75,7 +75,7 @@ class Watchdog {
 
   void run() {
     Clock::time_point last = Clock::now();
-    Clock::duration waits{0}, failed{0};  // for how long the call lasts, and another process has failed
+    Clock::duration waits{0}, failed{0};  // time in the current call, and since another process has failed
     std::uint64_t seen = 0;
     StatusRecord& own = status();
     while (wait()) {
@@ -91,7 +91,7 @@ class Watchdog {
       seen = activity;
       own.alive.store(moment, std::memory_order_relaxed);
 
-      // The main thread looks at the deadline itself, unless it hangs within MPI.
+      // The main thread checks the deadline itself, unless it hangs within MPI.
       if (waits > deadline_ + std::max<Clock::duration>(deadline_ / 4, grace))
         end(diagnose_wait(board_, own.call_name(), std::chrono::duration<double>(waits).count()));
       failed = somebody_failed() ? failed + passed : Clock::duration{0};
@@ -110,7 +110,7 @@ class Watchdog {
     std::_Exit(1);
   }
 
-  StatusBoard const& board_;
+  RankRegistry const& board_;
   std::chrono::milliseconds deadline_, period_;
   StatusRecord* next_ = board_.neighbour();
   bool stop_ = false;

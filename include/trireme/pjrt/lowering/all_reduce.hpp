@@ -36,7 +36,7 @@ std::vector<Value<T, AnyExtents>> sum_replicas(Builder& b, std::vector<Value<T, 
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::size_t id = first;
     if (tensors.size() > 1) {
-      id = b.next_id();  // a result of several has a name that only an operation can take
+      id = b.next_id();  // one of several results can only be an operand; the reshape names it
       b.line(formatted("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", id, first, i, types[i], types[i]));
     }
     results.push_back({tensors[i].extents, id});

@@ -1,4 +1,4 @@
-/// What the programs of a model take and return.
+/// Arguments and results of a model's programs.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace trireme::lowering {
 
-/// What a step is given besides its batch. `words`: integers; `numbers`: in double precision.
+/// Layout of a step's arguments besides its batch. `words`: integers; `numbers`: in double precision.
 struct StepLayout {
   static constexpr std::size_t rows = 0, first_row = 1, keys = 3;        ///< words: rows, first row (low, high), keys
   static constexpr std::size_t scale = 0, positions = 1, optimizer = 2;  ///< numbers
 };
 
-/// Tensors of the model's table and of a batch of `rows` rows.
+/// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows.
 template <class Model>
 class ModelArguments {
   static_assert(
@@ -52,7 +52,7 @@ class ModelArguments {
   using Positions = Extents<dynamic>;
   static constexpr std::size_t width = Model::OutputExtents::static_extents[Model::OutputExtents::rank - 1];
 
-  /// A batch as a program sees it.
+  /// A batch as arguments of a program.
   struct StepArguments {
     Value<T, decltype(with_rows(0, std::declval<Architecture const&>().input()))> x;
     std::conditional_t<Model::class_labels, Value<L, Positions>, Value<L, Extents<dynamic, width>>> y;
@@ -69,7 +69,7 @@ class ModelArguments {
       if (info.regularizer.active()) return true;
     return false;
   }
-  /// Of a batch: those at which the loss is taken.
+  /// Number of positions of a batch at which the loss is computed.
   std::size_t positions() const { return rows_ * model_.head().positions_per_row(); }
 
   // ---- arguments
@@ -101,12 +101,12 @@ class ModelArguments {
     return {x, y, weight, b.argument<std::uint32_t>(Positions{{words}})};
   }
 
-  // ---- results that take the place of arguments
+  // ---- results that replace arguments
 
   static void give(Builder& b, Tensors<T> const& now, Tensors<T> const& before) {
     for (std::size_t i = 0; i < now.size(); ++i) b.result(now[i], before[i]);
   }
-  /// What the weights before the step add to the sum of penalties: once for each position of the batch.
+  /// Adds the penalty of the weights before the step to the sum of penalties, once for each position of the batch.
   template <class Numbers>
   void give_penalty(Builder& b, std::vector<Scalar<double>> const& before, Tensors<T> const& weights,
                     Numbers const& numbers) const {

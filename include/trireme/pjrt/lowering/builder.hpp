@@ -1,7 +1,7 @@
-/// The operations of StableHLO that programs are written with.
+/// Builder: the operations of StableHLO for writing programs.
 ///
-/// Every operation takes and returns typed values, so that tensors which do not fit each other do not compile where
-/// their extents are known. Source of the operations: https://openxla.org/stablehlo/spec.
+/// Every operation takes and returns typed values, so that tensors of different static extents do not compile. Source
+/// of the operations: https://openxla.org/stablehlo/spec.
 #pragma once
 
 #include <array>
@@ -112,15 +112,15 @@ class Builder : public ProgramText {
     return emit_call<U>(x.extents, formatted("stablehlo.convert %v{}", x.id), formatted("({})", type_text(x)));
   }
 
-  // ---- one tensor as another
+  // ---- shapes
 
-  /// As many numbers as before, in the same order.
+  /// The same elements, in the same order, with other extents.
   template <class E, class T, class F>
   Value<T, E> reshape(Value<T, F> const& x, E const& extents) {
     return emit_call<T>(extents, formatted("stablehlo.reshape %v{}", x.id), formatted("({})", type_text(x)));
   }
 
-  /// The same number everywhere.
+  /// A tensor with the same number everywhere.
   template <class T, class E>
   Value<T, E> fill(Scalar<T> const& x, E const& extents) {
     return broadcast(x, extents, {});
@@ -131,7 +131,7 @@ class Builder : public ProgramText {
     require_same(x.extents, back_of(extents));
     return broadcast(x, extents, {sizeof...(E) - 1});
   }
-  /// What lacks the last axis, repeated along it.
+  /// A tensor without the last axis, repeated along it.
   template <class T, class F, std::size_t... E>
   Value<T, Extents<E...>> repeat_back(Value<T, F> const& x, Extents<E...> const& extents) {
     require_same(x.extents, without_back(extents));
@@ -191,7 +191,7 @@ class Builder : public ProgramText {
   auto min_back(Value<T, Extents<E...>> const& x) {
     return reduce("minimum", std::numeric_limits<T>::max(), x, without_back(x.extents), {sizeof...(E) - 1});
   }
-  /// Over all axes but the last.
+  /// Sums over all axes except the last.
   template <class T, std::size_t... E>
   auto sum_to_back(Value<T, Extents<E...>> const& x) {
     return reduce("add", T{0}, x, back_of(x.extents), first_numbers(sizeof...(E) - 1));
@@ -217,7 +217,7 @@ class Builder : public ProgramText {
     auto const out = replace_back<K>(y.extents, w.extents[0]);
     return dot(y, w, out, {sizeof...(E) - 1}, {1});
   }
-  /// (..., k) and (..., n) summed over all axes but the last: (k, n).
+  /// (..., k) and (..., n) summed over all axes except the last: (k, n).
   template <class T, std::size_t... E, std::size_t... F>
   auto product_over_rows(Value<T, Extents<E...>> const& x, Value<T, Extents<F...>> const& y) {
     require_same(without_back(x.extents), without_back(y.extents));

@@ -1,4 +1,4 @@
-/// Dropout in a program: the same random bits as those of the kernels.
+/// Dropout in a program, with the same random bits as the kernels.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace trireme::lowering {
 
-/// Philox4x32-10 over arrays of counters: what Philox4x32::block does for one. The key is the same for all.
+/// Philox4x32-10 over arrays of counters, as Philox4x32::block for one. The key is the same for all.
 template <class E>
 std::array<Value<std::uint32_t, E>, 4> philox(Builder& b, std::array<Value<std::uint32_t, E>, 4> c,
                                               Scalar<std::uint32_t> k0, Scalar<std::uint32_t> k1) {

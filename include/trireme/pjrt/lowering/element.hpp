@@ -41,7 +41,7 @@ constexpr std::size_t element_bytes(Element element) {
   return bytes[static_cast<std::size_t>(element)];
 }
 
-/// How a number is written: floating-point ones by their bits, so that none is rounded.
+/// Text of a number: floating-point ones by their bits, so that none is rounded.
 template <class T>
 std::string literal(T value) {
   if constexpr (std::is_same_v<T, float>)

@@ -1,4 +1,4 @@
-/// How a layer becomes operations of a program, and the sentence for a layer that cannot.
+/// LayerLowering: the lowering of a layer to operations of a program, and the error message for a layer without one.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace trireme::lowering {
 
-/// Specialised for each kind of layer, with
+/// Lowering of a layer. Each kind of layer has a specialization with
 ///   forward(trace, layer, x)  returning Lowered{y, backward}; x is (rows, extents of its input...)
 /// A user's own layer gets one in the same way.
 template <class L>
@@ -16,7 +16,7 @@ struct LayerLowering {
   static constexpr bool missing = true;
 };
 
-/// The same for activations: forward(builder, activation, z) -> y and backward(builder, activation, z, y, dy) -> dz.
+/// Lowering of an activation: forward(builder, activation, z) -> y and backward(builder, activation, z, y, dy) -> dz.
 template <class A>
 struct ActivationLowering {
   static constexpr bool missing = true;
@@ -34,7 +34,7 @@ constexpr bool is_named(std::string_view name) {
 }
 }  // namespace detail
 
-/// Names the library's own layers, one sentence each; a text cannot be put together at compile time.
+/// Error messages for the library's own layers, one for each, since a message cannot be composed at compile time.
 template <class L>
 consteval bool require_layer_lowering() {
   constexpr bool frozen = trireme::detail::is_frozen<L>;

@@ -14,8 +14,8 @@
 
 namespace trireme::lowering {
 
-/// The loss at each of N positions; its gradient, scaled by the position's number; and which positions count in the
-/// mean, if not all do.
+/// The loss at each of N positions; its gradient, scaled by the position's number; and the mask of the positions that
+/// count in the mean, if not all do.
 template <class T, std::size_t C>
 struct PositionLosses {
   Value<T, Extents<dynamic>> values;
@@ -23,13 +23,13 @@ struct PositionLosses {
   std::optional<Value<bool, Extents<dynamic>>> counts;
 };
 
-/// Specialised for each loss: positions(builder, loss, prediction (N, C), target, scale (N)).
+/// Lowering of a loss; each has a specialization with positions(builder, loss, prediction (N, C), target, scale (N)).
 template <class Loss>
 struct LossLowering {
   static constexpr bool missing = true;
 };
 
-/// Rows with a one at the label's place: (N, C). A label outside gives a row of zeros.
+/// One-hot rows of labels: (N, C). A label out of range gives a row of zeros.
 template <std::size_t C>
 Value<bool, Extents<dynamic, C>> one_hot(Builder& b, Value<std::int32_t, Extents<dynamic>> const& labels,
                                          Extents<dynamic, C> const& extents) {
@@ -46,7 +46,7 @@ struct LossLowering<SparseCategoricalCrossentropy> {
     auto const right = one_hot(b, labels, prediction.extents);
     auto result =
         loss.from_logits ? of_logits(b, prediction, right, scale) : of_probabilities(b, prediction, right, scale);
-    // A label outside gives NaN, as in the kernels.
+    // A label out of range gives NaN, as in the kernels.
     auto const zero = b.constant_like<std::int32_t>(0, labels);
     auto const end = b.constant_like<std::int32_t>(static_cast<std::int32_t>(prediction.extents[1]), labels);
     auto const inside = b.binary<"and">(b.compare<"GE">(labels, zero), b.compare<"LT">(labels, end));

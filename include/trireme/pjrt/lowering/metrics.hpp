@@ -1,4 +1,4 @@
-/// Metrics in a program: what they add to their states, summed over the positions of a batch.
+/// Metrics in a program: the sums over the positions of a batch that they add to their states.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace trireme::lowering {
 
-/// Specialised for each metric: sums(builder, metric, prediction (N, C), target, weight (N)) returns an array of
-/// Scalar<double>, one for each number of the metric's state. A position that is not there weighs 0.
+/// Lowering of a metric. Each has a specialization whose sums(builder, metric, prediction (N, C), target, weight (N))
+/// returns an array of Scalar<double>, one for each number of the metric's state. A padded position weighs 0.
 template <class Metric>
 struct MetricLowering {
   static constexpr bool missing = true;
 };
 
-/// Index of the largest number of each row; the first of several.
+/// Index of the largest number of each row; the first one if there are several.
 template <class T, std::size_t C>
 Value<std::int32_t, Extents<dynamic>> arg_max(Builder& b, Value<T, Extents<dynamic, C>> const& x) {
   auto const largest = b.compare<"EQ">(x, b.repeat_back(b.max_back(x), x.extents));
@@ -84,7 +84,7 @@ struct MetricLowering<Accuracy> {
   }
 };
 
-/// Weights are the caller's business.
+/// Lowering of a weighted metric; the caller passes the sample weights.
 template <class Metric>
 struct MetricLowering<Weighted<Metric>> : MetricLowering<Metric> {};
 

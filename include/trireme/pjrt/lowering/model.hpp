@@ -1,4 +1,4 @@
-/// Everything that can be lowered so far, and the programs of a model made of it.
+/// All lowerings, and the programs of a model.
 #pragma once
 
 #include "trireme/pjrt/lowering/activations.hpp"

@@ -1,7 +1,7 @@
 /// Optimizers in a program: Adam and SGD.
 ///
-/// What changes from step to step (rate, Adam's correction) is worked out by the host and given as numbers, so that
-/// schedules and callbacks that set the rate need no other program.
+/// The host computes the values that change from step to step (rate, Adam's correction) and passes them as numbers, so
+/// that schedules and callbacks that set the rate need no other program.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace trireme::lowering {
 
-/// Specialised for each optimizer, with
+/// Lowering of an optimizer. Each has a specialization with
 ///   count                                   of numbers that a step needs
 ///   numbers(optimizer, iteration, rate)     std::array<double, count> for the step, on the host
 ///   step(builder, optimizer, numbers, weight, gradient, slots)   the new weight; new slots in place of the old
@@ -25,7 +25,7 @@ struct OptimizerLowering {
   static constexpr bool missing = true;
 };
 
-/// The weight after `decay`, a number of the step; as it was where the optimizer has none.
+/// The weight after `decay`, a number of the step; unchanged if the optimizer has no weight decay.
 template <class Optimizer, class T>
 Value<T, AnyExtents> decayed(Builder& b, Optimizer const& optimizer, Value<T, AnyExtents> const& weight,
                              Scalar<T> const& decay) {

@@ -1,4 +1,4 @@
-/// The text of a program while it is written: what it takes, its lines, and what it returns.
+/// ProgramText: the text of a program under construction: its arguments, its lines and its results.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ std::string type_text(Value<T, E> const& value) {
   return type_text(element_of<T>, value.extents.to_vector());
 }
 
-/// "%v7" is value 7, whichever operation made it.
+/// Writer of a program. "%v7" is value 7, whichever operation made it.
 class ProgramText {
  public:
   template <class T, class E>
@@ -39,7 +39,7 @@ class ProgramText {
     results_.push_back({value.id, tensor_type<T>(value.extents.to_vector()), no_result});
   }
 
-  /// The result takes the place of an argument, whose array the program may overwrite: the caller gives it away.
+  /// Adds a result that replaces an argument: the caller donates the argument's array, which the program may overwrite.
   template <class T, class E, class F>
   void result(Value<T, E> const& value, Value<T, F> const& instead_of) {
     require_same(value.extents, instead_of.extents);
@@ -66,7 +66,7 @@ class ProgramText {
     return program;
   }
 
-  // ---- lines, for whoever writes an operation
+  // ---- lines, for the operations of Builder
 
   std::size_t next_id() { return next_id_++; }
 
@@ -97,7 +97,7 @@ class ProgramText {
   struct Port {
     std::size_t id;
     TensorType type;
-    std::size_t result;  ///< index of the result that takes an argument's place
+    std::size_t result;  ///< index of the result that replaces an argument
   };
   static std::string type(Port const& port) { return type_text(port.type.element, port.type.extents()); }
 

@@ -1,4 +1,4 @@
-/// The programs of a model: a whole training step, the two halves of one, a test step, a prediction, a copy.
+/// Programs of a model: a training step, its two halves (gradients, update), a test step, a prediction, a copy.
 #pragma once
 
 #include <cstddef>
@@ -44,10 +44,10 @@ class ModelPrograms : public ModelStep<Model> {
   /// `rows` of each replica.
   ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows), replicas_(replicas) {}
 
-  /// Numbers and words that the training programs take.
+  /// Counts of numbers and words that the training programs take.
   static constexpr std::size_t number_count = StepLayout::optimizer + OptimizerLowering<Optimizer>::count;
   std::size_t word_count() const { return StepLayout::keys + 2 * streams().size(); }
-  /// Which layers draw random numbers, in the order of their keys among the words.
+  /// Layers that draw random numbers, in the order of their keys among the words.
   std::vector<StreamUse> const& streams() const {
     if (!found_streams_) {
       Builder b;
@@ -60,7 +60,8 @@ class ModelPrograms : public ModelStep<Model> {
     return streams_;
   }
 
-  /// (weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> what the first ones become.
+  /// (weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> new values of the first ones
+  /// (up to the penalty).
   Program train() const {
     Builder b;
     auto const weights = take_parameters(b), slots = take_slots(b);
@@ -95,7 +96,7 @@ class ModelPrograms : public ModelStep<Model> {
     return b.finish();
   }
 
-  /// (weights, slots, [penalty], gradients in one vector, numbers) -> what the first ones become.
+  /// (weights, slots, [penalty], gradients in one vector, numbers) -> new values of the first ones (up to the penalty).
   Program apply() const {
     Builder b;
     auto const weights = take_parameters(b), slots = take_slots(b);

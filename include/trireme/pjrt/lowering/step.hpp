@@ -17,8 +17,8 @@
 
 namespace trireme::lowering {
 
-/// Rows are fixed in a program. A batch with fewer is filled up, and the number of its rows given: what is beyond takes
-/// no part in loss, gradients, counts or metrics.
+/// Step of a model. A program has a fixed number of rows. A batch with fewer is padded, and the number of its rows is
+/// an argument: padded rows take no part in loss, gradients, counts or metrics.
 template <class Model>
 class ModelStep : public ModelArguments<Model> {
   using Base = ModelArguments<Model>;
@@ -90,7 +90,7 @@ class ModelStep : public ModelArguments<Model> {
     return std::pair{losses.gradient, Value<double, Extents<Model::totals_width>>{{}, all.id}};
   }
 
-  /// The model's output from what the loss takes.
+  /// The model's output from the loss's input, which may be logits.
   template <class Z>
   Z output(Builder& b, Z const& z) const {
     if constexpr (Model::on_logits) {
@@ -101,14 +101,14 @@ class ModelStep : public ModelArguments<Model> {
     }
   }
 
-  /// Outputs as (positions, numbers of one).
+  /// Outputs as (positions, elements of a position).
   template <class Y>
   Value<T, Extents<dynamic, width>> by_position(Builder& b, Y const& y) const {
     return b.reshape(y, Extents<dynamic, width>{{positions(), model_.classes()}});
   }
 
  private:
-  /// One number for each position from one for each row.
+  /// Values by position from values by row.
   template <class V>
   Value<V, Positions> of_rows(Builder& b, Value<V, Positions> const& rows) const {
     std::size_t const per_row = model_.head().positions_per_row();

@@ -1,4 +1,4 @@
-/// Element type and extents of a tensor, and what a program takes and returns.
+/// TensorType: element type and extents of a tensor; Program: its text with the types of its arguments and results.
 #pragma once
 
 #include <algorithm>

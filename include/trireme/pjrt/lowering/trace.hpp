@@ -1,4 +1,4 @@
-/// What a model's lowering goes through: the program being written, the model's parameters, and what backward finds.
+/// Trace of a model's lowering: the program being written, the parameters, and the values kept for backward.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 
 namespace trireme::lowering {
 
-/// A parameter as its layer sees it, and its place in the model's table.
+/// A layer's parameter, and its place in the model's table.
 template <class T, class E>
 struct Parameter {
   Value<T, E> value;
   std::size_t index;
 };
 
-/// A stream of random numbers for the rows of a step: layer `layer` draws from it. Its key is an argument of each step.
+/// A stream of random numbers of layer `layer` for the rows of a step. Its key is an argument of each step.
 struct StreamUse {
   std::uint32_t layer;
 };
 
-/// Layers ask for their parameters in the order of the model's table, and leave gradients there.
+/// State of a lowering. Layers take their parameters in the order of the model's table, and set gradients there.
 template <class T>
 class Trace {
  public:
@@ -39,7 +39,7 @@ class Trace {
   Builder& builder() { return builder_; }
   bool training() const { return training_; }
 
-  /// The next parameter, whose extents are those that its layer says.
+  /// The next parameter, which has to have the extents that its layer passes.
   template <class E>
   Parameter<T, E> parameter(E const& extents) {
     if (next_ == parameters_.size())
@@ -52,8 +52,8 @@ class Trace {
   void set_gradient(Parameter<T, E> const& parameter, Value<T, E> const& gradient) {
     gradients_.at(parameter.index) = Tensor{{gradient.extents.to_vector()}, gradient.id};
   }
-  /// Of all parameters. `name(index)`: a parameter's, for the message.
-  /// \throws Error if some layer has left none
+  /// Gradients of all parameters. `name(index)`: a parameter's name, for the message.
+  /// \throws Error if a layer has set none
   template <class Name>
   std::vector<Tensor> gradients(Name const& name) const {
     std::vector<Tensor> all;
@@ -69,7 +69,7 @@ class Trace {
   std::uint32_t layer() const { return layer_; }
   void next_layer(std::uint32_t count) { layer_ += count; }
 
-  /// Where a training step's random numbers come from. `words`: a vector of the step's integers, whose element
+  /// Sets the source of a training step's random numbers. `words`: a vector of the step's integers, whose element
   /// `first_key` is the first word of the first stream's key; `first_row`: of these rows in the global batch.
   template <class E>
   void set_random(Value<std::uint32_t, E> const& words, std::size_t first_key, Scalar<std::uint64_t> const& first_row) {
@@ -100,7 +100,7 @@ class Trace {
   std::vector<StreamUse> streams_;
 };
 
-/// A layer's output, and how the gradient of its input comes from that of its output: backward(trace, dy) -> dx.
+/// A layer's output, and its backward pass from the output's gradient to the input's: backward(trace, dy) -> dx.
 template <class Y, class Backward>
 struct Lowered {
   Y y;

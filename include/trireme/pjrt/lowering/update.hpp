@@ -1,4 +1,4 @@
-/// The optimizer's step as part of a program: penalties, clipping, then the optimizer's rule for each parameter.
+/// Optimizer's step as part of a program: penalties, clipping, then the optimizer's rule for each parameter.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ Scalar<double> penalty(Builder& b, std::vector<ParameterInfo> const& infos, Tens
   return sum;
 }
 
-/// Gradients with those of the penalties.
+/// Gradients plus those of the penalties.
 template <class T>
 Tensors<T> with_penalties(Builder& b, std::vector<ParameterInfo> const& infos, Tensors<T> const& weights,
                           Tensors<T> gradients) {
@@ -56,7 +56,7 @@ Value<T, AnyExtents> clip_norm(Builder& b, Value<T, AnyExtents> const& x, Scalar
 }
 }  // namespace detail
 
-/// Gradients as the optimizer's clipping leaves them.
+/// Gradients after the optimizer's clipping.
 template <class T, class Optimizer>
 Tensors<T> clipped(Builder& b, Optimizer const& optimizer, Tensors<T> gradients) {
   if (optimizer.clipvalue != 0)
@@ -74,7 +74,7 @@ Tensors<T> clipped(Builder& b, Optimizer const& optimizer, Tensors<T> gradients)
   return gradients;
 }
 
-/// What a step leaves: weights, and slots in their order (all parameters of the first slot, then of the second...).
+/// Result of a step: weights, and slots in their order (all parameters of the first slot, then of the second...).
 template <class T>
 struct Updated {
   Tensors<T> weights, slots;

@@ -1,4 +1,4 @@
-/// A tensor within a program that is being written, with its element type and extents in its type.
+/// Value: a tensor within a program under construction, with its element type and extents in its type.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@
 
 namespace trireme::lowering {
 
-/// Extents of which not even the number is in the type: those of a parameter, where only a table knows them.
+/// Extents that are known at run time only, even their number: those of a parameter in a table.
 struct AnyExtents {
   std::vector<std::size_t> values;
   std::vector<std::size_t> const& to_vector() const { return values; }
 };
 
-/// `E`: Extents<...>, `dynamic` where only the run knows them, as it knows the rows of a batch; or AnyExtents.
+/// A tensor, by the id of its value. `E`: Extents<...>, `dynamic` for extents known at run time only, such as the rows
+/// of a batch; or AnyExtents.
 template <class T, class E>
 struct Value {
   using element = T;
@@ -28,12 +29,12 @@ struct Value {
   std::size_t id;
 };
 
-/// One number.
+/// A single number.
 using NoExtents = Extents<>;
 template <class T>
 using Scalar = Value<T, NoExtents>;
 
-/// Extents of a batch of what has extents E: (rows, E...).
+/// Extents of a batch of samples with extents E: (rows, E...).
 template <std::size_t... E>
 constexpr Extents<dynamic, E...> with_rows(std::size_t rows, Extents<E...> const& sample) {
   Extents<dynamic, E...> extents;
@@ -73,7 +74,7 @@ inline void require_equal(std::vector<std::size_t> const& a, std::vector<std::si
                                format_extents(b)));
 }
 
-/// Fails to compile where the types tell that the extents differ, and throws ShapeError where only their values do.
+/// Checks that extents are equal. Does not compile if the types differ; throws ShapeError if only the values do.
 template <std::size_t... A, std::size_t... B>
 void require_same(Extents<A...> const& a, Extents<B...> const& b) {
   static_assert(sizeof...(A) == sizeof...(B),

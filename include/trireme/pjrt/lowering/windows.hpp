@@ -16,7 +16,7 @@ namespace trireme::lowering {
 
 namespace detail {
 
-/// Zeros before and behind an axis; less than zero where something is cut off.
+/// Zeros before and after an axis; a negative number cuts off elements.
 struct Padding {
   std::ptrdiff_t low, high;
 };
@@ -29,12 +29,12 @@ constexpr Padding forward_padding(WindowAxis const& a) {
       reach(a.out, a.stride) + reach(a.window, a.dilation) - 1 - as_signed(a.in) - as_signed(a.padding);
   return {as_signed(a.padding), std::max<std::ptrdiff_t>(0, high)};
 }
-/// Where the output's gradient is slid over the input: as many places as the window has taps.
+/// Padding of the input as the output's gradient slides over it, to as many places as the window has taps.
 constexpr Padding kernel_padding(WindowAxis const& a) {
   std::ptrdiff_t const low = as_signed(a.padding);
   return {low, reach(a.window, a.dilation) - 1 + reach(a.out, a.stride) - as_signed(a.in) - low};
 }
-/// Where the turned window is slid over the output's gradient: as many places as the input has elements.
+/// Padding of the output's gradient as the reversed window slides over it, to as many places as the input has elements.
 constexpr Padding input_padding(WindowAxis const& a) {
   std::ptrdiff_t const low = reach(a.window, a.dilation) - 1 - as_signed(a.padding);
   return {low, as_signed(a.in) - reach(a.out, a.stride) - low + reach(a.window, a.dilation) - 1};
@@ -104,7 +104,7 @@ inline std::string window_attributes(Window2D const& w) {
 }
 }  // namespace detail
 
-/// The largest of each window.
+/// The largest element of each window.
 template <class Y, class T, class X>
 Value<T, Y> max_pool(Builder& b, Window2D const& w, Value<T, X> const& x, Y const& y) {
   auto const lowest = b.constant<T>(-std::numeric_limits<T>::infinity());
@@ -118,7 +118,7 @@ Value<T, Y> max_pool(Builder& b, Window2D const& w, Value<T, X> const& x, Y cons
                         detail::operands(x, lowest));
 }
 
-/// Its gradient: that of a window goes to the first of its largest elements.
+/// Gradient of max_pool: that of a window goes to the first of its largest elements.
 template <class T, class X, class Y>
 Value<T, X> max_pool_gradient(Builder& b, Window2D const& w, Value<T, X> const& x, Value<T, Y> const& dy) {
   auto const zero = b.constant<T>(T{0});
@@ -138,7 +138,7 @@ Value<T, X> max_pool_gradient(Builder& b, Window2D const& w, Value<T, X> const& 
 // Windows that lie inside the image and do not overlap are a few strided slices of it: elementwise operations, which
 // compilers fuse, while a selection and scatter is a loop over windows on most devices.
 
-/// Whether they do.
+/// True if the windows lie inside the image and do not overlap.
 constexpr bool is_tiling(Window2D const& w) {
   auto const inside = [](WindowAxis const& a) {
     return a.stride >= a.window && a.padding == 0 && (a.out - 1) * a.stride + a.window <= a.in;
@@ -155,7 +155,7 @@ Value<T, Y> tap(Builder& b, Window2D const& w, Value<T, X> const& x, Y const& y,
   };
   return b.slice(x, y, {{0, x.extents[0], 1}, range(w.height, u), range(w.width, v), {0, x.extents[3], 1}});
 }
-/// The other way: zeros elsewhere.
+/// Inverse of `tap`: the elements in their places, and zeros elsewhere.
 template <class X, class T, class Y>
 Value<T, X> untap(Builder& b, Window2D const& w, Value<T, Y> const& y, X const& x, std::size_t u, std::size_t v) {
   auto const zero = b.constant<T>(T{0});

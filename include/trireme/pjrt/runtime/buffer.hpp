@@ -1,4 +1,4 @@
-/// Arrays on a device, and events that tell when something there is done.
+/// Buffers: arrays on a device, and events that are ready when an operation there is complete.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class Event {
   }
   ~Event() { destroy(); }
 
-  /// Waits, once. \throws PluginError if what it stands for failed
+  /// Waits, once. \throws PluginError if the event's operation failed
   void await() {
     if (!event_) return;
     auto arguments = sized<PJRT_Event_Await_Args, PJRT_Event_Await_Args_STRUCT_SIZE>();
@@ -66,7 +66,7 @@ class Event {
   PJRT_Event* event_ = nullptr;
 };
 
-/// Owns an array on one device. One that was donated to a program is gone there, and its handle still has an owner.
+/// Owner of an array on one device. Donating it to a program frees the array; the handle still has to be destroyed.
 class Buffer {
  public:
   Buffer() = default;
@@ -135,15 +135,15 @@ inline Upload upload(Client const& client, std::size_t device, TensorType const&
 }
 }  // namespace detail
 
-/// A copy of host memory, which may be used again when this returns.
+/// A copy of host memory on the device; the host memory may be changed again when this returns.
 inline Buffer copy_to_device(Client const& client, std::size_t device, TensorType const& type, void const* data) {
   auto made = detail::upload(client, device, type, data, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
   made.host_done.await();
   return std::move(made.buffer);
 }
 
-/// An array that may be the host memory itself where the device can read it (aligned to 64 bytes, on a CPU). The memory
-/// has to stay as it is until the buffer is destroyed and the event is ready.
+/// An array that may be the host memory itself if the device can read it (aligned to 64 bytes, on a CPU). The memory
+/// must not change until the buffer is destroyed and the event is ready.
 inline detail::Upload lend_to_device(Client const& client, std::size_t device, TensorType const& type,
                                      void const* data) {
   return detail::upload(client, device, type, data, PJRT_HostBufferSemantics_kImmutableZeroCopy);

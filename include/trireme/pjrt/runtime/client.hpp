@@ -1,4 +1,4 @@
-/// A PJRT client: the devices that a plugin gives to this process.
+/// PJRT client: the devices that a plugin gives to this process.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace trireme::pjrt {
 
-/// Options of a client are the plugin's own, such as `cpu_device_count`.
+/// Option of a client, defined by the plugin, such as `cpu_device_count`.
 struct ClientOption {
   std::string name;
   std::int64_t value;
 };
 
-/// Shared by what lives on its devices.
+/// Owner of a PJRT client, shared by the objects on its devices.
 class Client {
  public:
   Client(std::shared_ptr<Plugin const> plugin, std::vector<ClientOption> const& options) : plugin_(std::move(plugin)) {
@@ -97,8 +97,8 @@ class Client {
   std::string platform_, platform_version_;
 };
 
-/// A client with at least as many devices as replicas. The plugin for CPUs makes as many devices as it is told to, and
-/// is told to make one for each replica.
+/// A client with at least as many devices as replicas. The plugin for CPUs makes as many devices as its options say;
+/// if there are none, this requests one device for each replica.
 /// \throws PluginError where there are fewer
 inline std::shared_ptr<Client const> open_client(std::string const& path, std::vector<ClientOption> const& options,
                                                  std::size_t replicas) {

@@ -1,4 +1,4 @@
-/// The options of a compilation: XLA's message CompileOptionsProto, as far as it is needed.
+/// Options of a compilation: XLA's message CompileOptionsProto, as far as it is needed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// A compiled program and its calls.
+/// Executable: a compiled program and its calls.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@
 
 namespace trireme::pjrt {
 
-/// Runs on the first devices of the client, one replica on each. A call is: set every argument, run, take the results.
+/// Compiled program on the first devices of the client, one replica on each. To call it, set every argument, run, and
+/// take the results.
 class Executable {
  public:
-  /// Compiles, or takes from the cache. \throws PluginError with the compiler's words
+  /// Compiles the program, or loads it from the cache. \throws PluginError with the compiler's message
   Executable(std::shared_ptr<Client const> client, lowering::Program const& program, std::size_t replicas,
              ProgramCache const& cache)
       : client_(std::move(client)),
@@ -48,12 +49,12 @@ class Executable {
   }
 
   std::size_t replicas() const { return replicas_; }
-  /// Whether it was found in the cache.
+  /// True if it was found in the cache.
   bool from_cache() const { return from_cache_; }
   std::vector<TensorType> const& argument_types() const { return argument_types_; }
   std::vector<TensorType> const& result_types() const { return result_types_; }
 
-  /// \throws ShapeError if the array is not what the program takes there: PJRT compares numbers of bytes only.
+  /// Sets an argument. \throws ShapeError if its type is not the program's, since PJRT compares numbers of bytes only
   void set(std::size_t replica, std::size_t index, Buffer const& buffer) {
     if (buffer.type() != argument_types_[index])
       throw ShapeError(formatted("argument {} of a program is {}, and was given {}", index,
@@ -79,7 +80,7 @@ class Executable {
   Buffer take(std::size_t replica, std::size_t index) {
     return {*client_, std::exchange(results_[replica * result_types_.size() + index], nullptr), result_types_[index]};
   }
-  /// When the replica's last run is done, once.
+  /// The event of the replica's last run, once.
   Event take_event(std::size_t replica) { return {*client_, std::exchange(events_[replica], nullptr)}; }
 
  private:
@@ -124,7 +125,7 @@ class Executable {
     return true;
   }
 
-  /// Nothing where the plugin cannot.
+  /// The program as bytes; nothing where the plugin cannot serialize it.
   std::optional<std::string> serialized() const {
     try {
       auto get =

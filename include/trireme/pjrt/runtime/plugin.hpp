@@ -1,5 +1,5 @@
-/// A PJRT plugin: a shared library that compiles and runs programs on some kind of device, behind one table of C
-/// functions. Nothing is linked: it is found when the program runs.
+/// PJRT plugin: a shared library that compiles and runs programs on some kind of device, behind one table of C
+/// functions. It is loaded at run time; nothing is linked.
 ///
 /// Needs the header of that table, xla/pjrt/c/pjrt_c_api.h (CMake: TRIREME_PJRT_INCLUDE_DIR). A plugin of another
 /// version works too, since the table and the argument structs only grow at their ends.
@@ -24,7 +24,7 @@
 
 namespace trireme {
 
-/// What a PJRT plugin could not do.
+/// Error of a PJRT plugin.
 class PluginError : public Error {
  public:
   using Error::Error;
@@ -32,7 +32,7 @@ class PluginError : public Error {
 
 namespace pjrt {
 
-/// An argument struct, zero but for its size: `sized<PJRT_X_Args, PJRT_X_Args_STRUCT_SIZE>()`.
+/// An argument struct with its size, and zeros otherwise: `sized<PJRT_X_Args, PJRT_X_Args_STRUCT_SIZE>()`.
 template <class Arguments, std::size_t Size>
 Arguments sized() {
   Arguments arguments{};
@@ -42,8 +42,8 @@ Arguments sized() {
 
 class Plugin {
  public:
-  /// The plugin at this path, or of this name where the dynamic linker looks. A plugin is loaded once, and stays: its
-  /// threads do not survive being unloaded.
+  /// The plugin at this path, or of this name on the dynamic linker's path. Loads a plugin once, and never unloads it,
+  /// since its threads would not survive that.
   /// \throws PluginError of one sentence
   static std::shared_ptr<Plugin const> load(std::string const& path) {
     static std::mutex mutex;
@@ -55,19 +55,19 @@ class Plugin {
   }
 
   std::string const& path() const { return path_; }
-  /// "0.115": of the table that it was built with.
+  /// "0.115": the version of the table that the plugin was built with.
   std::string version() const {
     return formatted("{}.{}", api_->pjrt_api_version.major_version, api_->pjrt_api_version.minor_version);
   }
 
-  /// Calls a function of the table. \throws PluginError with the plugin's own words
+  /// Calls a function of the table. \throws PluginError with the plugin's own message
   template <class Function, class Arguments>
   void call(Function* PJRT_Api::*function, Arguments& arguments, char const* name) const {
     if (!has(function)) throw PluginError(formatted("{}: this plugin of PJRT {} has no {}", path_, version(), name));
     check((api_->*function)(&arguments), name);
   }
 
-  /// Whether the plugin's table has the function; one that is older than the header may end before it.
+  /// True if the plugin's table has the function; a table older than the header may end before it.
   template <class Function>
   bool has(Function* PJRT_Api::*function) const {
     auto const offset = reinterpret_cast<char const*>(&(api_->*function)) - reinterpret_cast<char const*>(api_);
@@ -76,7 +76,7 @@ class Plugin {
 
  private:
   explicit Plugin(std::string const& path) : path_(path) {
-    // The plugin logs each refused call besides returning it as an error; only the latter says more than once.
+    // The plugin logs each failed call besides returning it as an error, which is enough.
     ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) throw PluginError(formatted("the PJRT plugin {} cannot be loaded: {}", path, ::dlerror()));
@@ -102,7 +102,7 @@ class Plugin {
     throw PluginError(formatted("{}: {}: {}", path_, name, text));
   }
 
-  /// Messages of compilers have many lines; the first ones say what is wrong.
+  /// The beginning of a message on one line: compilers write many lines, and the first ones name the error.
   static std::string one_line(std::string_view text) {
     constexpr std::size_t longest = 600;
     std::string line(text.substr(0, longest));

@@ -1,4 +1,4 @@
-/// Compiled programs on disk, so that a program is compiled once for all runs.
+/// ProgramCache: compiled programs on disk, so that a program is compiled once for all runs.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,7 @@
 
 namespace trireme::pjrt {
 
-/// Where programs are kept unless the strategy says otherwise: $TRIREME_PJRT_CACHE, which may be empty (keep none), or
-/// a folder in the user's cache.
+/// Default folder of programs: $TRIREME_PJRT_CACHE, which may be empty (keep none), or a folder in the user's cache.
 inline std::string default_program_cache() {
   if (char const* const folder = std::getenv("TRIREME_PJRT_CACHE")) return folder;
   if (char const* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
@@ -32,7 +31,7 @@ inline std::string default_program_cache() {
   return "";
 }
 
-/// A cache is a convenience: what cannot be read or written there is compiled again, without a word.
+/// Folder of compiled programs. A program that cannot be read or written there is compiled again, without a message.
 class ProgramCache {
  public:
   /// `folder` empty: keeps nothing.
@@ -40,7 +39,7 @@ class ProgramCache {
 
   bool enabled() const { return !folder_.empty(); }
 
-  /// Names a program, its options, and what compiles it: plugin file, platform, and the processor of a CPU.
+  /// Name for a program, its options and its compiler: plugin file, platform and the host's processor.
   static std::string fingerprint(Client const& client, std::string_view text, std::string_view options) {
     std::string const& path = client.plugin().path();
     std::error_code error;
@@ -52,7 +51,7 @@ class ProgramCache {
     return formatted("{:016x}{:016x}{:016x}", hash(text), hash(options), hash(compiler));
   }
 
-  /// The program of this name, if it is there and whole.
+  /// The program of this name, if it is there and undamaged.
   std::optional<std::string> find(std::string const& name) const {
     if (!enabled()) return {};
     std::ifstream file(path(name), std::ios::binary);
@@ -82,7 +81,7 @@ class ProgramCache {
  private:
   std::string path(std::string const& name) const { return folder_ + "/" + name + ".pjrt"; }
 
-  /// What the host's processor can do, since programs for it are made for that; empty where it cannot be told.
+  /// Model and features of the host's processor, for which programs are compiled; empty where they are unknown.
   static std::string processor() {
     std::ifstream info("/proc/cpuinfo");
     std::string model, flags;

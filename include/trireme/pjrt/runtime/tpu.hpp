@@ -1,4 +1,4 @@
-/// libtpu: where it is, and what it has to be told.
+/// libtpu: its location and the environment that it needs.
 #pragma once
 
 #include <cstdlib>
@@ -9,13 +9,13 @@
 
 namespace trireme::pjrt {
 
-/// $TPU_LIBRARY_PATH, as for other programs that load libtpu, or the name that the dynamic linker looks for.
+/// Path of libtpu: $TPU_LIBRARY_PATH, as for other programs that load it, or its name for the dynamic linker.
 inline std::string tpu_library() {
   char const* const path = std::getenv("TPU_LIBRARY_PATH");
   return path && *path ? path : "libtpu.so";
 }
 
-/// Whether a TPU is plugged into this machine: a PCI device whose vendor is Google.
+/// True if this machine has a TPU: a PCI device whose vendor is Google.
 inline bool has_tpu(std::string const& devices = "/sys/bus/pci/devices") {
   std::error_code error;
   for (auto const& device : std::filesystem::directory_iterator(devices, error)) {
@@ -26,8 +26,8 @@ inline bool has_tpu(std::string const& devices = "/sys/bus/pci/devices") {
   return false;
 }
 
-/// Where there is no TPU, libtpu would ask Google's cloud for one for minutes before it says so: it is told not to,
-/// unless the environment says otherwise.
+/// Disables libtpu's query of Google's cloud on a machine without a TPU, since it takes minutes before it fails. A
+/// TPU_SKIP_MDS_QUERY that is set already stays.
 inline void spare_the_search_for_tpus() {
   if (!has_tpu()) ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);
 }

@@ -1,4 +1,4 @@
-/// An arena's tensors as arrays on the devices of a PJRT client.
+/// ArenaArrays: an arena's tensors as arrays on the devices of a PJRT client.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace trireme::pjrt {
 
-/// One array for each parameter on each replica, in the order of the model's table: the same on all of them.
+/// One array for each parameter on each replica, in the order of the model's table; the replicas hold the same values.
 template <class T>
 class ArenaArrays {
  public:
@@ -31,12 +31,12 @@ class ArenaArrays {
     }
   }
 
-  /// Sets arguments of a program from `index` on; returns the index behind them.
+  /// Sets arguments of a program from `index` on. \return the index after them
   std::size_t give(Executable& program, std::size_t replica, std::size_t index) const {
     for (Buffer const& buffer : of_[replica]) program.set(replica, index++, buffer);
     return index;
   }
-  /// Takes results of a program from `index` on.
+  /// Takes results of a program from `index` on. \return the index after them
   std::size_t take(Executable& program, std::size_t replica, std::size_t index) {
     for (Buffer& buffer : of_[replica]) buffer = program.take(replica, index++);
     return index;
@@ -51,7 +51,7 @@ class ArenaArrays {
   }
 
  private:
-  std::vector<std::vector<Buffer>> of_;  ///< of each replica
+  std::vector<std::vector<Buffer>> of_;  ///< by replica and parameter
 };
 
 }  // namespace trireme::pjrt

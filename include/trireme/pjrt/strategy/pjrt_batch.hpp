@@ -1,4 +1,4 @@
-/// Batches on their way to PJRT devices: put together in memory that a CPU's device reads as it is.
+/// Batches for PJRT devices, assembled in host memory that a CPU's device reads in place.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pjrt/runtime/buffer.hpp"
 
 namespace trireme::pjrt {
 
-/// Host memory that a device may read in place: aligned as PJRT's client for CPUs wants it.
+/// Host memory that a device may read in place: aligned as PJRT's client for CPUs requires.
 class HostMemory {
  public:
   HostMemory() = default;
@@ -40,22 +40,22 @@ class HostMemory {
   std::unique_ptr<void, Free> memory_;
 };
 
-/// An array that is written on the host and lent to a device, again and again.
+/// Array that is repeatedly written on the host and lent to a device.
 class Lent {
  public:
   Lent() = default;
   explicit Lent(TensorType const& type) : type_(type), memory_(type.bytes()) {}
   Lent(Lent&&) = default;
   Lent& operator=(Lent&&) = delete;
-  /// Waits too: a run that an exception ends may leave steps in flight that still read the memory.
+  /// Waits until the device no longer reads the memory, since a run that an exception ends may leave steps in flight.
   ~Lent() {
     try {
       take_back();
-    } catch (PluginError const&) {  // then nothing reads it any more
+    } catch (PluginError const&) {  // the operation failed, so nothing reads the memory any more
     }
   }
 
-  /// Where to write; waits until the device has done with what it was lent before.
+  /// The memory to write to; waits until the device no longer reads the values that it was lent before.
   template <class T>
   T* write() {
     take_back();
@@ -80,7 +80,7 @@ class Lent {
   Buffer buffer_;
 };
 
-/// One replica's share of a batch, filled up to `capacity` rows with zeros.
+/// One replica's rows of a batch, padded with zeros to `capacity` rows.
 template <class T, class L>
 class ReplicaBatch {
  public:
@@ -94,7 +94,7 @@ class ReplicaBatch {
         input_size_(lowering::tensor_type<T>(input).size() / capacity),
         target_size_(lowering::tensor_type<L>(target).size() / capacity) {}
 
-  /// The rows of x, wherever they lie.
+  /// Copies the rows of x, contiguous or scattered, and lends them to the device.
   Buffer const& put_x(Client const& client, std::size_t device, Batch<T, L> const& batch, RowRange const& rows) {
     T* const to = x_.template write<T>();
     std::size_t const count = rows.end - rows.begin;

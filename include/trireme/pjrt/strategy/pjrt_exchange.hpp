@@ -1,4 +1,4 @@
-/// Gradients of several processes, on their way from a program that computes them to one that applies them.
+/// GradientExchange: the sum of several processes' gradients, between the programs that compute and apply them.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace trireme::pjrt {
 
-/// On the host, where MPI sums them: one vector of all gradients for each replica.
+/// Gradients on the host, where MPI sums them: one vector of all gradients for each replica.
 template <class T>
 class GradientExchange {
  public:
-  /// `size`: elements of all gradients; `numbers`: how many a step is given.
+  /// `size`: elements of all gradients; `numbers`: count of a step's numbers.
   GradientExchange(std::size_t replicas, std::size_t size, std::size_t numbers) : size_(size), done_(replicas) {
     for (std::size_t r = 0; r < replicas; ++r) {
       gradients_.emplace_back(lowering::tensor_type<T>({size}));
@@ -23,7 +23,7 @@ class GradientExchange {
     }
   }
 
-  /// Sums what the replicas of each process hold, all of them the same. Collective.
+  /// Sums gradients over the processes; `of_this_process`: the value that all its replicas hold. Collective.
   template <class Group>
   void sum(Group const& group, Buffer const& of_this_process) {
     T* const sum = gradients_[0].template write<T>();
@@ -40,7 +40,7 @@ class GradientExchange {
     program.set(replica, index + 1, numbers_[replica].lend(client, replica));
   }
 
-  /// The program under way.
+  /// Records the event of the program in flight.
   void set_done(std::size_t replica, Event event) { done_[replica] = std::move(event); }
   void drain() {
     for (Event& event : done_) event.await();

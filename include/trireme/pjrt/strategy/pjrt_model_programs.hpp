@@ -1,4 +1,4 @@
-/// The programs of a model that were needed so far, compiled.
+/// ModelPrograms: the compiled programs of a model, each compiled at its first use.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace trireme::pjrt {
 
-/// What a program does with a batch.
+/// Task of a program for a batch.
 enum class BatchWork : std::size_t { train, gradients, test, predict };
 
 template <class Model>
@@ -29,7 +29,7 @@ class ModelPrograms {
   ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, std::string const& cache)
       : client_(std::move(client)), replicas_(replicas), cache_(cache) {}
 
-  /// The program with the least room for `rows` rows of this process; compiled where there is none.
+  /// The smallest program that holds `rows` rows of this process; compiles one if there is none.
   BatchProgram& for_batch(BatchWork work, Model const& model, std::size_t rows) {
     std::size_t const needed = std::max<std::size_t>(1, (rows + replicas_ - 1) / replicas_);
     auto& programs = for_batches_[static_cast<std::size_t>(work)];
@@ -45,12 +45,12 @@ class ModelPrograms {
     return *programs.back();
   }
 
-  /// Applies gradients that were summed elsewhere.
+  /// The program that applies gradients summed by MPI.
   Executable& apply(Model const& model) {
     if (!apply_) apply_ = compiled(Lowered(model, 1, replicas_).apply());
     return *apply_;
   }
-  /// Copies weights.
+  /// The program that copies weights.
   Executable& copy(Model const& model) {
     if (!copy_) copy_ = compiled(Lowered(model, 1, replicas_).copy());
     return *copy_;
@@ -62,7 +62,7 @@ class ModelPrograms {
       for (auto& program : programs) program->drain();
   }
 
-  /// How many there are, and how many of them came from the cache.
+  /// Number of programs, and of those among them that came from the cache.
   std::size_t count() const { return count_; }
   std::size_t cached() const { return cached_; }
 

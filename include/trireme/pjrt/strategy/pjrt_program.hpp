@@ -1,4 +1,4 @@
-/// A compiled program of a model together with the batches that are on their way through it.
+/// BatchProgram: a compiled program of a model, with the batches that are in flight through it.
 #pragma once
 
 #include <array>
@@ -8,20 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pjrt/runtime/executable.hpp"
 #include "trireme/pjrt/strategy/pjrt_batch.hpp"
 
 namespace trireme::pjrt {
 
-/// What a program is given for a batch, besides what the model holds.
+/// Extents of a program's arguments for a batch, besides the model's own.
 struct BatchExtents {
   std::vector<std::size_t> input, target;
   std::size_t rows, words, numbers;
 };
 
-/// Takes batches of up to `rows` rows for each replica. A few of them may be in flight; one more waits for the first.
+/// Program for batches of up to `rows` rows for each replica. At most `in_flight` of them run at once; one more waits
+/// for the first.
 template <class T, class L>
 class BatchProgram {
  public:
@@ -45,11 +46,12 @@ class BatchProgram {
   Executable& executable() { return *executable_; }
   std::size_t rows() const { return rows_; }
 
-  /// One batch through all replicas. `give(replica)` sets the model's own arguments and returns how many they are,
-  /// `words(to, rows of the replica)` and `numbers(to)` write the step's; `what` says which of them the program takes.
+  /// Arguments of a batch that a program takes besides x: targets with weights and words, and numbers.
   struct Takes {
     bool targets = true, numbers = false;
   };
+  /// Runs one batch through all replicas. `give(replica)` sets the model's own arguments and returns their number;
+  /// `words(to, rows of the replica)` and `numbers(to)` write the step's.
   template <class Give, class Words, class Numbers>
   void run(Batch<T, L> const& batch, Takes const& takes, Give const& give, Words const& words, Numbers const& numbers) {
     Stage& stage = stages_[next_];
@@ -73,7 +75,7 @@ class BatchProgram {
     for (std::size_t r = 0; r < replicas; ++r) stage.done[r] = executable_->take_event(r);
   }
 
-  /// Waits for all that is in flight.
+  /// Waits for all batches in flight.
   void drain() {
     for (Stage& stage : stages_) stage.wait();
   }

@@ -1,4 +1,4 @@
-/// What a process holds of a model on the devices of a PJRT client: weights and the optimizer's state on each replica.
+/// PjrtReplicas: replicas of a model on the devices of a PJRT client, with weights and the optimizer's state on each.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@
 #include "trireme/models/cost.hpp"
 #include "trireme/pjrt/strategy/pjrt_arrays.hpp"
 #include "trireme/pjrt/strategy/pjrt_model_programs.hpp"
-#include "trireme/strategies/engine/placed_part.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 
 namespace trireme {
 
-/// Replicas of one process are devices of its client, and hold the same values. They are read and set from the host
-/// here; PjrtPart trains them.
+/// State of the replicas of one process, which are devices of its client and hold the same values. The host reads and
+/// sets them here; PjrtEngine trains them.
 template <class ModelType, class GroupType>
-class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
-  using Base = PlacedPart<ModelType, GroupType>;
+class PjrtReplicas : public EngineBase<ModelType, GroupType> {
+  using Base = EngineBase<ModelType, GroupType>;
 
  public:
   using typename Base::Model;
@@ -48,18 +48,18 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
   Snapshot snapshot() const { return std::make_shared<pjrt::ArenaArrays<T> const>(copied(weights_)); }
   void restore(Snapshot const& snapshot) { weights_ = copied(*snapshot); }
 
-  /// The whole of a snapshot, on the chief. Collective.
+  /// All weights of a snapshot, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     return group_->is_chief() ? snapshot->to_host(0, description()) : std::vector<T>();
   }
-  /// The snapshot whose whole the chief gives. Collective.
+  /// The snapshot with the chief's weights. Collective.
   Snapshot scatter(std::vector<T>& values) const {
     values.resize(description().arena_elements());
     group_->broadcast(values);
     return std::make_shared<pjrt::ArenaArrays<T> const>(on_devices(values));
   }
 
-  /// There is no arena to be viewed.
+  /// Does not compile, since there is no arena to view.
   template <class M = Model>
   auto parameters() const {
     static_assert(sizeof(M) == 0,
@@ -68,7 +68,7 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
   }
   /// A copy of the weights on the host, laid out as an arena. Not collective.
   std::vector<T> host_parameters() const { return weights_.to_host(0, description()); }
-  /// Elements [offset, offset + count) of it. Not collective.
+  /// Elements [offset, offset + count) of that arena. Not collective.
   std::vector<T> host_values(std::size_t offset, std::size_t count) const {
     auto const all = host_parameters();
     auto const begin = all.begin() + static_cast<std::ptrdiff_t>(offset);
@@ -94,9 +94,9 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
   void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
 
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
-  /// Collective; here every process holds everything, so nothing travels.
+  /// Collective; sends nothing here, since every process holds the complete state.
   template <class State>
-  void stream_to(State& state) const {
+  void gather_state(State& state) const {
     state.iteration = static_cast<std::int64_t>(iteration_);
     if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
     if (!group_->is_chief()) return;
@@ -104,13 +104,14 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
     for (auto const& slot : slots_) state.slots.push_back(slot.to_host(0, description()));
   }
 
-  /// The workspace is the compiler's secret; it is counted as the activations of the batch and their gradients.
+  /// Estimate of the memory. The compiler does not report its workspace, so this counts the activations of the batch
+  /// and their gradients.
   MemoryUse memory_use(std::size_t rows) const {
     return {model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
   }
 
-  /// Throws if the weights of replicas or processes are no longer the same to the bit: then some reduction went wrong.
-  /// Collective.
+  /// Checks that the weights of replicas and processes are the same to the bit; they differ after a faulty reduction.
+  /// Collective. \throws Error if they differ
   void verify_replicas() const {
     if (replicas_ == 1 && group_->size() == 1) return;
     auto const hash = [&](std::size_t replica) {
@@ -131,17 +132,18 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
     });
   }
 
-  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  /// Placement as readable text, on which the bits of a result depend: a run is resumed under the same placement. Not
+  /// collective.
   std::string placement() const {
     return formatted("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
                      client_->platform());
   }
 
-  // ---- what is particular here
+  // ---- members of PJRT strategies alone
 
   pjrt::Client const& client() const { return *client_; }
   std::size_t replicas() const { return replicas_; }
-  /// Programs compiled so far, and how many of them came from the cache.
+  /// Number of programs so far, and of those among them that came from the cache.
   std::size_t compiled_programs() const { return programs_.count(); }
   std::size_t cached_programs() const { return programs_.cached(); }
 
@@ -172,7 +174,7 @@ class PjrtReplicas : public PlacedPart<ModelType, GroupType> {
 
   ModelDescription const& description() const { return model_.description(); }
 
-  std::shared_ptr<pjrt::Client const> client_;  // outlives what lives on its devices
+  std::shared_ptr<pjrt::Client const> client_;  // outlives the arrays on its devices
   std::size_t replicas_;
   mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
   pjrt::ArenaArrays<T> weights_;

@@ -1,4 +1,4 @@
-/// What a program is given with a batch: which rows, the keys of random numbers, and the numbers of the step.
+/// StepInputs: a program's arguments besides the batch: its rows, the keys of random numbers, and the step's numbers.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/core/streams.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pjrt/lowering/model.hpp"
 
 namespace trireme::pjrt {
 
-/// Writes them where lowering::StepLayout says.
+/// Writer of a step's words and numbers in the order of lowering::StepLayout.
 template <class Model>
 class StepInputs {
   using Layout = lowering::StepLayout;
@@ -22,14 +22,14 @@ class StepInputs {
  public:
   explicit StepInputs(Model const& model) : streams_(lowering::ModelPrograms<Model>(model, 1, 1).streams()) {}
 
-  /// The words of a test step, for a replica's rows.
+  /// Writes the words of a test step, for a replica's rows.
   static void write_rows(std::uint32_t* to, Batch const& batch, RowRange const& rows) {
     std::uint64_t const first = batch.first_row + rows.begin;
     to[Layout::rows] = static_cast<std::uint32_t>(rows.end - rows.begin);
     to[Layout::first_row] = RandomStream::low(first);
     to[Layout::first_row + 1] = RandomStream::high(first);
   }
-  /// Those of a training step, the `iteration`-th from 0.
+  /// Writes the words of a training step, the `iteration`-th from 0.
   void write_words(std::uint32_t* to, Batch const& batch, RowRange const& rows, Model const& model,
                    std::uint64_t iteration) const {
     write_rows(to, batch, rows);
@@ -40,7 +40,7 @@ class StepInputs {
       *to++ = key[1];
     }
   }
-  /// `positions`: those of the global batch that count.
+  /// Writes a step's numbers. `positions`: the counted positions of the global batch.
   static void write_numbers(double* to, double positions, Model const& model, std::uint64_t iteration, double rate) {
     to[Layout::scale] = positions > 0 ? 1.0 / positions : 0.0;
     to[Layout::positions] = positions;

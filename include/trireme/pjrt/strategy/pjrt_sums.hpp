@@ -1,4 +1,4 @@
-/// The running sums of an epoch and of a test, which stay on the devices until somebody looks.
+/// RunningSums: the running sums of an epoch and of a test, which stay on the devices until they are read.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class RunningSums {
       penalty_[replica] = copy_to_device(client, replica, lowering::tensor_type<double>({}), &penalty);
   }
 
-  /// One replica after the other; waits for them.
+  /// The sums of all replicas, one replica after the other; waits for them.
   std::vector<double> to_host(Phase phase) {
     std::vector<double> sums(penalty_.size() * width);
     for (std::size_t r = 0; r < penalty_.size(); ++r) totals(phase, r).to_host(sums.data() + r * width);

@@ -1,7 +1,7 @@
-/// A pod of TPUs as the environment describes it: how many processes it has, and which of them this one is.
+/// TpuPod: a pod of TPUs as the environment describes it, with the number of its processes and this one's index.
 ///
-/// Whoever starts a pod's processes (Kubernetes on Google's cloud, a script of one's own) sets these variables, and
-/// libtpu reads them. Its clients wait for each other: where MPI says otherwise, for some that never come.
+/// The launcher of a pod's processes (Kubernetes on Google's cloud, or a user's script) sets these variables, and
+/// libtpu reads them. Its clients wait for each other: if MPI has other ranks, for processes that never come.
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,19 @@
 
 namespace trireme::launch {
 
-/// Processes of a pod. In one of several slices, which see each other over the network only, they are counted through
+/// Processes of a pod. In a pod of several slices, which are connected by the network only, they are counted through
 /// all slices.
 struct TpuPod {
   std::size_t processes = 1;
-  std::optional<std::size_t> process{};  ///< this one's number, if the environment says it
+  std::optional<std::size_t> process{};  ///< this one's index, if the environment has it
   std::vector<std::string> hosts{};      ///< of this slice, in the order of its processes
-  std::string counted_by{};              ///< the variable that names the processes
-  std::string numbered_by{};             ///< the variable that says which of them this one is
+  std::string counted_by{};              ///< the variable with the list of processes
+  std::string numbered_by{};             ///< the variable with this one's index
 };
 
 namespace detail {
 
-/// The first of these variables that is set and not empty, and its text.
+/// A variable of the environment, and its text.
 struct Variable {
   std::string name, text;
 };
@@ -71,13 +71,13 @@ inline void require_below(std::optional<Variable> const& variable, std::size_t v
 
 }  // namespace detail
 
-/// The pod that the environment tells of, if it does.
+/// The pod that the environment describes, if there is one. The first of two names that is set and not empty counts:
 ///
-///   TPU_PROCESS_ADDRESSES, else TPU_WORKER_HOSTNAMES     one for each process of a slice, with commas between
-///   CLOUD_TPU_TASK_ID, else TPU_WORKER_ID                which of them this process is
+///   TPU_PROCESS_ADDRESSES or TPU_WORKER_HOSTNAMES        one for each process of a slice, separated by commas
+///   CLOUD_TPU_TASK_ID or TPU_WORKER_ID                   index of this process in its slice
 ///   MEGASCALE_NUM_SLICES, MEGASCALE_SLICE_ID             slices of the same size, if there are several
 ///
-/// \throws ValueError where a number is none, or is not below what it counts
+/// \throws ValueError if a value is not a number, or an index is not below its count
 /// Source: https://cloud.google.com/tpu/docs, https://cloud.google.com/kubernetes-engine/docs/concepts/tpus
 inline std::optional<TpuPod> tpu_pod() {
   auto const listed = detail::variable({"TPU_PROCESS_ADDRESSES", "TPU_WORKER_HOSTNAMES"});
@@ -103,8 +103,8 @@ inline std::optional<TpuPod> tpu_pod() {
   return pod;
 }
 
-/// Throws unless the pod's processes are MPI's ranks, in this order. A pod of one process fits any number of ranks:
-/// each has a pod of its own. Not collective. \throws ValueError of one sentence that says how to start it
+/// Checks that the pod's processes are MPI's ranks, in this order. A pod of one process fits any number of ranks, each
+/// with a pod of its own. Not collective. \throws ValueError otherwise, of one sentence that says how to start it
 inline void require_ranks(TpuPod const& pod, std::size_t rank, std::size_t ranks) {
   if (pod.processes == 1) return;
   if (pod.processes != ranks)

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "trireme/backend/execution/plan.hpp"
-#include "trireme/backend/execution/row_scope.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/data/batch.hpp"
@@ -14,40 +14,41 @@
 #include "trireme/models/cost.hpp"
 #include "trireme/strategies/data_parallel/adaptor.hpp"
 #include "trireme/strategies/engine/step.hpp"
-#include "trireme/strategies/gradients/table_gradients.hpp"
+#include "trireme/strategies/gradients/sparse_gradients.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
 
-/// What `place` of Accumulate returns. `Base` sums gradients over processes (DataParallel).
+/// The engine of Accumulate around a `Base` that sums gradients over processes (DataParallel).
 template <class Base, std::size_t Pieces>
-class AccumulatedPart : public Base {
+class AccumulatingEngine : public Base {
  public:
   using typename Base::L;
   using typename Base::Model;
   using typename Base::Space;
   using typename Base::T;
 
-  explicit AccumulatedPart(Base&& part)
-      : Base(std::move(part)),
+  explicit AccumulatingEngine(Base&& engine)
+      : Base(std::move(engine)),
         earlier_(make_view<Arena<T, Space>>("trireme::earlier_gradients", model_.description().reduced_elements())) {}
 
   /// As DataParallel's; workspaces hold a piece. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->prepare(batch);
-    gradients_.begin(lanes_.gradients());
-    bool const by_rows = !lanes_.plan().rows && !tables().empty();
+    this->before_step();
+    auto const step = this->begin_step(batch);
+    this->begin_gradients();
+    bool const by_rows = !partitions_.plan().by_samples && !tables().empty();
     TouchedRows touched(*this);
     kept_ = false;
     for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
       auto const part = piece_of(step, piece);
-      if (part.slice.rows == 0 && model_.description().row_scope == RowScope::none) continue;
+      if (part.slice.rows == 0 && model_.description().row_scope == StatisticsScope::none) continue;
       this->differentiate(part, by_rows ? &touched : nullptr);
       keep();
     }
     // Only with the last piece do gradients become final: what was kept is added to them before others are told.
-    AddEarlier sums(*this, gradients_.listener());
+    AddEarlier sums(*this, this->listener());
     this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
     sums.add_from(0);
     tables().add_kept(earlier_.data());
@@ -62,42 +63,42 @@ class AccumulatedPart : public Base {
   }
 
  protected:
-  using Base::gradients_;
-  using Base::lanes_;
   using Base::model_;
+  using Base::partitions_;
+  using Base::synchronization_;
 
  private:
   using Step = typename Base::Step;
 
   /// The tables of which a step touches some rows only.
   decltype(auto) tables() {
-    if constexpr (requires { gradients_.tables(); })
-      return (gradients_.tables());
+    if constexpr (requires { synchronization_.tables(); })
+      return (synchronization_.tables());
     else
-      return NoTables();
+      return NoSparseGradients();
   }
 
   /// Notes the rows of a piece that is not the last, whose gradients are not final yet.
   class TouchedRows final : public GradientListener {
    public:
-    explicit TouchedRows(AccumulatedPart& part) : part_(part) {}
+    explicit TouchedRows(AccumulatingEngine& engine) : engine_(engine) {}
     void gradients_ready(void const*) override {}
     bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
-      return part_.tables().only_rows(gradients, indices, count);
+      return engine_.tables().only_rows(gradients, indices, count);
     }
-    void no_rows() override { part_.tables().no_rows(); }
+    void no_rows() override { engine_.tables().no_rows(); }
 
    private:
-    AccumulatedPart& part_;
+    AccumulatingEngine& engine_;
   };
 
   class AddEarlier final : public GradientListener {
    public:
-    AddEarlier(AccumulatedPart& part, GradientListener* next)
-        : part_(part), next_(next), end_(part.earlier_.extent(0)) {}
+    AddEarlier(AccumulatingEngine& engine, GradientListener* next)
+        : engine_(engine), next_(next), end_(engine.earlier_.extent(0)) {}
     GradientListener* next() const { return next_; }
     void gradients_ready(void const* from) override {
-      add_from(static_cast<std::size_t>(static_cast<T const*>(from) - part_.lanes_.gradients()));
+      add_from(static_cast<std::size_t>(static_cast<T const*>(from) - engine_.partitions_.gradients()));
       next_->gradients_ready(from);
     }
     bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
@@ -106,17 +107,17 @@ class AccumulatedPart : public Base {
     void no_rows() override { next_->no_rows(); }
     /// Up to where that was done before; those of tables come when all of their rows are known.
     void add_from(std::size_t begin) {
-      if (part_.kept_)
-        part_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
-          part_.lanes_.context().for_each(
+      if (engine_.kept_)
+        engine_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
+          engine_.partitions_.context().for_each(
               "trireme::add_earlier_gradients", last - first,
-              kernels::AddTo<T>{part_.earlier_.data() + first, part_.lanes_.gradients() + first});
+              kernels::AddTo<T>{engine_.earlier_.data() + first, engine_.partitions_.gradients() + first});
         });
       end_ = begin;
     }
 
    private:
-    AccumulatedPart& part_;
+    AccumulatingEngine& engine_;
     GradientListener* next_;
     std::size_t end_;
   };
@@ -132,9 +133,9 @@ class AccumulatedPart : public Base {
 
   /// Adds the piece's gradients to those of the earlier ones; the first has none before it.
   void keep() {
-    auto& context = lanes_.context();
+    auto& context = partitions_.context();
     tables().for_each_other(0, earlier_.extent(0), [&](std::size_t begin, std::size_t end) {
-      T const* const from = lanes_.gradients() + begin;
+      T const* const from = partitions_.gradients() + begin;
       T* const to = earlier_.data() + begin;
       if (kept_)
         context.for_each("trireme::keep_gradients", end - begin, kernels::AddTo<T>{from, to});
@@ -161,17 +162,17 @@ class Accumulate : public Adaptor<Strategy> {
  public:
   using typename Adaptor<Strategy>::Space;
   template <class Model>
-  using Part = AccumulatedPart<typename Strategy::template Part<Model>, Pieces>;
+  using Engine = AccumulatingEngine<typename Strategy::template Engine<Model>, Pieces>;
 
   using Adaptor<Strategy>::Adaptor;
 
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     static_assert(
-        requires { typename Strategy::template Part<Model>::Gradients; },
+        requires { typename Strategy::template Engine<Model>::Synchronization; },
         "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
         "MultiWorkerMirroredStrategy");
-    return Part<Model>(strategy_.place(std::move(model), plan));
+    return Engine<Model>(strategy_.build(std::move(model), plan));
   }
 
  private:

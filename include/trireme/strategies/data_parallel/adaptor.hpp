@@ -1,11 +1,34 @@
-/// What strategies around another strategy have in common.
+/// Adaptor: the base of strategies around another strategy.
 #pragma once
 
 #include <concepts>
+#include <type_traits>
+#include <utility>
 
 #include "trireme/core/config.hpp"
 
 namespace trireme {
+
+/// Whether a strategy builds engines of another type than its own (`build_as`), for adaptors around it.
+template <class Strategy>
+inline constexpr bool builds_engines = requires {
+  requires Strategy::builds_engines;
+};
+
+namespace detail {
+
+/// The strategy that builds engines of any type: `strategy` itself, or what it adapts.
+template <class Strategy>
+decltype(auto) building_strategy(Strategy const& strategy) {
+  if constexpr (!builds_engines<Strategy> && requires { strategy.strategy(); })
+    return building_strategy(strategy.strategy());
+  else
+    return (strategy);
+}
+template <class Strategy>
+using BuildingStrategy = std::remove_cvref_t<decltype(building_strategy(std::declval<Strategy const&>()))>;
+
+}  // namespace detail
 
 /// Base of adaptors: it owns the strategy, and its processes are the strategy's.
 template <class Strategy>

@@ -1,6 +1,7 @@
 /// Compressed: ranks send their gradients with fewer bytes, and keep what that leaves out for the next step.
 #pragma once
 
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -24,7 +25,7 @@ class Compressed : public Adaptor<Strategy> {
  public:
   using typename Adaptor<Strategy>::Space;
   template <class Model>
-  using Part = DataParallel<Model, Space, Group, CompressedGradients<typename Model::scalar, Space, Group, Codec>>;
+  using Engine = DataParallel<Model, Space, Group, CompressedGradients<typename Model::scalar, Space, Group, Codec>>;
 
   explicit Compressed(Strategy strategy, Codec codec = {}) : Adaptor<Strategy>(strategy), codec_(std::move(codec)) {}
   using Adaptor<Strategy>::Adaptor;
@@ -36,12 +37,14 @@ class Compressed : public Adaptor<Strategy> {
 
   /// \throws ValueError if the codec's numbers are outside of their ranges.
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    static_assert(places_parts<Strategy>,
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    static_assert(builds_engines<Strategy>,
                   "trireme: Compressed goes around a strategy that adds up whole gradients, such as "
                   "MultiWorkerMirroredStrategy; an Accumulate goes around the Compressed");
-    return strategy_.template place_as<Part<Model>>(std::move(model), plan, codec_);
+    return strategy_.template build_as<Engine<Model>>(std::move(model), plan, codec_);
   }
+
+  auto synchronization_options() const { return std::tuple(codec_); }
 
  private:
   using Adaptor<Strategy>::strategy_;

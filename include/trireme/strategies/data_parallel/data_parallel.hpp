@@ -1,7 +1,7 @@
 /// Data parallelism: every process holds the whole model and trains on its share of each global batch.
 ///
-/// What `place` of OneDeviceStrategy, MirroredStrategy and MultiWorkerMirroredStrategy returns. They differ in the
-/// group of processes (`Group`: SingleProcess or Communicator) and in the number of replicas within one.
+/// The engines of OneDeviceStrategy, MirroredStrategy and MultiWorkerMirroredStrategy. They differ in the group of
+/// processes (`Group`: SingleProcess or Communicator) and in the number of replicas within one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "trireme/backend/threads/profiling.hpp"
+#include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
+#include "trireme/strategies/data_parallel/synchronization.hpp"
 #include "trireme/strategies/gradients/gradient_buckets.hpp"
 
 namespace trireme {
@@ -29,53 +31,75 @@ inline constexpr bool may_have_tables<Model> = Model::has_tables;
 template <class Model, class Space, class Group, class T = typename Model::scalar>
 using SummedGradients =
     GradientBuckets<T, Space, Group,
-                    std::conditional_t<may_have_tables<Model>, TableGradients<T, Space, Group>, NoTables>>;
+                    std::conditional_t<may_have_tables<Model>, SparseGradients<T, Space, Group>, NoSparseGradients>>;
+
+template <class Model, class Space, class Group, class Synchronization>
+using ReplicaOf =
+    std::conditional_t<steps_locally<Synchronization>, LocalReplica<Model, Space, Group>, Replica<Model, Space, Group>>;
 
 }  // namespace detail
 
-/// `Gradients` brings those of all processes together: `begin(arena)` before backward, which tells its `listener()`
-/// what is final, and `finish()`, after which the sums are in the arena. GradientBuckets adds them up as they are.
+/// A replica whose `Synchronization` (see there) brings the gradients or the weights of all processes together.
 template <class ModelType, class SpaceType, class Group,
-          class GradientsType = detail::SummedGradients<ModelType, SpaceType, Group>>
-class DataParallel : public Replica<ModelType, SpaceType, Group> {
-  using Base = Replica<ModelType, SpaceType, Group>;
+          class SynchronizationType = detail::SummedGradients<ModelType, SpaceType, Group>>
+class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType> {
+  using Base = detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>;
+  static constexpr bool local_steps = steps_locally<SynchronizationType>;
 
  public:
-  using Gradients = GradientsType;
+  using Synchronization = SynchronizationType;
   using typename Base::L;
   using typename Base::Model;
   using typename Base::Space;
   using typename Base::T;
 
-  /// Collective: the chief's initial weights are broadcast. `options` go to the Gradients.
+  /// Collective: the chief's initial weights are broadcast. `options` go to the Synchronization.
   template <class... Options>
-  DataParallel(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan,
-               Options const&... options)
+  DataParallel(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+               Parallelism plan, Options const&... options)
       : Base(std::move(model), space, std::move(group), replicas, plan),
-        gradients_(*group_, space, model_.description(), options...) {
-    if (auto* const shared = gradients_.shared()) lanes_.place_gradients(shared->arena());
+        synchronization_(*group_, space, model_.description(), options...) {
+    if constexpr (local_steps) static_assert(detail::require_local_synchronization<Synchronization, T, Space>());
+    if constexpr (requires { synchronization_.shared(); })
+      if (auto* const shared = synchronization_.shared()) partitions_.place_gradients(shared->arena());
   }
 
-  /// How gradients of several processes come together.
-  Gradients& gradients() { return gradients_; }
+  Synchronization& synchronization() { return synchronization_; }
 
-  /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
-  /// still be under way on the device when it returns.
+  /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective,
+  /// unless weights are a process's own; may still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->prepare(batch);
+    before_step();
+    auto const step = this->begin_step(batch);
     // Tables of which only some rows have gradients are listened for, also in one process.
-    bool const listens = !lanes_.plan().rows && gradients_.listener();
-    if (group_->size() == 1 && !listens && !carries() && this->updates_at_once())
-      return this->differentiate_and_update(step);
-    gradients_.begin(lanes_.gradients());
-    this->differentiate(step, gradients_.listener());
+    bool const listens = !partitions_.plan().by_samples && listener();
+    if (sums_alone() && !listens && this->updates_at_once()) {
+      this->differentiate_and_update(step);
+      return after_update();
+    }
+    begin_gradients();
+    this->differentiate(step, listener());
     reduce_and_update(step);
   }
 
-  /// See PlacedPart; of gradients that do not travel whole.
+  /// The end of an epoch, after which all processes have the same weights. Collective.
+  Uniform<bool> finish_epoch() {
+    if constexpr (local_steps) synchronization_.at_epoch_end(local_weights());
+    return Base::finish_epoch();
+  }
+
+  /// See Replica; with what the synchronization keeps.
+  MemoryUse memory_use(std::size_t rows) const {
+    MemoryUse use = Base::memory_use(rows);
+    if constexpr (requires { synchronization_.memory_bytes(); }) use.workspace_bytes += synchronization_.memory_bytes();
+    return use;
+  }
+
+  /// See EngineBase; of gradients that do not travel whole.
   std::string moved_agreement() const {
-    if constexpr (requires { gradients_.carries(); }) return "differ as what compression leaves out on each process";
+    if constexpr (requires { synchronization_.carries(); })
+      return "differ as what compression leaves out on each process";
     return Base::moved_agreement();
   }
 
@@ -83,36 +107,68 @@ class DataParallel : public Replica<ModelType, SpaceType, Group> {
   template <class Archive>
   void state(Archive& archive) {
     Base::state(archive);
-    archive.placed("exchanged gradients otherwise", "exchange", gradients_.placement());
-    if constexpr (requires { gradients_.state(archive); }) archive("gradients", gradients_);
+    archive.placed("exchanged gradients otherwise", "exchange", synchronization_.placement());
+    if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
   }
 
  protected:
   using Base::group_;
-  using Base::lanes_;
   using Base::model_;
   using Base::parameters_;
+  using Base::partitions_;
   using Base::updater_;
+  using Step = typename Base::Step;
 
-  /// Whether gradients of steps before are to be added even by one process.
-  bool carries() const {
-    if constexpr (requires { gradients_.carries(); })
-      return gradients_.carries();
+  void before_step() {
+    if constexpr (requires(LocalWeights<T, Space> const& weights) { synchronization_.before_step(weights); })
+      synchronization_.before_step(local_weights());
+  }
+  /// Before the first backward of a step.
+  void begin_gradients() {
+    if constexpr (!local_steps) synchronization_.begin(partitions_.gradients());
+  }
+  /// The listener of gradients that are final, or null.
+  GradientListener* listener() {
+    if constexpr (local_steps)
+      return nullptr;
     else
-      return false;
+      return synchronization_.listener();
   }
 
-  /// Sums the gradients over the processes, from what `differentiate` left, and takes the optimizer's step.
-  void reduce_and_update(typename Base::Step const& step) {
-    if (auto* const shared = gradients_.shared(); shared && shared->is_whole() && updater_.changes_only_parameters()) {
-      shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), lanes_.gradients())});
-      return;
+  /// After the last one: sums the gradients over the processes and takes the optimizer's step.
+  void reduce_and_update(Step const& step) {
+    if constexpr (!local_steps) {
+      if (auto* const shared = synchronization_.shared();
+          shared && shared->is_whole() && updater_.changes_only_parameters()) {
+        shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), partitions_.gradients())});
+        return;
+      }
+      synchronization_.finish();
     }
-    gradients_.finish();
     this->update(step);
+    after_update();
   }
 
-  Gradients gradients_;
+  Synchronization synchronization_;
+
+ private:
+  /// True if no other process, and no earlier step, has a summand of the gradients.
+  bool sums_alone() const {
+    if constexpr (local_steps) return true;
+    if constexpr (requires { synchronization_.carries(); })
+      if (synchronization_.carries()) return false;
+    return group_->size() == 1;
+  }
+
+  void after_update() {
+    if constexpr (local_steps) synchronization_.after_update(local_weights());
+  }
+
+  LocalWeights<T, Space> local_weights() {
+    ModelDescription const& model = model_.description();
+    return {partitions_.context(), parameters_.data(),       partitions_.gradients(),
+            model.elements,        model.reduced_elements(), updater_.iteration()};
+  }
 };
 
 }  // namespace trireme

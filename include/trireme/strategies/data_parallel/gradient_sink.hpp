@@ -1,4 +1,4 @@
-/// Who takes sums of gradients as threads have them.
+/// GradientSink: the receiver of summed gradients, range by range, on the thread that has them.
 #pragma once
 
 #include <cstddef>

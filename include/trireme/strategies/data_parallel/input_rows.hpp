@@ -1,4 +1,4 @@
-/// The inputs of a lane's rows where these do not lie together.
+/// The inputs of a partition's rows where these do not lie together.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace trireme {
 
-/// Puts them together on the lane's thread, in whose cache they are then: those of the batch that follows while this
-/// one is computed, if it is known. Two buffers in turn.
+/// Puts them together on the partition's thread, in whose cache they are then: those of the batch that follows while
+/// this one is computed, if it is known. Two buffers in turn.
 template <class T>
 class InputRows {
   using Gather = detail::RowGather<T>;

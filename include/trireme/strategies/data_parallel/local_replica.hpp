@@ -1,4 +1,4 @@
-/// Local training: each process takes optimizer steps on its own rows, and its weights are its own until they meet.
+/// LocalReplica: a process that takes optimizer steps on its own rows, with weights of its own.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/mpi/communicator.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 
 namespace trireme {
 
-/// Base of parts of a user's own, such as gossip or local SGD. The derived part has `train_step`, which calls
-/// `step_on_own_rows` and brings weights together as it likes, and `drain`, which brings those of all together at the
-/// end of an epoch, by `average_weights` for example.
-///
-/// Means of a step are over this process's rows; loss and metrics are exact over the rows of all. A file of weights
-/// has the mean over the processes, and a checkpoint each process's own too, so that saving changes none.
-template <class ModelType, class SpaceType>
-class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
-  using Base = Replica<ModelType, SpaceType, Communicator>;
+/// A replica whose synchronization has local steps: it steps on its own rows, and its weights are its own until an
+/// epoch ends. Means of a step are over this process's rows; loss and metrics are exact over the rows of all. A file of
+/// weights has the mean over the processes, and a checkpoint each process's own too, so that saving changes none.
+template <class ModelType, class SpaceType, class Group>
+class LocalReplica : public Replica<ModelType, SpaceType, Group> {
+  using Base = Replica<ModelType, SpaceType, Group>;
 
  public:
   using typename Base::L;
@@ -40,11 +35,11 @@ class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
   /// Loss and metrics since the reset, exact over all processes, each row with the penalty of the weights that it met.
   /// Collective.
   auto metrics(Phase phase) {
-    std::vector<double> totals = lanes_.totals().sum(phase);
+    std::vector<double> totals = partitions_.totals().sum(phase);
     totals.push_back(0);
     if (updater_.penalized())
       totals.back() = phase == Phase::train ? updater_.trained_penalty()
-                                            : totals[1] * updater_.penalty(lanes_.context(), parameters_.data());
+                                            : totals[1] * updater_.penalty(partitions_.context(), parameters_.data());
     group_->sum(totals);
     auto values = model_.results(totals.data());
     if (totals[1] > 0) values[0] += totals.back() / totals[1];
@@ -53,8 +48,8 @@ class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
 
   /// Fills `state` on the chief with the mean over the processes. Collective.
   template <class State>
-  void stream_to(State& state) const {
-    Base::stream_to(state);
+  void gather_state(State& state) const {
+    Base::gather_state(state);
     std::vector<T> values = mean(this->host_parameters());
     if (group_->is_chief()) state.parameters = std::move(values);
     for (std::size_t slot = 0; slot < this->slots(); ++slot) {
@@ -85,7 +80,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", this->placement());
-    this->lane_sums(archive);
+    this->partition_sums(archive);
     std::vector<double> penalty{updater_.trained_penalty()};
     archive.summands("penalties", *group_, penalty, 1);
     std::vector<T> values;
@@ -116,34 +111,41 @@ class LocalReplica : public Replica<ModelType, SpaceType, Communicator> {
 
  protected:
   using Base::group_;
-  using Base::lanes_;
   using Base::model_;
   using Base::parameters_;
+  using Base::partitions_;
   using Base::updater_;
 
-  /// Collective: the chief's initial weights are broadcast.
-  LocalReplica(Model model, Space const& space, std::shared_ptr<Communicator const> group, Plan plan)
-      : Base(std::move(model), space, std::move(group), 1, plan) {}
+  using Step = typename Base::Step;
 
-  /// One optimizer step on this process's rows alone, complete on return: loss, gradients and statistics of layers are
-  /// means over them. Without rows the weights stay as they are, and the step is counted. Not collective.
-  void step_on_own_rows(Batch<T, L> const& batch) {
-    ProfilingRegion const region("trireme::step_on_own_rows");
-    if (batch.rows == 0) return updater_.set_iteration(updater_.iteration() + 1);
+  /// Collective: the chief's initial weights are broadcast.
+  LocalReplica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+               Parallelism plan)
+      : Base(std::move(model), space, std::move(group), replicas, plan) {}
+
+  /// A step on this process's rows alone: loss, gradients and statistics of layers are means over them. Not collective.
+  Step begin_step(Batch<T, L> const& batch) {
     auto own = batch;
     own.global_rows = batch.rows;
     auto const positions =
         model_.masks_positions() ? model_.counted_positions(batch.y, batch.rows) : model_.positions(batch.rows);
-    auto const step = this->prepare(own, positions, updater_.iteration());
-    this->differentiate(step, nullptr, nullptr);
-    this->update(step);
-    lanes_.context().fence("trireme: a process's own step complete");
+    return Base::begin_step(own, positions, updater_.iteration());
   }
-
-  /// Every process gets the mean of the weights of all. Collective.
-  void average_weights() {
-    auto const values = mean(this->host_parameters());
-    copy_view(parameters_, host_view(values.data(), values.size()));
+  void differentiate(Step const& step, GradientListener* listener) {
+    if (step.slice.rows > 0) Base::differentiate(step, listener, nullptr);
+  }
+  /// Without rows the weights stay as they are, and the step is counted.
+  void update(Step const& step) {
+    if (step.slice.rows > 0)
+      Base::update(step);
+    else
+      updater_.set_iteration(updater_.iteration() + 1);
+  }
+  void differentiate_and_update(Step const& step) {
+    if (step.slice.rows > 0)
+      Base::differentiate_and_update(step, nullptr);
+    else
+      update(step);
   }
 
  private:

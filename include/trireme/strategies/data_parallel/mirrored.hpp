@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include <Kokkos_Core.hpp>
@@ -22,9 +23,9 @@ template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MirroredStrategy {
  public:
   using Space = SpaceType;
-  static constexpr bool places_parts = true;
+  static constexpr bool builds_engines = true;
   template <class Model>
-  using Part = DataParallel<Model, Space, SingleProcess>;
+  using Engine = DataParallel<Model, Space, SingleProcess>;
 
   explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
       : replicas_(replicas), space_(space) {
@@ -35,15 +36,17 @@ class MirroredStrategy {
   SingleProcess const& group() const { return *group_; }
 
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    return place_as<Part<Model>>(std::move(model), plan);
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    return build_as<Engine<Model>>(std::move(model), plan);
   }
 
-  /// For strategies around this one, whose parts differ from its own.
+  /// For strategies around this one, whose engines differ from its own: `options` go to their synchronization.
   template <class P, class... Options>
-  P place_as(typename P::Model model, Plan plan, Options const&... options) const {
+  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     return P(std::move(model), space_, group_, replicas_, plan, options...);
   }
+
+  std::tuple<> synchronization_options() const { return {}; }
 
  private:
   std::size_t replicas_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include <Kokkos_Core.hpp>
@@ -21,9 +22,9 @@ template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MultiWorkerMirroredStrategy {
  public:
   using Space = SpaceType;
-  static constexpr bool places_parts = true;
+  static constexpr bool builds_engines = true;
   template <class Model>
-  using Part = DataParallel<Model, Space, Communicator>;
+  using Engine = DataParallel<Model, Space, Communicator>;
 
   /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
   /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
@@ -45,15 +46,17 @@ class MultiWorkerMirroredStrategy {
   }
 
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    return place_as<Part<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    return build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
   }
 
-  /// For strategies around this one, whose parts differ from its own.
+  /// For strategies around this one, whose engines differ from its own: `options` go to their synchronization.
   template <class P, class... Options>
-  P place_as(typename P::Model model, Plan plan, Options const&... options) const {
+  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     return P(std::move(model), space_, group_, 1, plan, options...);
   }
+
+  auto synchronization_options() const { return std::tuple(bucket_bytes_, exchange_); }
 
  private:
   SharedHandle<Communicator const> group_;

@@ -1,4 +1,4 @@
-/// What a lane does that takes part in a step without rows.
+/// NoRows: the gradients of a partition that takes part in a step without rows.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace trireme {
 
-/// Stands before the listener of a lane's gradients. What a lane without rows leaves are no gradients, but the listener
-/// has to be told when it is elsewhere: where rows are added up over processes, sums of gradients come between those of
-/// rows, everywhere alike.
+/// Stands before the listener of a partition's gradients. What a partition without rows leaves are no gradients, but
+/// the listener has to be told when it is elsewhere: where rows are added up over processes, sums of gradients come
+/// between those of rows, everywhere alike.
 template <class T, class Context>
 class NoRows final : public GradientListener {
  public:

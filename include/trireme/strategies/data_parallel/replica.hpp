@@ -12,15 +12,15 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/gradient_sink.hpp"
-#include "trireme/strategies/data_parallel/lanes.hpp"
-#include "trireme/strategies/data_parallel/model_plan.hpp"
+#include "trireme/strategies/data_parallel/partition_plan.hpp"
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
@@ -30,7 +30,7 @@
 
 namespace trireme {
 
-/// Everything but `train_step`, which says how gradients of several processes come together (DataParallel).
+/// All members of an engine except `train_step`, which brings the processes together (DataParallel).
 template <class ModelType, class SpaceType, class Group>
 class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   using Base = WholeWeights<ModelType, SpaceType, Group>;
@@ -42,42 +42,44 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   using typename Base::T;
 
   /// Which part of each global batch this process draws.
-  Share share(Phase) const { return {group_->rank(), group_->size(), group_->size() * lanes_.plan().replicas}; }
+  DataShard data_shard(Phase) const {
+    return {group_->rank(), group_->size(), group_->size() * partitions_.plan().replicas};
+  }
 
   /// Whether the rows of a batch may lie apart: each thread then reads its own there or puts them together.
-  bool takes_scattered_rows() const { return lanes_.plan().rows; }
+  bool takes_scattered_rows() const { return partitions_.plan().by_samples; }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
   void test_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::test_step");
-    lanes_.test(model_, batch_.upload(lanes_.context().space(), batch), parameters_.data());
+    partitions_.test(model_, batch_.upload(partitions_.context().space(), batch), parameters_.data());
   }
 
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    auto const slice = batch_.upload(lanes_.context().space(), {.x = batch.x, .rows = batch.rows});
+    auto const slice = batch_.upload(partitions_.context().space(), {.x = batch.x, .rows = batch.rows});
     auto const host = host_view(out, batch.rows * model_.output_size());
     if constexpr (is_host_space<Space>) {
-      lanes_.predict(model_, slice.rows, slice.x, out, parameters_.data());
+      partitions_.predict(model_, slice.rows, slice.x, out, parameters_.data());
     } else {
       Kokkos::View<T*, typename Space::memory_space> const y("trireme::prediction", host.extent(0));
-      lanes_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
+      partitions_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
       copy_view(host, y);
     }
-    lanes_.context().fence("trireme: predictions complete");
+    partitions_.context().fence("trireme: predictions complete");
   }
 
   /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
-  void infer(std::size_t rows, T const* x, T* y) { lanes_.predict(model_, rows, x, y, parameters_.data()); }
+  void infer(std::size_t rows, T const* x, T* y) { partitions_.predict(model_, rows, x, y, parameters_.data()); }
 
   void reset_metrics(Phase phase) {
-    lanes_.totals().reset(phase);
+    partitions_.totals().reset(phase);
     if (phase == Phase::train) updater_.set_trained_penalty(0);
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
-    std::vector<double> totals = lanes_.totals().sum(phase);
+    std::vector<double> totals = partitions_.totals().sum(phase);
     group_->sum(totals);
     return results(totals, phase);
   }
@@ -90,7 +92,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
   /// Collective; here every process holds everything, so nothing travels.
   template <class State>
-  void stream_to(State& state) const {
+  void gather_state(State& state) const {
     state.iteration = static_cast<std::int64_t>(updater_.iteration());
     if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
     if (!group_->is_chief()) return;
@@ -103,7 +105,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     return {model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
   }
 
-  std::size_t workspace_bytes(std::size_t rows) const { return lanes_.workspace_bytes(model_, rows); }
+  std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
 
   std::size_t slots() const { return updater_.slots().size(); }
   void set_slot(std::size_t slot, std::span<T> values) {
@@ -113,8 +115,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void set_iteration(std::uint64_t iteration) { updater_.set_iteration(iteration); }
 
   /// Waits for what is in flight, and says whether somebody wished meanwhile to stop, which hooks here decide at once.
-  Uniform<bool> drain() {
-    lanes_.context().fence("trireme: epoch complete");
+  Uniform<bool> finish_epoch() {
+    partitions_.context().fence("trireme: epoch complete");
     return detail::UniformAccess::make(false);
   }
 
@@ -129,14 +131,14 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
 
   /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
   std::string placement() {
-    LanePlan const& plan = lanes_.plan();
-    return formatted("{} processes with {} threads of {}, {} replicas in {} lanes by {}", group_->size(),
-                     lanes_.context().space().concurrency(), Space::name(), plan.replicas, plan.lanes,
-                     plan.rows ? "rows" : "products");
+    PartitionPlan const& plan = partitions_.plan();
+    return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}", group_->size(),
+                     partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,
+                     plan.by_samples ? "samples" : "intra_op");
   }
 
-  /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process and lane, so
-  /// that those of a resumed epoch are the same to the bit. Collective.
+  /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process and partition,
+  /// so that those of a resumed epoch are the same to the bit. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
@@ -150,33 +152,33 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
 
   template <class Archive>
   void running_sums(Archive& archive) {
-    lane_sums(archive);
+    partition_sums(archive);
     double penalty = updater_.trained_penalty();  // the same in all processes
     archive("penalty", penalty);
     if (archive.loads()) updater_.set_trained_penalty(penalty);
   }
   template <class Archive>
-  void lane_sums(Archive& archive) {
-    std::vector<double> sums = lanes_.totals().all(Phase::train);
+  void partition_sums(Archive& archive) {
+    std::vector<double> sums = partitions_.totals().all(Phase::train);
     archive.summands("sums", *group_, sums, Model::totals_width);
-    if (archive.loads()) lanes_.totals().set(Phase::train, sums);
+    if (archive.loads()) partitions_.totals().set(Phase::train, sums);
   }
 
   /// Collective: the chief's initial weights are broadcast. `updates`: whether this process keeps the optimizer's
   /// state; one that does not is given its weights.
-  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan,
+  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Parallelism plan,
           bool updates = true)
       : Replica(model, space, std::move(group),
                 plan_model(model.description(), plan, replicas, static_cast<std::size_t>(space.concurrency()),
                            sizeof(T), is_host_space<Space>),
                 updates) {}
 
-  /// `lanes`: perhaps the order in which gradients of lanes are added up. Collective as above.
+  /// `partitions`: perhaps the order in which gradients of partitions are added up. Collective as above.
   template <class... LaneOptions>
-  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, LanePlan const& plan, bool updates,
-          LaneOptions const&... lanes)
+  Replica(Model model, Space const& space, std::shared_ptr<Group const> group, PartitionPlan const& plan, bool updates,
+          LaneOptions const&... partitions)
       : Base(std::move(model), std::move(group)),
-        lanes_(space, model_, plan, lanes...),
+        partitions_(space, model_, plan, partitions...),
         updater_(model_.optimizer(), model_.description(), updates),
         batch_(model_.input_size(), model_.target_size()),
         processes_(*group_) {}
@@ -184,10 +186,12 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   using Step = trireme::Step<Model>;
 
   /// Collective if the loss leaves some positions out.
-  Step prepare(Batch<T, L> const& batch) { return prepare(batch, this->global_positions(batch), updater_.iteration()); }
+  Step begin_step(Batch<T, L> const& batch) {
+    return begin_step(batch, this->global_positions(batch), updater_.iteration());
+  }
   /// Where the positions are known. `number`: that of the step for random keys.
-  Step prepare(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
-    return {batch_.upload(lanes_.context().space(), batch),
+  Step begin_step(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
+    return {batch_.upload(partitions_.context().space(), batch),
             {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
             positions,
             batch.global_rows};
@@ -197,40 +201,41 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void differentiate(Step const& step, GradientListener* listener) { differentiate(step, listener, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate(Step const& step, GradientListener* listener, ProcessSum const* processes) {
-    lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes);
+    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes);
   }
 
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
-    updater_.apply(lanes_.context(), parameters_.data(), lanes_.gradients(), step.positions[0]);
-    updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
+    updater_.apply(partitions_.context(), parameters_.data(), partitions_.gradients(), step.positions[0]);
+    updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// Both at once, where no other process has a summand, and `updates_at_once`. Under the plan by rows in one parallel
-  /// region: the threads that sum the gradients apply the optimizer to their ranges. Under the plan by products while
-  /// backward goes on.
-  void differentiate_and_update(Step const& step) {
-    auto const next = updater_.next_step(parameters_.data(), lanes_.gradients());
+  /// Both at once, where no other process has a summand, and `updates_at_once`. Under the parallelism over samples in
+  /// one parallel region: the threads that sum the gradients apply the optimizer to their ranges. Under the parallelism
+  /// within operators while backward goes on.
+  void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
+  void differentiate_and_update(Step const& step, ProcessSum const* processes) {
+    auto const next = updater_.next_step(parameters_.data(), partitions_.gradients());
     std::size_t const trained = model_.description().elements;
     auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
       context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
     auto const train = [&](GradientListener* listener, GradientSink<T> const& sink) {
-      lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, &processes_, sink);
+      partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes, sink);
     };
-    if (lanes_.plan().rows) {
+    if (partitions_.plan().by_samples) {
       auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
         if (begin < trained) update(context, begin, std::min(end, trained), gradients);
       };
       train(nullptr, GradientSink<T>(take));
     } else {
-      UpdateInBackward updates(next, lanes_.gradients(), trained, updated_);
+      UpdateInBackward updates(next, partitions_.gradients(), trained, updated_);
       train(&updates, {});
       updates.for_each_left([&](std::size_t begin, std::size_t end) {
-        update(lanes_.context(), begin, end, lanes_.gradients() + begin);
+        update(partitions_.context(), begin, end, partitions_.gradients() + begin);
       });
     }
-    updater_.move_states(lanes_.context(), parameters_.data(), lanes_.gradients(), step.global_rows);
+    updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
   }
   /// Loss and metrics from totals over all processes.
   Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
@@ -246,10 +251,10 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// test it is that of the weights.
   double mean_penalty(Phase phase, double positions) {
     if (phase == Phase::train) return updater_.trained_penalty() / positions;
-    return updater_.penalty(lanes_.context(), parameters_.data());
+    return updater_.penalty(partitions_.context(), parameters_.data());
   }
 
-  Lanes<Model, Space> lanes_;
+  BatchPartitions<Model, Space> partitions_;
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 
 namespace trireme {
 
@@ -30,20 +30,20 @@ class ShardTree {
   }
 
   RowRange const& own() const { return own_; }
-  std::size_t lanes() const { return own_.end - own_.begin; }
+  std::size_t partitions() const { return own_.end - own_.begin; }
 
-  /// Sums of nodes that lie with this process alone: a lane for each of its shards.
-  std::vector<LaneSum> const& local() const { return local_; }
+  /// Sums of nodes that lie with this process alone: a partition for each of its shards.
+  std::vector<PartitionPair> const& local() const { return local_; }
 
-  /// The others, after the local ones: lane 0 becomes the sum over all shards, on all processes. `values(lane)` points
-  /// to n numbers in host memory; `received` is room for as many. Collective.
+  /// The others, after the local ones: partition 0 becomes the sum over all shards, on all processes.
+  /// `values(partition)` points to n numbers in host memory; `received` is room for as many. Collective.
   template <class T, class Values>
   void combine(Values const& values, std::size_t n, std::vector<T>& received) const {
     if constexpr (sends<T>) {
       received.resize(n);
       for (Exchange const& exchange : exchanges_) {
         if (exchange.kind == Exchange::send) {
-          group_->send(std::span<T const>(values(exchange.lane), n), exchange.other);
+          group_->send(std::span<T const>(values(exchange.partition), n), exchange.other);
           continue;
         }
         T const* from = received.data();
@@ -51,19 +51,19 @@ class ShardTree {
           group_->receive(std::span<T>(received), exchange.other);
         else
           from = values(exchange.other);
-        T* const to = values(exchange.lane);
+        T* const to = values(exchange.partition);
         for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
       }
       group_->broadcast(std::span<T>(values(0), n));
     }
   }
 
-  /// Both, for rows of n numbers, one a lane: the first row becomes the sum over all shards. Collective.
+  /// Both, for rows of n numbers, one a partition: the first row becomes the sum over all shards. Collective.
   template <class T>
   void sum(std::vector<T>& rows, std::size_t n, std::vector<T>& received) const {
-    for (LaneSum const& s : local_)
+    for (PartitionPair const& s : local_)
       for (std::size_t i = 0; i < n; ++i) rows[s.to * n + i] += rows[s.from * n + i];
-    combine([&](std::size_t lane) { return rows.data() + lane * n; }, n, received);
+    combine([&](std::size_t partition) { return rows.data() + partition * n; }, n, received);
   }
 
  private:
@@ -72,11 +72,11 @@ class ShardTree {
     group.send(values, std::size_t{0});
   };
 
-  /// A node of which another process has a part: `lane` is sent to `other`, gets what that one sends, or gets the
-  /// values of the lane `other`.
+  /// A node of which another process has a part: `partition` is sent to `other`, gets what that one sends, or gets the
+  /// values of the partition `other`.
   struct Exchange {
     enum Kind { send, receive, add } kind;
-    std::size_t lane, other;
+    std::size_t partition, other;
   };
 
   void add_node(RowRange const& node, std::vector<std::size_t> const& owners) {
@@ -97,7 +97,7 @@ class ShardTree {
 
   Group const* group_;
   RowRange own_;
-  std::vector<LaneSum> local_;
+  std::vector<PartitionPair> local_;
   std::vector<Exchange> exchanges_;
 };
 

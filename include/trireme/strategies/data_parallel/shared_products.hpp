@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
@@ -17,33 +17,33 @@
 
 namespace trireme {
 
-/// What layers of all lanes leave to be computed when all of them are through: each thread then takes its rows of each
-/// matrix, for the samples of all lanes, instead of the whole matrix for those of its own. So no lane stores a gradient
-/// that another one reads and adds, and a block's weights may be updated while the block is in a cache. Sums run over
-/// the lanes in order, as where these store their gradients.
+/// What layers of all partitions leave to be computed when all of them are through: each thread then takes its rows of
+/// each matrix, for the samples of all partitions, instead of the whole matrix for those of its own. So no partition
+/// stores a gradient that another one reads and adds, and a block's weights may be updated while the block is in a
+/// cache. Sums run over the partitions in order, as where these store their gradients.
 template <class T>
 class SharedProducts {
  public:
-  explicit SharedProducts(std::size_t lanes) : lanes_(lanes) {}
+  explicit SharedProducts(std::size_t partitions) : partitions_(partitions) {}
 
-  /// Begins a step of so many rows in all lanes; 0: nothing is shared.
+  /// Begins a step of so many rows in all partitions; 0: nothing is shared.
   void begin(std::size_t rows) {
     rows_ = rows;
-    for (Lane& lane : lanes_) lane.products.clear();
+    for (Partition& partition : partitions_) partition.products.clear();
   }
 
-  /// For the backward of a lane with so many rows, whose arena is `gradients`; null if it shares nothing.
-  GradientListener* listener(std::size_t lane, std::size_t rows, T const* gradients) {
+  /// For the backward of a partition with so many rows, whose arena is `gradients`; null if it shares nothing.
+  GradientListener* listener(std::size_t partition, std::size_t rows, T const* gradients) {
     if (rows_ == 0 || rows == 0) return nullptr;
-    Lane& own = lanes_[lane];
+    Partition& own = partitions_[partition];
     own.rows = rows;
     own.all_rows = rows_;
-    own.least_m = rows_of_a_thread * lanes_.size();
+    own.least_m = rows_of_a_thread * partitions_.size();
     own.arena = gradients;
     return &own;
   }
 
-  /// Computes the blocks of one of `threads` threads: into the arena of lane 0, or for a sink.
+  /// Computes the blocks of one of `threads` threads: into the arena of partition 0, or for a sink.
   void compute(ThreadContext const& context, std::size_t thread, std::size_t threads, T* arena,
                GradientSink<T> const& sink) const {
     for (std::size_t i = 0; i < products().size(); ++i) {
@@ -107,13 +107,13 @@ class SharedProducts {
     std::size_t end() const { return offset + aligned_count<T>(m * n); }
   };
 
-  struct Lane final : GradientListener {
+  struct Partition final : GradientListener {
     std::vector<Product> products;  ///< by their offsets
     std::size_t rows = 0, all_rows = 0, least_m = 0;
     T const* arena = nullptr;
 
     void gradients_ready(void const*) override {}
-    /// The same on all lanes, of which some have a row less than others.
+    /// The same on all partitions, of which some have a row less than others.
     bool shares(std::size_t m, std::size_t n, std::size_t k) override {
       return k % rows == 0 && m >= least_m && pays_to_share(m, n, k / rows * all_rows);
     }
@@ -130,20 +130,20 @@ class SharedProducts {
     }
   };
 
-  /// Those of the first lane that has any.
+  /// Those of the first partition that has any.
   std::vector<Product> const& products() const {
-    for (Lane const& lane : lanes_)
-      if (!lane.products.empty()) return lane.products;
-    return lanes_.front().products;
+    for (Partition const& partition : partitions_)
+      if (!partition.products.empty()) return partition.products;
+    return partitions_.front().products;
   }
 
-  /// c (rows, columns): a block of product i from `row` and `column` on, over the samples of all lanes.
+  /// c (rows, columns): a block of product i from `row` and `column` on, over the samples of all partitions.
   void multiply(std::size_t i, std::size_t row, std::size_t rows, std::size_t column, std::size_t columns, T* c,
                 std::size_t ldc) const {
     bool first = true;
-    for (Lane const& lane : lanes_) {
-      if (lane.products.empty()) continue;
-      Product const& p = lane.products[i];
+    for (Partition const& partition : partitions_) {
+      if (partition.products.empty()) continue;
+      Product const& p = partition.products[i];
       trireme::Product<T> part{.m = rows,
                                .n = columns,
                                .k = p.k,
@@ -161,7 +161,7 @@ class SharedProducts {
     }
   }
 
-  std::vector<Lane> lanes_;
+  std::vector<Partition> partitions_;
   std::size_t rows_ = 0;
 };
 

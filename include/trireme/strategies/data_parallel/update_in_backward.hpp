@@ -14,7 +14,7 @@ namespace trireme {
 
 /// Takes what layers offer block by block and updates their weights at once: such a gradient is neither written to
 /// memory nor read back, which is a third of a step's traffic where weights outgrow the caches. For steps that need no
-/// gradient but a weight's own, and no sum over processes or lanes.
+/// gradient but a weight's own, and no sum over processes or partitions.
 ///
 /// `Step` is an OptimizerStep over the arena.
 template <class T, class Step>

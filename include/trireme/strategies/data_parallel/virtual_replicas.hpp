@@ -12,8 +12,8 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/row_scope.hpp"
 #include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/error.hpp"
@@ -30,16 +30,17 @@ class ShardSums final : public ProcessSum {
  public:
   explicit ShardSums(ShardTree<Group> const& tree) : tree_(&tree) {}
   void sum(std::span<double> values) const override {
-    double const* const lane = values.data();
+    double const* const partition = values.data();
     std::vector<double> total;
-    sum_lanes(std::span(&lane, 1), values.size(), total);
+    sum_partitions(std::span(&partition, 1), values.size(), total);
     std::copy_n(total.begin(), values.size(), values.begin());
   }
   bool is_needed() const override { return true; }
-  void sum_lanes(std::span<double const* const> lanes, std::size_t count, std::vector<double>& total) const override {
-    total.resize(lanes.size() * count);
-    for (std::size_t lane = 0; lane < lanes.size(); ++lane)
-      std::copy_n(lanes[lane], count, total.begin() + static_cast<std::ptrdiff_t>(lane * count));
+  void sum_partitions(std::span<double const* const> partitions, std::size_t count,
+                      std::vector<double>& total) const override {
+    total.resize(partitions.size() * count);
+    for (std::size_t partition = 0; partition < partitions.size(); ++partition)
+      std::copy_n(partitions[partition], count, total.begin() + static_cast<std::ptrdiff_t>(partition * count));
     tree_->sum(total, count, received_);
   }
 
@@ -50,7 +51,7 @@ class ShardSums final : public ProcessSum {
 
 /// What `place` of VirtualReplicas returns.
 template <class ModelType, class SpaceType, class Group, std::size_t Shards>
-class VirtualPart : public Replica<ModelType, SpaceType, Group> {
+class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
   using Base = Replica<ModelType, SpaceType, Group>;
 
  public:
@@ -60,12 +61,13 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
   using typename Base::T;
 
   /// Collective: the chief's initial weights are broadcast. `replicas`: of the strategy within each process.
-  VirtualPart(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Plan plan)
-      : VirtualPart(std::move(model), space, group, checked_tree(*group, replicas), plan) {}
+  VirtualEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+                Parallelism plan)
+      : VirtualEngine(std::move(model), space, group, checked_tree(*group, replicas), plan) {}
 
   /// The rows of this process's shards.
-  Share share(Phase) const {
-    Share share{group_->rank(), group_->size(), Shards};
+  DataShard data_shard(Phase) const {
+    DataShard share{group_->rank(), group_->size(), Shards};
     share.parts = {tree_->own().begin, tree_->own().end, Shards};
     return share;
   }
@@ -73,39 +75,39 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
   /// One optimizer step on the global batch, of which `batch` is this process's shards. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->prepare(batch);
-    lanes_.set_shards(tree_->own().begin, batch.global_rows);
-    lanes_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, nullptr, sums_.get());
-    lanes_.context().fence("trireme: gradients complete before they are added up");
+    auto const step = this->begin_step(batch);
+    partitions_.set_shards(tree_->own().begin, batch.global_rows);
+    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, nullptr, sums_.get());
+    partitions_.context().fence("trireme: gradients complete before they are added up");
     combine_gradients();
     this->update(step);
   }
 
   void test_step(Batch<T, L> const& batch) {
-    lanes_.set_shards(tree_->own().begin, batch.global_rows);
+    partitions_.set_shards(tree_->own().begin, batch.global_rows);
     Base::test_step(batch);
   }
 
   void predict_step(Batch<T, L> const& batch, T* out) {
-    lanes_.set_shards(tree_->own().begin, batch.global_rows);
+    partitions_.set_shards(tree_->own().begin, batch.global_rows);
     Base::predict_step(batch, out);
   }
 
   /// The rows are cut into as many shards here too; a few of which this process may compute twice.
   void infer(std::size_t rows, T const* x, T* y) {
-    std::size_t const lanes = tree_->lanes();
-    for (std::size_t shard = 0; shard < Shards; shard += lanes) {
-      std::size_t const first = std::min(shard, Shards - lanes);
-      RowRange const range{rows * first / Shards, rows * (first + lanes) / Shards};
-      lanes_.set_shards(first, rows);
-      lanes_.predict(model_, range.end - range.begin, x + range.begin * model_.input_size(),
-                     y + range.begin * model_.output_size(), parameters_.data());
+    std::size_t const partitions = tree_->partitions();
+    for (std::size_t shard = 0; shard < Shards; shard += partitions) {
+      std::size_t const first = std::min(shard, Shards - partitions);
+      RowRange const range{rows * first / Shards, rows * (first + partitions) / Shards};
+      partitions_.set_shards(first, rows);
+      partitions_.predict(model_, range.end - range.begin, x + range.begin * model_.input_size(),
+                          y + range.begin * model_.output_size(), parameters_.data());
     }
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   auto metrics(Phase phase) {
-    std::vector<double> totals = lanes_.totals().all(phase), received;
+    std::vector<double> totals = partitions_.totals().all(phase), received;
     tree_->sum(totals, Model::totals_width, received);
     return this->results(totals, phase);
   }
@@ -122,17 +124,17 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
 
  protected:
   using Base::group_;
-  using Base::lanes_;
   using Base::model_;
   using Base::parameters_;
+  using Base::partitions_;
 
  private:
   using Tree = ShardTree<Group>;
   static constexpr bool host_visible =
       Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
 
-  VirtualPart(Model model, Space const& space, std::shared_ptr<Group const> group, std::unique_ptr<Tree const> tree,
-              Plan plan)
+  VirtualEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::unique_ptr<Tree const> tree,
+                Parallelism plan)
       : Base(model, space, group,
              shard_plan(model.description(), plan, *tree, static_cast<std::size_t>(space.concurrency())), true,
              tree->local()),
@@ -146,37 +148,39 @@ class VirtualPart : public Replica<ModelType, SpaceType, Group> {
     return std::make_unique<Tree const>(group, Shards);
   }
 
-  /// A shard a lane, on a host each run by one thread; lanes that meet to add up rows run all at once.
-  static LanePlan shard_plan(ModelDescription const& model, Plan plan, Tree const& tree, std::size_t concurrency) {
+  /// A shard a partition, on a host each run by one thread; partitions that meet to add up rows run all at once.
+  static PartitionPlan shard_plan(ModelDescription const& model, Parallelism plan, Tree const& tree,
+                                  std::size_t concurrency) {
     constexpr bool host = is_host_space<Space>;
-    std::size_t const lanes = tree.lanes();
-    bool const meet = model.row_scope == RowScope::global;
-    if (host && plan == Plan::products)
+    std::size_t const partitions = tree.partitions();
+    bool const meet = model.row_scope == StatisticsScope::global;
+    if (host && plan == Parallelism::intra_op)
       throw ValueError(
           "VirtualReplicas runs by rows on a host: products that threads share would differ with their number");
-    if (!host && meet && lanes > 1)
+    if (!host && meet && partitions > 1)
       throw ValueError(formatted(
           "a model with statistics over the whole batch cannot run {} shards in turn on one device; take as many "
           "processes as shards, or BatchNormalization",
-          lanes));
-    return {.replicas = lanes,
-            .lanes = lanes,
-            .threads = host ? (meet ? lanes : std::min(lanes, concurrency)) : 1,
-            .rows = host,
+          partitions));
+    return {.replicas = partitions,
+            .partitions = partitions,
+            .threads = host ? (meet ? partitions : std::min(partitions, concurrency)) : 1,
+            .by_samples = host,
             .shards = Shards};
   }
 
-  /// The tree's sum over the lanes of all processes, in lane 0.
+  /// The tree's sum over the partitions of all processes, in partition 0.
   void combine_gradients() {
     std::size_t const n = model_.description().reduced_elements();
     if constexpr (host_visible) {
-      tree_->combine([this](std::size_t lane) { return lanes_.gradients(lane); }, n, received_);
+      tree_->combine([this](std::size_t partition) { return partitions_.gradients(partition); }, n, received_);
     } else if (group_->size() > 1) {
-      staged_.resize(tree_->lanes() * n);
-      auto const device = [&](std::size_t lane) { return space_view<Space>(lanes_.gradients(lane), n); };
-      auto const host = [&](std::size_t lane) { return host_view(staged_.data() + lane * n, n); };
-      for (std::size_t lane = 0; lane < tree_->lanes(); ++lane) Kokkos::deep_copy(host(lane), device(lane));
-      tree_->combine([&](std::size_t lane) { return host(lane).data(); }, n, received_);
+      staged_.resize(tree_->partitions() * n);
+      auto const device = [&](std::size_t partition) { return space_view<Space>(partitions_.gradients(partition), n); };
+      auto const host = [&](std::size_t partition) { return host_view(staged_.data() + partition * n, n); };
+      for (std::size_t partition = 0; partition < tree_->partitions(); ++partition)
+        Kokkos::deep_copy(host(partition), device(partition));
+      tree_->combine([&](std::size_t partition) { return host(partition).data(); }, n, received_);
       Kokkos::deep_copy(device(0), host(0));
     }
   }
@@ -200,17 +204,17 @@ class VirtualReplicas : public Adaptor<Strategy> {
  public:
   using typename Adaptor<Strategy>::Space;
   template <class Model>
-  using Part = VirtualPart<Model, Space, Group, Shards>;
+  using Engine = VirtualEngine<Model, Space, Group, Shards>;
 
   using Adaptor<Strategy>::Adaptor;
 
   /// \throws ValueError if there are more replicas than shards.
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    static_assert(places_parts<Strategy>,
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    static_assert(builds_engines<Strategy>,
                   "trireme: VirtualReplicas goes around OneDeviceStrategy, MirroredStrategy or "
                   "MultiWorkerMirroredStrategy itself: adaptors would change its sums");
-    return strategy_.template place_as<Part<Model>>(std::move(model), plan);
+    return strategy_.template build_as<Engine<Model>>(std::move(model), plan);
   }
 
  private:

@@ -1,4 +1,4 @@
-/// Which elements of a model's arena each process holds: known to all of them without communication.
+/// ArenaMap: the elements of a model's arena that each process holds, known to all without communication.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Where a model's parameters come from: its initializers, or the application's memory.
+/// Initial parameters of a model, from its initializers or the application's memory.
 #pragma once
 
 #include <cstddef>

@@ -13,10 +13,11 @@ class ProcessSum {
   /// Collective; on the thread that started MPI.
   virtual void sum(std::span<double> values) const = 0;
   virtual bool is_needed() const = 0;
-  /// total[i], i < count, becomes the sum over the values that the lanes of all processes give. Collective.
-  virtual void sum_lanes(std::span<double const* const> lanes, std::size_t count, std::vector<double>& total) const {
+  /// total[i], i < count, becomes the sum over the values that the partitions of all processes give. Collective.
+  virtual void sum_partitions(std::span<double const* const> partitions, std::size_t count,
+                              std::vector<double>& total) const {
     total.assign(count, 0.0);
-    for (double const* const values : lanes)
+    for (double const* const values : partitions)
       for (std::size_t i = 0; i < count; ++i) total[i] += values[i];
     sum(std::span(total));
   }

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/models/head.hpp"
 

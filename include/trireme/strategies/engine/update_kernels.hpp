@@ -128,7 +128,7 @@ struct PenaltyGradient {
   T* gradient;
   T l1, l2;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    T const sign = math::choose(w[i] > T{0}, T{1}, math::choose(w[i] < T{0}, T{-1}, T{0}));
+    T const sign = math::select(w[i] > T{0}, T{1}, math::select(w[i] < T{0}, T{-1}, T{0}));
     gradient[i] += l1 * sign + T{2} * l2 * w[i];
   }
 };
@@ -139,7 +139,7 @@ struct ClipValue {
   T limit;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
     T const g = gradient[i];
-    gradient[i] = math::choose(g > limit, limit, math::choose(g < -limit, -limit, g));
+    gradient[i] = math::select(g > limit, limit, math::select(g < -limit, -limit, g));
   }
 };
 

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "trireme/backend/execution/views.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/initial_parameters.hpp"
-#include "trireme/strategies/engine/placed_part.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
 
 /// One arena, in the space's memory: the same on every process, to the bit.
 template <class ModelType, class SpaceType, class Group>
-class WholeWeights : public PlacedPart<ModelType, Group> {
-  using Base = PlacedPart<ModelType, Group>;
+class WholeWeights : public EngineBase<ModelType, Group> {
+  using Base = EngineBase<ModelType, Group>;
 
  public:
   using typename Base::T;

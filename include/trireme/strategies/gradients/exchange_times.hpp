@@ -1,4 +1,4 @@
-/// How long gradients were under way between ranks, and how much of that the step spent on it: to show what overlaps.
+/// ExchangeTimes: the time that gradients were under way between ranks, and the part of it that a step waited.
 #pragma once
 
 #include <chrono>

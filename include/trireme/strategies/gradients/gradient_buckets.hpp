@@ -21,7 +21,7 @@
 #include "trireme/strategies/gradients/bucket_range.hpp"
 #include "trireme/strategies/gradients/exchange_times.hpp"
 #include "trireme/strategies/gradients/shared_gradients.hpp"
-#include "trireme/strategies/gradients/table_gradients.hpp"
+#include "trireme/strategies/gradients/sparse_gradients.hpp"
 
 namespace trireme {
 
@@ -54,8 +54,8 @@ constexpr std::size_t automatic_bucket_bytes(std::size_t gradient_bytes) {
 /// asked for.
 enum class Exchange { automatic, messages };
 
-/// Where there is one process, there is nothing to reduce. `Tables`: TableGradients, or NoTables.
-template <class T, class Space, class Group, class Tables = TableGradients<T, Space, Group>>
+/// Where there is one process, there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
+template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
 class GradientBuckets final : public GradientListener {
  public:
   template <class... Options>

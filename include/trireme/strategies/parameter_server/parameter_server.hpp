@@ -8,13 +8,13 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/shared_handle.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/same_config.hpp"
-#include "trireme/strategies/parameter_server/server_part.hpp"
+#include "trireme/strategies/parameter_server/server_engine.hpp"
 #include "trireme/strategies/parameter_server/server_roles.hpp"
 
 namespace trireme {
@@ -25,7 +25,7 @@ struct ParameterServerOptions {
   std::size_t servers = 1;
   /// Updates at most that the weights, at which a batch's gradient is taken, may lack of those made before the batch's
   /// own. 0: all workers share the rows of each batch and wait for its update, so that training is synchronous. k:
-  /// workers claim whole batches and go their own pace; at most k + 1 batches are worked on at once, and while one
+  /// workers acquire whole batches and go their own pace; at most k + 1 batches are worked on at once, and while one
   /// worker computes, the others make k updates at most together. Unset: 16 for each worker, so that one that is ten
   /// times slower than the others holds nobody up.
   std::optional<std::size_t> staleness{};
@@ -47,7 +47,7 @@ class ParameterServerStrategy {
  public:
   using Space = SpaceType;
   template <class Model>
-  using Part = ServerPart<Model, Space>;
+  using Engine = ServerEngine<Model, Space>;
 
   /// Collective. \throws ValueError if no rank is left to work.
   explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
@@ -64,8 +64,8 @@ class ParameterServerStrategy {
   std::size_t staleness() const { return staleness_; }
 
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    return Part<Model>(std::move(model), space_, group_, colleagues_, roles_, staleness_, plan);
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    return Engine<Model>(std::move(model), space_, group_, colleagues_, roles_, staleness_, plan);
   }
 
  private:

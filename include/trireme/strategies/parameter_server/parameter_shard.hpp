@@ -1,4 +1,4 @@
-/// What a parameter server holds: a range of the weights, with the optimizer's state for it.
+/// ParameterShard: the range of the weights that a parameter server holds, with the optimizer's state for it.
 #pragma once
 
 #include <algorithm>

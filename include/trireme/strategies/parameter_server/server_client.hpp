@@ -29,13 +29,13 @@ class ServerClient {
   std::vector<ElementRange> const& ranges() const { return ranges_; }
   ElementRange range(std::size_t server) const { return ranges_[server]; }
 
-  // Of the first server, which keeps the claims.
+  // Of the first server, which schedules batches.
 
   /// The next batch of the epoch, `next` or later.
-  ClaimAnswer claim(std::size_t next) const { return ask<ClaimAnswer>({.kind = Kind::claim, .number = next}); }
-  /// The batch that was claimed does not exist.
-  void withdraw() const { call(0, {.kind = Kind::withdraw}); }
-  /// The number of the update that the claimed batch's gradient makes, once it may have one.
+  AcquireAnswer acquire(std::size_t next) const { return ask<AcquireAnswer>({.kind = Kind::acquire, .number = next}); }
+  /// The batch that was acquired does not exist.
+  void release() const { call(0, {.kind = Kind::release}); }
+  /// The number of the update that the acquired batch's gradient makes, once it may have one.
   std::uint64_t number_update() const { return ask<std::uint64_t>({.kind = Kind::update}); }
   /// No more batches in this epoch, for anybody.
   void close() const { call(0, {.kind = Kind::close}); }

@@ -6,22 +6,22 @@
 #include <vector>
 
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/strategies/parameter_server/claims.hpp"
 #include "trireme/strategies/parameter_server/server_messages.hpp"
+#include "trireme/strategies/parameter_server/staleness_scheduler.hpp"
 
 namespace trireme {
 
-/// Of a server whose range of the weights is a `Shard` (ParameterShard). The first server keeps the claims.
+/// Of a server whose range of the weights is a `Shard` (ParameterShard). The first server schedules batches.
 template <class Shard>
 class ServerLoop {
   using Kind = ServerCall::Kind;
 
  public:
-  explicit ServerLoop(std::size_t staleness) : claims_(staleness) {}
+  explicit ServerLoop(std::size_t staleness) : scheduler_(staleness) {}
 
   /// Answers so many workers until all have left. A call that cannot be answered yet waits for others.
   void run(Communicator const& group, std::size_t workers, Shard& shard) {
-    claims_.start_epoch(shard.updater().iteration());
+    scheduler_.start_epoch(shard.updater().iteration());
     std::size_t left = 0;
     while (left < workers || !waiting_.empty()) {
       std::size_t const worker = group.await(server_tags::call);
@@ -37,30 +37,32 @@ class ServerLoop {
   }
 
  private:
-  struct Waiting {
+  struct DeadlineWait {
     std::size_t worker;
     ServerCall call;
   };
 
   /// False if it is too early.
-  bool answer(Communicator const& group, Shard& shard, Waiting const& waiting) {
+  bool answer(Communicator const& group, Shard& shard, DeadlineWait const& waiting) {
     auto const& [worker, call] = waiting;
     switch (call.kind) {
-      case Kind::claim: {
-        if (!claims_.can_claim()) return false;
-        auto const claim = claims_.claim(worker, call.number);
-        send_answer(group, worker, claim ? ClaimAnswer{1, claim->batch, claim->version, claim->number} : ClaimAnswer{});
+      case Kind::acquire: {
+        if (!scheduler_.can_acquire()) return false;
+        auto const acquired = scheduler_.acquire(worker, call.number);
+        send_answer(
+            group, worker,
+            acquired ? AcquireAnswer{1, acquired->batch, acquired->version, acquired->number} : AcquireAnswer{});
         return true;
       }
-      case Kind::withdraw:
-        claims_.withdraw(worker);
+      case Kind::release:
+        scheduler_.release(worker);
         return true;
       case Kind::update:
-        if (!claims_.can_update(worker)) return false;
-        send_answer(group, worker, claims_.update(worker));
+        if (!scheduler_.can_update(worker)) return false;
+        send_answer(group, worker, scheduler_.update(worker));
         return true;
       case Kind::close:
-        claims_.close();
+        scheduler_.close();
         return true;
       case Kind::pull:
         if (shard.updater().iteration() < call.number) return false;
@@ -85,8 +87,8 @@ class ServerLoop {
     group.send(std::span(&answer, 1), worker, server_tags::answer);
   }
 
-  Claims claims_;
-  std::vector<Waiting> waiting_;
+  StalenessScheduler scheduler_;
+  std::vector<DeadlineWait> waiting_;
 };
 
 }  // namespace trireme

@@ -1,21 +1,21 @@
-/// What workers and parameter servers write to each other while an epoch runs.
+/// Messages between workers and parameter servers while an epoch runs.
 #pragma once
 
 #include <cstdint>
 
 namespace trireme {
 
-/// A worker's call to a server. Those for the claims go to the first server, the others to each.
+/// A worker's call to a server. Those for the schedule go to the first server, the others to each.
 struct ServerCall {
   enum class Kind : std::uint64_t {
-    claim,     ///< number: the first batch that will do; answered by ClaimAnswer
-    withdraw,  ///< the batch claimed does not exist
-    update,    ///< the gradient is there; answered by the number of its update
-    close,     ///< no more batches in this epoch
-    pull,      ///< number: updates that the weights must have seen; answered by the server's range of the weights
-    push,      ///< number: of the update; the gradient follows
-    fetch,     ///< answered by all that the server holds; from the chief
-    leave      ///< nothing more in this epoch
+    acquire,  ///< number: the first batch that will do; answered by AcquireAnswer
+    release,  ///< the batch acquired does not exist
+    update,   ///< the gradient is there; answered by the number of its update
+    close,    ///< no more batches in this epoch
+    pull,     ///< number: updates that the weights must have seen; answered by the server's range of the weights
+    push,     ///< number: of the update; the gradient follows
+    fetch,    ///< answered by all that the server holds; from the chief
+    leave     ///< nothing more in this epoch
   };
   Kind kind = Kind::leave;
   std::uint64_t number = 0;
@@ -23,7 +23,7 @@ struct ServerCall {
   std::uint64_t rows = 0;  ///< push: of the batch
 };
 
-struct ClaimAnswer {
+struct AcquireAnswer {
   std::uint64_t some = 0;  ///< 0: there is no batch left
   std::uint64_t batch = 0, version = 0, number = 0;
 };

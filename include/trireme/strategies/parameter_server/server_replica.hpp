@@ -31,17 +31,17 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   using Positions = PerOutput<Model::outputs>;
 
   /// \param workers  those that share a batch's rows where all work on the same one.
-  ServerReplica(Model model, Space const& space, std::shared_ptr<Communicator const> workers, Plan plan,
+  ServerReplica(Model model, Space const& space, std::shared_ptr<Communicator const> workers, Parallelism plan,
                 std::size_t servers)
       : Base(std::move(model), space, std::move(workers), 1, plan, false), pushed_(servers), stages_(servers) {}
 
   /// Puts the summands of these rows to the mean gradient over so many positions into `gradients()`, complete on
   /// return. `number`: of the step, for random keys. `shared`: whether other workers have the batch's other rows.
   void differentiate(Batch<T, L> const& batch, Positions const& positions, std::uint64_t number, bool shared) {
-    Base::differentiate(this->prepare(batch, positions, number), nullptr, shared ? &processes_ : nullptr);
-    lanes_.context().fence("trireme: gradient complete before it is sent");
+    Base::differentiate(this->begin_step(batch, positions, number), nullptr, shared ? &processes_ : nullptr);
+    partitions_.context().fence("trireme: gradient complete before it is sent");
   }
-  T* gradients() { return lanes_.gradients(); }
+  T* gradients() { return partitions_.gradients(); }
 
   /// Starts sending a server its range of the gradient.
   Request push(ServerClient const& servers, std::size_t server) {
@@ -70,10 +70,10 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   }
 
   /// Sums of this process's batches.
-  std::vector<double> totals(Phase phase) const { return lanes_.totals().sum(phase); }
-  /// The running sums of the epoch's training, of each lane.
-  std::vector<double> sums() const { return lanes_.totals().all(Phase::train); }
-  void set_sums(std::span<double> sums) { lanes_.totals().set(Phase::train, sums); }
+  std::vector<double> totals(Phase phase) const { return partitions_.totals().sum(phase); }
+  /// The running sums of the epoch's training, of each partition.
+  std::vector<double> sums() const { return partitions_.totals().all(Phase::train); }
+  void set_sums(std::span<double> sums) { partitions_.totals().set(Phase::train, sums); }
   /// Of all weights.
   double penalty() { return this->mean_penalty(Phase::test, 1); }
 
@@ -81,8 +81,8 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   std::vector<GradientLedger> const& pushed() const { return pushed_; }
 
  private:
-  using Base::lanes_;
   using Base::parameters_;
+  using Base::partitions_;
   using Base::processes_;
 
   std::vector<GradientLedger> pushed_;

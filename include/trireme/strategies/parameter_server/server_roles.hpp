@@ -1,4 +1,4 @@
-/// Which ranks are workers, which are parameter servers, and which elements of the arena each server holds.
+/// Roles under ParameterServerStrategy: workers, servers, and the range of the arena of each server.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// What the processes of a ParameterServerStrategy hold: workers a replica of all weights, servers a range of them.
+/// ServerState: weights that processes of a ParameterServerStrategy hold, all of them in workers, ranges in servers.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/strategies/engine/placed_part.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/parameter_server/parameter_shard.hpp"
 #include "trireme/strategies/parameter_server/server_client.hpp"
 #include "trireme/strategies/parameter_server/server_replica.hpp"
@@ -27,11 +27,11 @@
 
 namespace trireme {
 
-/// Everything but the steps (ServerPart). A single process is worker and server in one: its shard lies in the weights
+/// Everything but the steps (ServerEngine). A single process is worker and server in one: its shard lies in the weights
 /// of its replica.
 template <class ModelType, class SpaceType>
-class ServerState : public PlacedPart<ModelType, Communicator> {
-  using Base = PlacedPart<ModelType, Communicator>;
+class ServerState : public EngineBase<ModelType, Communicator> {
+  using Base = EngineBase<ModelType, Communicator>;
 
  public:
   using Space = SpaceType;
@@ -171,7 +171,7 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   /// Sends the complete state to the chief. Collective; but while the workers go their own pace the chief alone is
   /// given it, as the servers have it then.
   template <class State>
-  void stream_to(State& state) const {
+  void gather_state(State& state) const {
     if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
     state.iteration = static_cast<std::int64_t>(iteration());
     if (apart_) {
@@ -217,13 +217,13 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
  protected:
   using Base::group_;
   using Base::model_;
-  using ReplicaPart = ServerReplica<ModelType, SpaceType>;
+  using ReplicaEngine = ServerReplica<ModelType, SpaceType>;
   using Shard = ParameterShard<ModelType, SpaceType>;
 
   /// Collective: the chief's initial weights become those of all. `colleagues`: the processes of the same role.
   ServerState(Model model, Space const& space, std::shared_ptr<Communicator const> group,
               std::shared_ptr<Communicator const> colleagues, ServerRoles const& roles, std::size_t staleness,
-              Plan plan)
+              Parallelism plan)
       : Base(std::move(model), std::move(group)),
         roles_(roles),
         servers_(group_, roles, cut_arena(model_.description(), roles.servers, aligned_count<T>(1))),
@@ -241,8 +241,8 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   bool is_worker() const { return roles_.is_worker(group_->rank()); }
 
   /// The replica, of a process that has one. \throws ValueError on a server.
-  ReplicaPart& whole() { return const_cast<ReplicaPart&>(std::as_const(*this).whole()); }
-  ReplicaPart const& whole() const {
+  ReplicaEngine& whole() { return const_cast<ReplicaEngine&>(std::as_const(*this).whole()); }
+  ReplicaEngine const& whole() const {
     if (replica_) return *replica_;
     throw ValueError(
         formatted("rank {} is a parameter server, which holds a range of the weights only", group_->rank()));
@@ -275,9 +275,9 @@ class ServerState : public PlacedPart<ModelType, Communicator> {
   ServerRoles roles_;
   ServerClient servers_;
   std::size_t staleness_;
-  std::optional<ReplicaPart> replica_;
+  std::optional<ReplicaEngine> replica_;
   std::optional<Shard> shard_;
-  bool apart_ = false;  ///< this worker has claimed batches that are not drained yet
+  bool apart_ = false;  ///< this worker has acquired batches that are not drained yet
 
  private:
   static std::uint64_t hash_of(std::span<T const> values) {

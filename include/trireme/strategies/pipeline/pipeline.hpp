@@ -9,7 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
@@ -17,7 +17,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/same_config.hpp"
-#include "trireme/strategies/pipeline/pipeline_part.hpp"
+#include "trireme/strategies/pipeline/pipeline_engine.hpp"
 
 namespace trireme {
 
@@ -61,7 +61,7 @@ class PipelineStrategy {
  public:
   using Space = SpaceType;
   template <class Model>
-  using Part = PipelinePart<Model, Space, Cuts...>;
+  using Engine = PipelineEngine<Model, Space, Cuts...>;
 
   /// Collective.
   explicit PipelineStrategy(Communicator const& communicator, PipelineOptions const& options = {},
@@ -77,19 +77,20 @@ class PipelineStrategy {
   Communicator const& communicator() const { return *group_; }
 
   /// Collective. \throws ValueError on all ranks, if the stages do not divide the ranks, or if they are more than the
-  /// model can be cut into; under the plan by rows, since all threads of a stage work on each product.
+  /// model can be cut into; under the parallelism over samples, since all threads of a stage work on each product.
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     std::size_t const ranks = group_->size();
     std::size_t const stages =
         sizeof...(Cuts) > 0 ? sizeof...(Cuts) + 1 : (options_.stages == 0 ? ranks : options_.stages);
-    if (plan == Plan::rows) fail("PipelineStrategy does not take Plan::rows: all threads work on each product");
+    if (plan == Parallelism::samples)
+      fail("PipelineStrategy does not take Parallelism::samples: all threads work on each product");
     if (ranks % stages != 0)
       fail(formatted("PipelineStrategy has {} stages, which do not divide {} ranks", stages, ranks));
-    if (stages > Part<Model>::slice_count)
+    if (stages > Engine<Model>::slice_count)
       fail(formatted("the model can be cut into {} stages at most, and PipelineStrategy has {}",
-                     Part<Model>::slice_count, stages));
-    return Part<Model>(std::move(model), space_, group_, stages, options_.micro_batches);
+                     Engine<Model>::slice_count, stages));
+    return Engine<Model>(std::move(model), space_, group_, stages, options_.micro_batches);
   }
 
  private:

@@ -1,4 +1,4 @@
-/// What a stage of a pipeline sends to the next one and to the one before.
+/// PipelineLink: messages of a stage to the next one and to the one before.
 #pragma once
 
 #include <cstddef>

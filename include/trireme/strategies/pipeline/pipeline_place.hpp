@@ -1,4 +1,4 @@
-/// Where a process stands in a pipeline, and what each process of all pipelines holds.
+/// PipelinePlace: the stage of a process, and the elements that each process of all pipelines holds.
 #pragma once
 
 #include <array>

@@ -36,7 +36,7 @@ class ModelPass {
 
  public:
   explicit ModelPass(Model const& model)
-      : pass_(SlicesOf(model.architecture())), mixes_rows_(model.description().row_scope != RowScope::none) {}
+      : pass_(SlicesOf(model.architecture())), mixes_rows_(model.description().row_scope != StatisticsScope::none) {}
 
   std::span<SliceRange const> ranges() const { return pass_.slices().ranges(); }
   std::size_t workspace_bytes(Model const& model, std::size_t rows) const {

@@ -1,4 +1,4 @@
-/// How a sharding strategy divides a model: constant expressions where the model's extents are static.
+/// The division of a model among shards: constant expressions where the model's extents are static.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/slices.hpp"
 #include "trireme/mpi/rank_parts.hpp"

@@ -9,7 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/plan.hpp"
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
@@ -18,9 +18,9 @@
 #include "trireme/core/shared_handle.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/strategies/engine/model_part.hpp"
+#include "trireme/strategies/engine/cross_replica_sum.hpp"
+#include "trireme/strategies/engine/partial_engine.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
-#include "trireme/strategies/engine/row_meeting.hpp"
 #include "trireme/strategies/sharded/model_pass.hpp"
 #include "trireme/strategies/sharded/sharded_arenas.hpp"
 
@@ -29,8 +29,8 @@ namespace trireme {
 /// A rank's part of the model under ShardedStrategy. All threads of the space work on each product: gradients of
 /// their own would be what sharding saves.
 template <class ModelType, class SpaceType, std::size_t Stage>
-class ShardedPart : public ModelPart<ModelType, SpaceType> {
-  using Base = ModelPart<ModelType, SpaceType>;
+class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
+  using Base = PartialEngine<ModelType, SpaceType>;
   using typename Base::Context;
 
  public:
@@ -45,15 +45,15 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   static constexpr bool holds_all = Stage < 3;
 
   /// Which part of each global batch this process draws.
-  Share share(Phase) const { return {group_->rank(), group_->size(), group_->size()}; }
+  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size()}; }
 
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
   /// still be under way when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->prepare(batch);
+    auto const step = this->begin_step(batch);
     meeting_.begin(sum_.get());
-    SpaceExchange exchange(meeting_);
+    SpaceSum exchange(meeting_);
     context_.set_exchange(&exchange);
     pass_.train(model_, context_, step.slice, step.scales(), reserve(batch.rows), arenas_, this->totals(Phase::train),
                 step.keys);
@@ -94,7 +94,7 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   }
 
   /// Waits for what is in flight; nobody ends an epoch here meanwhile.
-  Uniform<bool> drain() {
+  Uniform<bool> finish_epoch() {
     settle();
     return detail::UniformAccess::make(false);
   }
@@ -129,8 +129,8 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   }
 
   /// Collective.
-  ShardedPart(Model model, Space const& space, std::shared_ptr<Communicator const> group)
-      : ShardedPart(model, space, group, Pass(model)) {}
+  ShardedEngine(Model model, Space const& space, std::shared_ptr<Communicator const> group)
+      : ShardedEngine(model, space, group, Pass(model)) {}
 
  private:
   using Pass = ModelPass<Model, Context>;
@@ -147,11 +147,11 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   using Base::own_;
   using Base::updater_;
 
-  ShardedPart(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group, Pass pass)
+  ShardedEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group, Pass pass)
       : Base(model, space, group, group,
              division(model.description(), Layout(pass.ranges(), group->rank(), group->size()))),
         pass_(std::move(pass)),
-        meeting_(LanePlan{}),
+        meeting_(PartitionPlan{}),
         sum_(std::make_unique<GroupSum<Communicator>>(*group_)),
         arenas_(*group_, space, Layout(pass_.ranges(), group_->rank(), group_->size()), held_.data(),
                 model_.description().state_elements) {
@@ -179,7 +179,7 @@ class ShardedPart : public ModelPart<ModelType, SpaceType> {
   }
 
   Pass pass_;
-  RowMeeting meeting_;
+  CrossReplicaSum meeting_;
   std::unique_ptr<GroupSum<Communicator>> sum_;
   mutable ShardedArenas<T, Space, Stage> arenas_;  // new parameters may still arrive
   Kokkos::View<std::byte*, typename Space::memory_space> workspace_;
@@ -198,7 +198,7 @@ class ShardedStrategy {
  public:
   using Space = SpaceType;
   template <class Model>
-  using Part = ShardedPart<Model, Space, Stage>;
+  using Engine = ShardedEngine<Model, Space, Stage>;
 
   /// Collective.
   explicit ShardedStrategy(Communicator const& communicator, Space const& space = detail::default_space<Space>())
@@ -207,12 +207,14 @@ class ShardedStrategy {
   Communicator const& group() const { return *group_; }
   Communicator const& communicator() const { return *group_; }
 
-  /// \throws ValueError under the plan by rows: threads with gradients of their own would take what sharding saves.
+  /// \throws ValueError under the parallelism over samples: threads with gradients of their own would take what
+  /// sharding saves.
   template <class Model>
-  Part<Model> place(Model model, Plan plan = Plan::automatic) const {
-    if (plan == Plan::rows)
-      throw ValueError("ShardedStrategy does not take Plan::rows, under which each thread holds gradients of its own");
-    return Part<Model>(std::move(model), space_, group_);
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    if (plan == Parallelism::samples)
+      throw ValueError(
+          "ShardedStrategy does not take Parallelism::samples, under which each thread holds gradients of its own");
+    return Engine<Model>(std::move(model), space_, group_);
   }
 
  private:

@@ -1,0 +1,30 @@
+/// Progress: the epoch and batch at which training stands.
+#pragma once
+
+#include <cstddef>
+
+namespace trireme {
+
+/// Position between two steps, with the agreed decision to stop.
+struct Progress {
+  std::size_t epoch = 0;  ///< epochs that are complete
+  std::size_t batch = 0;  ///< batches of the next one that have been trained
+  bool stop = false;
+
+  /// True if training goes on. An epoch that has begun is completed, with its validation, before training stops.
+  bool goes_on(std::size_t epochs) const { return epoch < epochs && (!stop || batch > 0); }
+  void stop_if(bool decision) { stop = stop || decision; }
+  void end_epoch() {
+    ++epoch;
+    batch = 0;
+  }
+
+  template <class Archive>
+  void state(Archive& archive) {
+    archive("epoch", epoch);
+    archive("batch", batch);
+    archive("stop", stop);
+  }
+};
+
+}  // namespace trireme

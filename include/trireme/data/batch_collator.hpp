@@ -1,0 +1,217 @@
+/// Puts the samples of a batch together, in the scalars of the model.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/data/batch_buffer.hpp"
+#include "trireme/data/batch_targets.hpp"
+#include "trireme/data/class_weight.hpp"
+#include "trireme/data/count.hpp"
+#include "trireme/data/data_shard.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/stream_options.hpp"
+
+namespace trireme::data {
+
+/// A batch points into the source if its rows lie there as one block of the right scalar, or each for itself where
+/// `scattered` is set, and into the buffer otherwise.
+template <class X, class Y, class T, class L>
+class BatchCollator {
+ public:
+  /// \param capacity  rows that a buffer has to hold.
+  /// \param sized  true if the number of samples is known beforehand.
+  BatchCollator(SourcePointer<X, Y> source, std::size_t capacity, bool sized, StreamOptions options)
+      : source_(std::move(source)),
+        reader_(source_->reader()),
+        options_(std::move(options)),
+        targets_(source_->y_size(), options_.classes, options_.labels, options_.y_name),
+        capacity_(capacity),
+        sized_(sized),
+        in_place_(options_.scattered && std::is_same_v<X, T> && sized && source_->in_memory()) {
+    options_.verify(source_->weighted());
+  }
+
+  SampleReader<X, Y>& reader() { return *reader_; }
+  /// True if samples are found by their number, in any order.
+  bool random_access() const { return source_->random_access(); }
+  /// True if inputs are never copied or computed.
+  bool in_place() const { return in_place_; }
+
+  /// The rows of a batch that are samples one after another in the reader's order.
+  void fill(BatchRows const& rows, BatchBuffer<T, L>& slot) {
+    slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
+    if (rows.rows == 0) return;
+    std::size_t const nx = source_->x_size(), ny = source_->y_size();
+    if (auto const block = reader_->run(rows.first_sample, rows.rows)) {
+      if constexpr (std::is_same_v<X, T>) {
+        slot.batch.x = block->x;
+      } else {
+        reserve(slot.x, capacity_, nx);
+        std::transform(block->x, block->x + rows.rows * nx, slot.x.data(), [](X v) { return static_cast<T>(v); });
+        slot.batch.x = slot.x.data();
+      }
+      if (!options_.targets) {
+        // targets are not read
+      } else if constexpr (std::is_same_v<Y, L>) {
+        slot.batch.y = block->y;
+        targets_.check(block->y, rows.rows, rows.first_sample);
+      } else {
+        reserve(slot.y, capacity_, ny);
+        targets_.convert(block->y, slot.y.data(), rows.rows, rows.first_sample);
+        slot.batch.y = slot.y.data();
+      }
+      slot.batch.weight = block->weight;
+    } else {
+      make_room(slot, capacity_);
+      if (!in_place_ || !point_at_rows(rows, slot)) gather_in_turn(rows, slot);
+      point_at_slot(slot);
+    }
+    weigh_classes(slot);
+  }
+
+  /// Stores in the buffer's batch the inputs of the next one, which has these rows; false if they are not known.
+  bool announce(BatchRows const& next, std::uint64_t ticket, BatchBuffer<T, L>& slot) {
+    if constexpr (std::is_same_v<X, T>) {
+      if (!find(next)) return false;
+      reserve(slot.next_x_rows, capacity_);
+      for (std::size_t row = 0; row < next.rows; ++row) {
+        slot.next_x_rows[row] = found_[row].x;
+        trireme::detail::prefetch(found_[row].y, source_->y_size());
+      }
+      slot.batch.next = {slot.next_x_rows.data(), next.rows, ticket};
+    }
+    return std::is_same_v<X, T>;
+  }
+
+  // Room for so many rows, each of the samples, and this process's rows of them, for reading sample by sample.
+  void make_room(BatchBuffer<T, L>& slot, std::size_t rows) {
+    if (in_place_)
+      reserve(slot.x_rows, rows);
+    else
+      reserve(slot.x, rows, source_->x_size());
+    if (options_.targets) reserve(slot.y, rows, source_->y_size());
+    if (source_->weighted()) reserve(slot.weight, rows);
+  }
+
+  void store(Sample<X, Y> const& sample, BatchBuffer<T, L>& slot, std::size_t row, std::size_t position) {
+    std::size_t const nx = source_->x_size(), ny = source_->y_size();
+    if (!sized_) make_room(slot, row + 1);  // as many as a generator gives, which may be fewer than the batch holds
+    if constexpr (std::is_same_v<X, T>)
+      if (in_place_) slot.x_rows[row] = sample.x;
+    if (!in_place_)
+      std::transform(sample.x, sample.x + nx, slot.x.data() + row * nx, [](X value) { return static_cast<T>(value); });
+    if (options_.targets) targets_.convert(sample.y, slot.y.data() + row * ny, 1, position);
+    if (source_->weighted()) slot.weight[row] = sample.weight ? *sample.weight : 1.0;
+  }
+
+  void cut(BatchRows const& rows, BatchBuffer<T, L>& slot) {
+    slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
+    point_at_slot(slot);
+    slot.batch.x += rows.first_row * source_->x_size();
+    if (options_.targets) slot.batch.y += rows.first_row * source_->y_size();
+    if (slot.batch.weight) slot.batch.weight += rows.first_row;
+    weigh_classes(slot);
+  }
+
+  /// Indices among inputs that do not lie in memory as a whole. \throws ValueError naming the first that does not fit.
+  void check_inputs(Batch<T, L> const& batch) const {
+    if (options_.indices.empty() || source_->inputs()) return;
+    std::size_t const nx = std::max<std::size_t>(source_->x_size(), 1);
+    auto const place = [&](std::size_t row) {
+      return formatted("of row {} of a batch{}", batch.first_row + row,
+                       options_.x_name.empty() ? "" : " of " + options_.x_name);
+    };
+    if (!batch.x_rows) return verify_indices(batch.x, batch.rows, nx, options_.indices, place);
+    for (std::size_t row = 0; row < batch.rows; ++row)
+      verify_indices(batch.x_rows[row], 1, nx, options_.indices, [&](std::size_t) { return place(row); });
+  }
+
+ private:
+  /// Leaves inputs in place, if the place of each is known; targets and weights are few numbers from all over the
+  /// memory.
+  bool point_at_rows(BatchRows const& rows, BatchBuffer<T, L>& slot) {
+    if constexpr (std::is_same_v<X, T>) {
+      if (!find(rows)) return false;
+      std::size_t const ny = source_->y_size();
+      for (std::size_t row = 0; row < rows.rows; ++row) {
+        slot.x_rows[row] = found_[row].x;
+        trireme::detail::prefetch(found_[row].y, ny);
+      }
+      if (options_.targets)
+        for (std::size_t row = 0; row < rows.rows; ++row)
+          targets_.convert(found_[row].y, slot.y.data() + row * ny, 1, rows.first_sample + row);
+      if (source_->weighted())
+        for (std::size_t row = 0; row < rows.rows; ++row)
+          slot.weight[row] = found_[row].weight ? *found_[row].weight : 1.0;
+    }
+    return std::is_same_v<X, T>;
+  }
+
+  void gather_in_turn(BatchRows const& rows, BatchBuffer<T, L>& slot) {
+    for (std::size_t row = 0; row < rows.rows; ++row) {
+      auto const sample = reader_->at(rows.first_sample + row);
+      if (!sample)
+        throw ValueError(
+            formatted("a dataset ended at sample {}, before the size that it gave", rows.first_sample + row));
+      store(*sample, slot, row, rows.first_sample + row);
+    }
+  }
+
+  /// Finds the samples of these rows for `found_`; false unless all of them stay in place.
+  bool find(BatchRows const& rows) {
+    positions_.reserve(capacity_);
+    positions_.resize(rows.rows);
+    std::iota(positions_.begin(), positions_.end(), rows.first_sample);
+    reserve(found_, capacity_);
+    return reader_->find(positions_, found_.data());
+  }
+
+  void point_at_slot(BatchBuffer<T, L>& slot) {
+    slot.batch.x = in_place_ ? nullptr : slot.x.data();
+    slot.batch.x_rows = in_place_ ? slot.x_rows.data() : nullptr;
+    slot.batch.y = options_.targets ? slot.y.data() : nullptr;
+    slot.batch.weight = source_->weighted() ? slot.weight.data() : nullptr;
+  }
+
+  void weigh_classes(BatchBuffer<T, L>& slot) {
+    if (options_.class_weight.empty()) return;
+    std::size_t const ny = source_->y_size();
+    if (std::is_same_v<L, std::int32_t> && ny != 1)
+      throw ValueError("class_weight needs one label a sample; give sample weights instead");
+    reserve(slot.weight, sized_ ? capacity_ : slot.batch.rows);
+    for (std::size_t row = 0; row < slot.batch.rows; ++row)
+      slot.weight[row] = weight_of_class(options_.class_weight, slot.batch.y + row * ny, ny);
+    slot.batch.weight = slot.weight.data();
+  }
+
+  template <class V>
+  static void reserve(std::vector<V>& memory, std::size_t rows, std::size_t row_size = 1) {
+    std::size_t const size = clamped_product(rows, row_size);
+    if (memory.size() >= size) return;
+    if (size > memory.max_size())
+      throw ValueError(formatted("a batch of {} samples of {} numbers is more than memory can hold", rows, row_size));
+    memory.resize(size);
+  }
+
+  SourcePointer<X, Y> source_;
+  std::unique_ptr<SampleReader<X, Y>> reader_;
+  StreamOptions options_;
+  BatchTargets<Y, L> targets_;
+  std::size_t capacity_;
+  bool sized_, in_place_;
+  std::vector<std::size_t> positions_;
+  std::vector<Sample<X, Y>> found_;
+};
+
+}  // namespace trireme::data

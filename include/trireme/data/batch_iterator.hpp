@@ -1,0 +1,261 @@
+/// The batches of a dataset for one process's engine.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/data/lineage.hpp"
+#include "trireme/data/requirements.hpp"
+#include "trireme/data/validation.hpp"
+
+namespace trireme {
+
+/// Purpose of the batches.
+enum class IteratorRole : std::size_t { training, validation, test, prediction };
+
+struct BatchIteratorOptions {
+  IteratorRole role = IteratorRole::test;
+  std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end
+  std::vector<double> class_weight{};
+
+  bool trains() const { return role == IteratorRole::training; }     ///< the engine says which batches it trains on
+  bool targets() const { return role != IteratorRole::prediction; }  ///< targets have to fit the model
+  /// The data in messages.
+  std::string data() const {
+    static constexpr std::array names{"the training data", "the validation data", "the test data",
+                                      "the data to predict"};
+    return names[static_cast<std::size_t>(role)];
+  }
+  /// The option that sets `steps`; empty if there is none.
+  std::string steps_option() const {
+    static constexpr std::array names{"steps_per_epoch", "", "steps", ""};
+    return names[static_cast<std::size_t>(role)];
+  }
+};
+
+namespace detail {
+
+/// The stream that a batch iterator reads, the same for engines of all types.
+/// \param acquires  true if this process acquires whole batches
+template <class T, class L, class Data>
+auto open_stream(Data const& data, data::SampleRequirements requirements, BatchIteratorOptions const& options,
+                 DataShard share, bool acquires, bool scattered) {
+  if (!options.targets()) {
+    requirements.target_extents = data.y_extents();
+    requirements.classes = 0;
+    requirements.targets = data.targets_as_they_are();
+  }
+  if (!options.class_weight.empty() && requirements.targets.size() > 1)
+    throw ValueError("class_weight is for models of one output; give sample weights instead");
+  data.verify(requirements, options.data());
+  if (acquires && data.is_local())
+    throw ValueError(
+        "each process acquires whole batches of its own, which takes data that all have: use from_tensor_slices, or a "
+        "staleness of 0 for data from from_local_slices");
+  return data.template stream<T, L>(share, 0, 0,
+                                    {.class_weight = options.class_weight,
+                                     .classes = requirements.classes,
+                                     .indices = requirements.indices,
+                                     .labels = requirements.label_columns(),
+                                     .targets = options.targets(),
+                                     .in_order = !acquires,
+                                     .scattered = scattered,
+                                     .looks_ahead = options.trains() && !acquires,
+                                     .x_name = options.data(),
+                                     .y_name = options.data()});
+}
+
+}  // namespace detail
+
+/// The data have to outlive it. Opening it is collective: data that do not fit the model, that differ between processes
+/// but should be the same, or that are known to have too few batches throw the same error on every process.
+template <class Engine, class Data>
+class BatchIterator {
+  using T = typename Engine::T;
+  using L = typename Engine::L;
+  using Stream = decltype(std::declval<Data const&>().template stream<T, L>(DataShard{}, 0));
+
+ public:
+  BatchIterator(Engine& engine, Data const& data, BatchIteratorOptions const& options = {})
+      : engine_(&engine),
+        data_(&data),
+        options_(options),
+        stream_(engine.group().together([&] { return open(engine, data, options); })),
+        limit_(options.steps) {
+    auto const& group = engine.group();
+    if (group.size() > 1)
+      data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
+    std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
+    count_ = limit_.value_or(all.value_or(0));
+    endless_ = !all && limit_;
+  }
+
+  /// Batches of an epoch, or 0 if that is not known.
+  std::size_t count() const { return count_; }
+
+  /// Data without a known end go on where the epoch before stopped; others start anew, in the order of this epoch.
+  /// `next`: number of batches of the epoch that a resumed run has drawn before.
+  void start(std::size_t epoch, std::size_t next = 0) {
+    bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
+    if (!endless_)
+      rewind(epoch, 0);
+    else if (restored_ && !acquires)
+      rewind(pass_, position_, next);
+    else if (acquires || epoch != next_epoch_)
+      rewind(0, epoch * *limit_);
+    else
+      first_ = position_;
+    restored_ = false;
+    ended_ = no_end;
+    next_epoch_ = epoch + 1;
+    next_ = next;
+  }
+
+  /// The next batch of the epoch: the same on every process, unless they acquire them.
+  bool next() {
+    auto const index = options_.trains() ? engine_->acquire(next_) : std::optional(next_);
+    if (!index) return false;
+    if ((!limit_ || *index < *limit_) && fetch(*index)) return true;
+    if (options_.trains()) engine_->release();
+    return false;
+  }
+
+  /// After the last batch of an epoch. Collective where processes acquire batches.
+  /// \throws ValueError on all processes if the data turn out to have no sample, or to end before the requested steps
+  void finish() const {
+    std::size_t const ended = acquires_batches() ? engine_->group().min(ended_).value() : ended_;
+    if (ended == 0) raise_uniform(no_sample());
+    if (limit_ && ended < first_ + *limit_)
+      raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
+                                         called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
+  }
+
+  Batch<T, L> const& batch() const { return batch_; }
+  /// Index of the current batch, from 0.
+  std::size_t index() const { return next_ - 1; }
+
+  /// Position in the data, for a run that goes on later with the same data. Reads all data that lie in memory, once.
+  template <class Archive>
+  void state(Archive& archive) {
+    if (!fingerprint_) fingerprint_ = fingerprint();
+    archive.same("was trained on other data, or with other class weights or steps per epoch", "fingerprint",
+                 *fingerprint_);
+    archive.same("took other global batches, whose size per replica was given", "global_batch",
+                 formatted("{} samples", data_->global_batch(data_shard(*engine_, options_))));
+    archive("pass", pass_);
+    archive("position", position_);
+    restored_ = archive.loads();
+  }
+
+ private:
+  bool acquires_batches() const { return options_.trains() && engine_->acquires_batches(); }
+
+  std::string called() const { return data_->called(options_.data()); }
+
+  ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
+
+  /// Batches that the data have, if that is a known and finite number.
+  /// \throws ValueError if there are none, or fewer than requested.
+  std::optional<std::size_t> batches_of_epoch() const {
+    auto const all = data_->batches_per_epoch(data_shard(*engine_, options_));
+    std::string const option = options_.steps_option();
+    if (all == std::size_t{0} && options_.role != IteratorRole::prediction) {
+      std::size_t const samples = data_->size().value_or(0);
+      if (samples == 0) throw no_sample();
+      throw ValueError(
+          formatted("{} have no batch: take, skip or repeat leave none of their {} samples", called(), samples));
+    }
+    if (all && limit_ && *limit_ > *all)
+      throw ValueError(
+          formatted("{} is {}, but {} have {} batches: repeat() gives more", option, *limit_, called(), *all));
+    if (!limit_ && data_->endless())
+      throw ValueError(
+          formatted("{} have no end: give them a take(){}", called(), option.empty() ? "" : ", or set " + option));
+    return all;
+  }
+
+  std::uint64_t fingerprint() const {
+    auto const& class_weight = options_.class_weight;
+    std::uint64_t const weights = data::hash_bytes(class_weight.data(), class_weight.size() * sizeof(double));
+    return data::hash_combine(data::hash_combine(data_->checksum().hash, limit_.value_or(0)), weights);
+  }
+
+  static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {
+    return detail::open_stream<T, L>(data, engine.model().sample_requirements(), options, data_shard(engine, options),
+                                     options.trains() && engine.acquires_batches(),
+                                     options.targets() && scattered(engine));
+  }
+
+  /// The whole batch for a process that acquires batches, otherwise its data shard.
+  static DataShard data_shard(Engine const& engine, BatchIteratorOptions const& options) {
+    if (options.trains() && engine.acquires_batches()) return {};
+    return engine.data_shard(options.trains() ? Phase::train : Phase::test);
+  }
+
+  /// \param before  batches of the epoch that lie before the position
+  void rewind(std::size_t pass, std::size_t position, std::size_t before = 0) {
+    stream_.rewind(pass, position);
+    pass_ = pass;
+    position_ = position;
+    first_ = position - before;
+  }
+
+  /// Reads a batch of the epoch; false if there is none.
+  bool fetch(std::size_t index) {
+    if (first_ + index != position_) stream_.seek(first_ + index);
+    if (!stream_.next(batch_)) {
+      ended_ = first_ + index;
+      return false;
+    }
+    position_ = first_ + index + 1;
+    next_ = index + 1;
+    return true;
+  }
+
+  /// True if the engine takes rows of a batch that lie apart.
+  static bool scattered(Engine const& engine) {
+    if constexpr (requires { engine.takes_scattered_rows(); }) return engine.takes_scattered_rows();
+    return false;
+  }
+
+  static constexpr std::size_t no_end = std::numeric_limits<std::size_t>::max();
+
+  Engine* engine_;
+  Data const* data_;
+  BatchIteratorOptions options_;
+  Stream stream_;
+  std::optional<std::size_t> limit_;
+  std::optional<std::uint64_t> fingerprint_{};
+  bool endless_ = false, restored_ = false;
+  std::size_t count_ = 0, next_epoch_ = 0;
+  std::size_t pass_ = 0;                  ///< what the stream was rewound to
+  std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
+  std::size_t next_ = 0;                  ///< of the epoch, after the current one
+  std::size_t ended_ = no_end;            ///< the first batch past the end of the stream, once it is known
+  Batch<T, L> batch_;
+};
+
+/// The iterator where there are no data.
+template <class Engine>
+class BatchIterator<Engine, NoData> {
+ public:
+  BatchIterator(Engine&, NoData const&, BatchIteratorOptions const& = {}) {}
+};
+
+template <class Engine, class Data>
+BatchIterator(Engine&, Data const&) -> BatchIterator<Engine, Data>;
+template <class Engine, class Data>
+BatchIterator(Engine&, Data const&, BatchIteratorOptions) -> BatchIterator<Engine, Data>;
+
+}  // namespace trireme

@@ -1,0 +1,159 @@
+/// The batches of an epoch, one after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/data/batch.hpp"
+#include "trireme/data/batch_buffer.hpp"
+#include "trireme/data/batch_collator.hpp"
+#include "trireme/data/batch_order.hpp"
+#include "trireme/data/count.hpp"
+#include "trireme/data/data_shard.hpp"
+#include "trireme/data/sample_source.hpp"
+#include "trireme/data/stream_options.hpp"
+
+namespace trireme::data {
+
+/// Reads one process's part of the batches of an epoch, in order: which samples are in which batch. Calls neither MPI
+/// nor Kokkos.
+template <class X, class Y, class T, class L>
+class BatchSampler {
+ public:
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "trireme: a model computes in float or double");
+  static_assert(std::is_same_v<L, T> || std::is_same_v<L, std::int32_t>,
+                "trireme: targets are class indices (std::int32_t) or of the model's scalar");
+
+  /// \param plan  division of the samples into batches; nothing if their number is not known beforehand.
+  BatchSampler(SourcePointer<X, Y> source, std::optional<BatchPlan> plan, BatchOrder order, std::size_t batch,
+               DataShard share, StreamOptions options)
+      : plan_(std::move(plan)),
+        order_(std::move(order)),
+        batch_(batch),
+        share_(share),
+        looks_ahead_(options.looks_ahead),
+        filler_(std::move(source), plan_ ? plan_->max_rows() : batch, plan_.has_value(), std::move(options)) {}
+
+  /// True if inputs are never copied or computed, so that nothing can be done ahead of their use.
+  bool in_place() const { return filler_.in_place(); }
+
+  /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.
+  void start(std::uint64_t epoch, std::size_t first_batch) {
+    at_ = plan_ ? Place{epoch, first_batch, 0, plan_->batches(), !plan_->endless()}
+                : Place{epoch, 0, first_batch, 0, false};
+    pass_.reset();
+  }
+
+  /// Goes to another batch of the epoch that was started. Costs nothing where samples are found by their number; others
+  /// are read up to there, from the beginning if they are past it.
+  void seek(std::size_t batch) {
+    at_.announced = 0;
+    if (filler_.random_access() || (plan_ && batch >= at_.position))
+      at_.position = batch;
+    else if (batch < at_.position)
+      start(at_.epoch, batch);
+    else
+      at_.unread = batch - at_.position;
+  }
+
+  /// The next batch of the epoch into a slot; false after the last.
+  bool fill(BatchBuffer<T, L>& slot) {
+    for (; at_.unread > 0; --at_.unread)
+      if (!fill_next(slot)) return false;
+    if (!fill_next(slot)) return false;
+    filler_.check_inputs(slot.batch);
+    return true;
+  }
+
+ private:
+  /// Made anew at the start of an epoch, so that nothing of the one before is left.
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::size_t position = 0;      // of the next batch in the epoch
+    std::size_t unread = 0;        // batches to read and drop first
+    std::size_t pass_batches = 0;  // in a pass: the number, or only a lower bound
+    bool pass_known = false;
+    std::uint64_t announced = 0;  // ticket of the batch that the one before named as its next
+  };
+  /// Likewise, of a pass over the source.
+  struct Pass {
+    std::uint64_t repetition = 0;
+    std::size_t next_sample = 0;  // of a generator
+    bool empty = false;           // likewise
+  };
+
+  bool fill_next(BatchBuffer<T, L>& slot) {
+    while (true) {
+      BatchOrder::Pass const pass{at_.pass_batches, at_.pass_known};
+      if (auto const place = order_.locate(at_.position, pass)) {
+        if (!pass_ || place->repetition != pass_->repetition) start_pass(place->repetition);
+        if (plan_ && (pass_->empty || place->batch >= plan_->batches())) return false;
+        if (plan_) filler_.fill((*plan_)(place->batch), slot);
+        if (plan_ || gather_unsized(place->batch, slot)) {
+          ++at_.position;
+          slot.batch.ticket = std::exchange(at_.announced, 0);
+          if (slot.batch.x_rows && looks_ahead_) look_ahead(slot);
+          return true;
+        }
+        // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
+      } else {
+        if (at_.pass_known || plan_) return false;
+        if (auto const end = order_.size(pass); end && at_.position >= *end) return false;
+        // Past the first pass, whose number of batches is not known yet: count them.
+        if (!pass_) start_pass(0);
+        gather_unsized(at_.pass_batches, slot);
+      }
+    }
+  }
+
+  void start_pass(std::uint64_t repetition) {
+    filler_.reader().start(at_.epoch * order_.passes() + repetition);
+    pass_ = Pass{repetition};
+    // A generator that is repeated without end shows only here, and alike on all processes, that it has no samples.
+    pass_->empty = plan_ && !plan_->local() && !filler_.random_access() && !filler_.reader().at(0);
+  }
+
+  /// Stores the addresses of the next batch's inputs. Nothing else of that batch is read before its turn.
+  void look_ahead(BatchBuffer<T, L>& slot) {
+    auto const place = order_.locate(at_.position, {at_.pass_batches, at_.pass_known});
+    if (!place || place->repetition != pass_->repetition) return;
+    std::uint64_t const ticket = new_ticket();
+    if (filler_.announce((*plan_)(place->batch), ticket, slot)) at_.announced = ticket;
+  }
+
+  // Reads the whole global batch of a generator, since only then the size of the last one is known.
+  bool gather_unsized(std::size_t batch, BatchBuffer<T, L>& slot) {
+    std::size_t rows = 0;
+    std::size_t& next = pass_->next_sample;
+    std::size_t const first = clamped_product(batch, batch_), end = clamped_product(batch + 1, batch_);
+    while (next < end) {
+      auto const sample = filler_.reader().at(next);
+      if (!sample) {
+        at_.pass_known = true;
+        at_.pass_batches = next / batch_ + (next % batch_ != 0);
+        break;
+      }
+      if (next >= first) filler_.store(*sample, slot, rows++, next);
+      ++next;
+    }
+    if (rows == 0) return false;
+    at_.pass_batches = std::max(at_.pass_batches, batch + 1);
+    filler_.cut(even_rows(rows, share_), slot);
+    return true;
+  }
+
+  std::optional<BatchPlan> plan_;
+  BatchOrder order_;
+  std::size_t batch_;
+  DataShard share_;
+  bool looks_ahead_;
+  BatchCollator<X, Y, T, L> filler_;
+  Place at_;
+  std::optional<Pass> pass_;
+};
+
+}  // namespace trireme::data

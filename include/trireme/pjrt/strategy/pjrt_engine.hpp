@@ -1,0 +1,264 @@
+/// PjrtEngine: a model whose steps are compiled programs, with weights and optimizer state on a PJRT client's devices.
+///
+/// `build` of PjrtStrategy, TPUStrategy and MultiWorkerPjrtStrategy returns it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/pjrt/strategy/pjrt_exchange.hpp"
+#include "trireme/pjrt/strategy/pjrt_replicas.hpp"
+#include "trireme/pjrt/strategy/pjrt_step.hpp"
+#include "trireme/pjrt/strategy/pjrt_sums.hpp"
+
+namespace trireme {
+
+/// Engine of the PJRT strategies. The program sums the gradients of replicas. With several processes, MPI sums theirs
+/// between a program that computes gradients and one that applies them.
+template <class ModelType, class GroupType>
+class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
+  using Base = PjrtReplicas<ModelType, GroupType>;
+  using Programs = lowering::ModelPrograms<ModelType>;
+  using Inputs = pjrt::StepInputs<ModelType>;
+  using Work = pjrt::BatchWork;
+
+ public:
+  using Space = Kokkos::DefaultHostExecutionSpace;
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::T;
+
+  /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
+  PjrtEngine(Model model, std::shared_ptr<GroupType const> group, std::shared_ptr<pjrt::Client const> client,
+             std::size_t replicas, std::string const& cache)
+      : Base(std::move(model), std::move(group), std::move(client), replicas, cache), inputs_(model_), sums_(replicas) {
+    for (auto const& info : description().parameters) penalized_ = penalized_ || info.regularizer.active();
+    reset_metrics(Phase::train);
+    reset_metrics(Phase::test);
+  }
+
+  /// The data shard of this process: its part of each global batch.
+  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size() * replicas_}; }
+
+  /// True: scattered rows are copied together into memory that the device reads.
+  bool takes_scattered_rows() const { return true; }
+
+  /// One optimizer step on the global batch; `batch` is this process's part (possibly empty). Collective; the step may
+  /// still be in flight when this returns, and `batch` may be overwritten then.
+  void train_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::train_step");
+    double const positions = global_positions(batch);
+    auto const numbers = [&](double* to) {
+      Inputs::write_numbers(to, positions, model_, iteration_, this->learning_rate());
+    };
+    if (group_->size() == 1) {
+      train_alone(batch, numbers);
+    } else {
+      exchange_gradients(batch, numbers);
+      apply_gradients(numbers);
+    }
+    ++iteration_;
+  }
+
+  /// Adds this process's part of a batch to the test metrics. Not collective.
+  void test_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::test_step");
+    auto& program = programs_.for_batch(Work::test, model_, batch.rows);
+    auto& run = program.executable();
+    program.run(
+        batch, {.targets = true},
+        [&](std::size_t r) {
+          std::size_t const index = weights_.give(run, r, 0);
+          run.set(r, index, sums_.totals(Phase::test, r));
+          return index + 1;
+        },
+        [&](std::uint32_t* to, RowRange const& rows) { Inputs::write_rows(to, batch, rows); }, nothing);
+    for (std::size_t r = 0; r < replicas_; ++r) sums_.totals(Phase::test, r) = run.take(r, 0);
+  }
+
+  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    auto& program = programs_.for_batch(Work::predict, model_, batch.rows);
+    auto& run = program.executable();
+    program.run(
+        batch, {.targets = false}, [&](std::size_t r) { return weights_.give(run, r, 0); }, nothing, nothing);
+    std::size_t const size = model_.output_size();
+    predicted_.resize(program.rows() * size);
+    for (std::size_t r = 0; r < replicas_; ++r) {
+      RowRange const rows = row_range(batch.rows, r, replicas_);
+      run.take(r, 0).to_host(predicted_.data());
+      std::copy_n(predicted_.data(), (rows.end - rows.begin) * size, out + rows.begin * size);
+    }
+  }
+
+  /// y (rows, output) for x (rows, input), both in host memory; not collective.
+  void infer(std::size_t rows, T const* x, T* y) { predict_step({.x = x, .rows = rows}, y); }
+
+  void reset_metrics(Phase phase) { sums_.reset(*client_, phase); }
+
+  /// Loss and metrics since the reset, exact over all processes. Collective; waits for the steps in flight.
+  Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
+    std::array<double, Model::totals_width> sums{};
+    auto const of_replicas = sums_.to_host(phase);
+    for (std::size_t i = 0; i < of_replicas.size(); ++i) sums[i % sums.size()] += of_replicas[i];
+    group_->sum(sums);
+    auto values = model_.results(sums.data());
+    if (penalized_ && sums[1] > 0) values[0] += mean_penalty(phase, sums[1]);
+    return detail::UniformAccess::make(values);
+  }
+
+  /// Waits for the steps in flight, and returns false, since no process ends an epoch by itself. Not collective.
+  Uniform<bool> finish_epoch() {
+    programs_.drain();
+    if (exchange_) exchange_->drain();
+    return detail::UniformAccess::make(false);
+  }
+
+  /// State of a run besides weights and the optimizer's state: the epoch's running sums, of each process and replica.
+  /// Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    archive.placed("was placed otherwise", "placement", this->placement());
+    std::vector<double> sums = sums_.to_host(Phase::train);
+    double penalty = sums_.penalty_to_host();
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    archive("penalty", penalty);
+    if (!archive.loads()) return;
+    for (std::size_t r = 0; r < replicas_; ++r)
+      sums_.set(*client_, Phase::train, r, sums.data() + r * Model::totals_width, penalty);
+  }
+
+ private:
+  using Base::client_;
+  using Base::description;
+  using Base::group_;
+  using Base::iteration_;
+  using Base::model_;
+  using Base::programs_;
+  using Base::replicas_;
+  using Base::slots_;
+  using Base::weights_;
+  static constexpr auto nothing = [](auto const&...) {};
+
+  // ---- a training step, as one program or as two
+
+  template <class Numbers>
+  void train_alone(Batch<T, L> const& batch, Numbers const& numbers) {
+    auto& program = programs_.for_batch(Work::train, model_, batch.rows);
+    auto& run = program.executable();
+    program.run(
+        batch, {.targets = true, .numbers = true},
+        [&](std::size_t r) {
+          std::size_t index = give_state(run, r);
+          run.set(r, index++, sums_.totals(Phase::train, r));
+          if (penalized_) run.set(r, index++, sums_.penalty(r));
+          return index;
+        },
+        words_of(batch), numbers);
+    for (std::size_t r = 0; r < replicas_; ++r) {
+      std::size_t index = take_state(run, r);
+      sums_.totals(Phase::train, r) = run.take(r, index++);
+      if (penalized_) sums_.penalty(r) = run.take(r, index++);
+    }
+  }
+
+  /// Computes the sum of all processes' gradients into the exchange. Collective.
+  template <class Numbers>
+  void exchange_gradients(Batch<T, L> const& batch, Numbers const& numbers) {
+    auto& program = programs_.for_batch(Work::gradients, model_, batch.rows);
+    auto& run = program.executable();
+    program.run(
+        batch, {.targets = true, .numbers = true},
+        [&](std::size_t r) {
+          std::size_t const index = weights_.give(run, r, 0);
+          run.set(r, index, sums_.totals(Phase::train, r));
+          return index + 1;
+        },
+        words_of(batch), numbers);
+    if (!exchange_) exchange_.emplace(replicas_, Programs(model_, 1, 1).gradient_size(), Programs::number_count);
+    std::vector<pjrt::Buffer> gradients;
+    for (std::size_t r = 0; r < replicas_; ++r) {
+      sums_.totals(Phase::train, r) = run.take(r, 0);
+      gradients.push_back(run.take(r, 1));
+    }
+    exchange_->sum(*group_, gradients[0]);
+  }
+
+  template <class Numbers>
+  void apply_gradients(Numbers const& numbers) {
+    pjrt::Executable& run = programs_.apply(model_);
+    for (std::size_t r = 0; r < replicas_; ++r) {
+      std::size_t index = give_state(run, r);
+      if (penalized_) run.set(r, index++, sums_.penalty(r));
+      exchange_->give(*client_, run, r, index, numbers);
+    }
+    run.run();
+    for (std::size_t r = 0; r < replicas_; ++r) {
+      std::size_t const index = take_state(run, r);
+      if (penalized_) sums_.penalty(r) = run.take(r, index);
+      exchange_->set_done(r, run.take_event(r));
+    }
+  }
+
+  /// Sets or takes weights and slots, a program's first arguments or results. \return the index after them
+  std::size_t give_state(pjrt::Executable& run, std::size_t replica) const {
+    std::size_t index = weights_.give(run, replica, 0);
+    for (auto const& slot : slots_) index = slot.give(run, replica, index);
+    return index;
+  }
+  std::size_t take_state(pjrt::Executable& run, std::size_t replica) {
+    std::size_t index = weights_.take(run, replica, 0);
+    for (auto& slot : slots_) index = slot.take(run, replica, index);
+    return index;
+  }
+
+  // ---- numbers on the host
+
+  /// Writes the words of a training step for a replica's rows.
+  auto words_of(Batch<T, L> const& batch) const {
+    return [this, &batch](std::uint32_t* to, RowRange const& rows) {
+      inputs_.write_words(to, batch, rows, model_, iteration_);
+    };
+  }
+  double global_positions(Batch<T, L> const& batch) const {
+    if (!model_.masks_positions()) return model_.positions(batch.global_rows)[0];
+    auto counts = model_.counted_positions(batch.y, batch.rows);
+    group_->sum(counts);
+    return counts[0];
+  }
+
+  /// Mean penalty: in training from the sum over the steps, since it changes with each; in a test that of the weights.
+  double mean_penalty(Phase phase, double positions) const {
+    if (phase == Phase::train) return sums_.penalty_to_host() / positions;
+    double sum = 0;
+    auto const weights = this->host_parameters();
+    for (auto const& info : description().parameters)
+      for (std::size_t i = 0; i < info.size; ++i) {
+        double const w = static_cast<double>(weights[info.offset + i]);
+        sum += info.regularizer.l1 * std::abs(w) + info.regularizer.l2 * w * w;
+      }
+    return sum;
+  }
+
+  Inputs inputs_;
+  pjrt::RunningSums<Model::totals_width> sums_;
+  bool penalized_ = false;
+  std::optional<pjrt::GradientExchange<T>> exchange_;
+  std::vector<T> predicted_;
+};
+
+}  // namespace trireme

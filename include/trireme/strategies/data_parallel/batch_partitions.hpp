@@ -1,0 +1,291 @@
+/// The partitions of one process: slices of the batch with a gradient arena, a workspace and metric sums each.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/thread_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/model.hpp"
+#include "trireme/strategies/data_parallel/gradient_sink.hpp"
+#include "trireme/strategies/data_parallel/input_rows.hpp"
+#include "trireme/strategies/data_parallel/no_rows.hpp"
+#include "trireme/strategies/data_parallel/partition_totals.hpp"
+#include "trireme/strategies/data_parallel/shared_products.hpp"
+#include "trireme/strategies/data_parallel/workspace.hpp"
+#include "trireme/strategies/engine/cross_replica_sum.hpp"
+#include "trireme/strategies/engine/step.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+/// Runs a model's mathematics over the rows of this process's batch.
+template <class Model, class Space>
+class BatchPartitions {
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+  using Memory = typename Space::memory_space;
+  using Gathering = typename detail::RowGather<T>::Meanwhile;
+
+ public:
+  using Context = SpaceContext<Space>;
+
+  BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan)
+      : BatchPartitions(space, model, plan, in_turn(plan)) {}
+  /// \param order  in which the partitions' gradients are added up, so that partition 0 has the sum.
+  BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan, std::vector<PartitionPair> order)
+      : context_(space),
+        plan_(plan),
+        order_(std::move(order)),
+        elements_(model.description().reduced_elements()),
+        mixes_rows_(model.description().row_scope != StatisticsScope::none),
+        meeting_(plan),
+        totals_(plan.partitions, Model::totals_width),
+        products_(plan.partitions) {
+    if (plan.threads > static_cast<std::size_t>(space.concurrency()))
+      own_pool_ = std::make_unique<ThreadPool>(plan.threads);
+    for (std::size_t partition = 0; partition < plan.partitions; ++partition) {
+      Partition& l = partitions_.emplace_back();
+      l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
+    }
+  }
+
+  Context& context() { return context_; }
+  PartitionPlan const& plan() const { return plan_; }
+  /// Gradients are summed up at `arena` from now on, which has the size of the arena that it replaces.
+  void place_gradients(T* arena) { partitions_[0].gradients = Arena<T, Space>(arena, elements_); }
+  PartitionTotals<Space>& totals() { return totals_; }
+  PartitionTotals<Space> const& totals() const { return totals_; }
+  /// The sum over partitions, once `train` has returned (and the space's work is done).
+  T* gradients() { return gradients(0); }
+  T* gradients(std::size_t partition) { return partitions_[partition].gradients.data(); }
+
+  /// For a plan of shards: which one partition 0 has of the next batches, of so many rows over all processes.
+  void set_shards(std::size_t first, std::size_t global_rows) {
+    first_shard_ = first;
+    global_rows_ = global_rows;
+  }
+
+  /// Forward and backward over all partitions, and the gradients' sum; `listener` is told of gradients that are final.
+  /// Under the parallelism over samples `sink`, if there is one, gets the sums: not all that are of trained elements
+  /// are in the arena then.
+  void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
+             StepKeys const& keys, GradientListener* listener, ProcessSum const* processes,
+             GradientSink<T> const& sink = {}) {
+    auto const train_partition = [&](auto& context, std::size_t index, GradientListener* told) {
+      Partition& partition = partitions_[index];
+      auto const rows = partition_rows(index, batch.rows);
+      bool const empty = rows.begin == rows.end;
+      StepKeys partition_keys = keys;
+      partition_keys.first_row += rows.begin;
+      NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, told);
+      Slice<T, L> const part = slice(model, batch, rows, partition);
+      Gathering const gathering(partition.inputs.begin(next_rows(model, batch, index), model.input_size()));
+      if (!empty || mixes_rows_)  // where rows are added up over partitions, one without rows takes part
+        model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
+                    totals_.data(index, Phase::train), partition_keys, empty && told ? &none : told);
+      // It adds nothing then; but the first one holds the sum, and shards may hold one each.
+      if (empty && (index == 0 || plan_.shards != 0)) none.finish();
+    };
+    reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
+    meeting_.begin(processes);
+    // Shards have sums of their own, and one partition that only stores its gradients has nothing to share them with.
+    bool const shares = plan_.shards == 0 && (plan_.partitions > 1 || sink);
+    products_.begin(shares ? batch.rows : 0);
+    if constexpr (is_host_space<Space>) {
+      if (plan_.by_samples) {
+        ThreadPool& threads = pool();
+        ThreadMeeting meeting(plan_.threads, threads.patience());
+        auto const pass = [&](std::size_t partition) {
+          PartitionSum exchange(meeting_, partition, meeting);
+          ThreadContext context(&exchange);
+          RowRange const rows = partition_rows(partition, batch.rows);
+          train_partition(context, partition,
+                          products_.listener(partition, rows.end - rows.begin, gradients(partition)));
+        };
+        ProfilingLoop const loop(context_.space(), "trireme::train");
+        if (mixes_rows_)
+          threads.run_at_once(plan_.partitions, pass);
+        else
+          threads.run(plan_.partitions, pass);
+        threads.run(plan_.threads, [&](std::size_t part) {
+          Gathering const gathering(partitions_[part].inputs.gathering());  // of the rows of the next batch
+          sum_partitions(ThreadContext(), part, batch.rows, sink);
+        });
+        return;
+      }
+    }
+    SpaceSum exchange(meeting_);
+    context_.set_exchange(&exchange);
+    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+      train_partition(context_, partition, plan_.partitions == 1 ? listener : nullptr);
+    context_.set_exchange(nullptr);
+    for (PartitionPair const& s : order_)
+      if (has_gradients(s.from, batch.rows))
+        context_.for_each("trireme::sum_partitions", elements_, kernels::AddTo<T>{gradients(s.from), gradients(s.to)});
+  }
+
+  /// Forward and metrics over all partitions.
+  void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
+    reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
+    for_partitions(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
+      Partition& partition = partitions_[index];
+      model.test(context, slice(model, batch, rows, partition), parameters, partition.workspace.data(),
+                 totals_.data(index, Phase::test));
+    });
+  }
+
+  /// y (rows, output) in the space's memory.
+  void predict(Model const& model, std::size_t rows, T const* x, T* y, T const* parameters) {
+    reserve(model, rows);
+    for_partitions(rows, [&](auto& context, std::size_t partition, RowRange const& range) {
+      model.predict(context, range.end - range.begin, x + range.begin * model.input_size(),
+                    y + range.begin * model.output_size(), parameters, partitions_[partition].workspace.data());
+    });
+  }
+
+  /// Bytes of the workspaces for batches of up to `rows`.
+  std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
+    std::size_t bytes = 0;
+    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+      bytes += partition_bytes(model, partition, rows);
+    return bytes;
+  }
+
+ private:
+  /// Elements of the arena that are summed up and updated before the next ones: so many that they stay in the cache.
+  static constexpr std::size_t update_block = 1024;
+
+  struct Partition {
+    Arena<T, Space> gradients;
+    Kokkos::View<std::byte*, Memory> workspace;
+    InputRows<T> inputs;
+  };
+
+  static std::vector<PartitionPair> in_turn(PartitionPlan const& plan) {
+    std::vector<PartitionPair> order;
+    for (std::size_t partition = 1; partition < plan.partitions; ++partition) order.push_back({0, partition});
+    return order;
+  }
+
+  RowRange partition_rows(std::size_t partition, std::size_t rows) const {
+    if (plan_.shards == 0) return trireme::partition_rows(plan_, partition, rows);
+    auto const begin = [this](std::size_t shard) { return row_range(global_rows_, shard, plan_.shards).begin; };
+    std::size_t const own = begin(first_shard_);
+    return {begin(first_shard_ + partition) - own, begin(first_shard_ + partition + 1) - own};
+  }
+  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Partition& partition) const {
+    Slice<T, L> part = rows_of(model, batch, rows);
+    if (part.x_rows && !takes_scattered_rows(model, part.rows)) {
+      part.x = partition.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
+      part.x_rows = nullptr;
+    }
+    return part;
+  }
+  /// Whether the model's first layer reads rows where they lie.
+  static bool takes_scattered_rows(Model const& model, std::size_t rows) {
+    if constexpr (requires { model.template takes_scattered_rows<ThreadContext>(rows); })
+      return model.template takes_scattered_rows<ThreadContext>(rows);
+    else
+      return false;
+  }
+  /// A partition's rows of the batch after this one, where these are to be put together. Where shards are cut follows
+  /// from a batch's size over all processes, which is not known yet.
+  RowList<T> next_rows(Model const& model, Slice<T, L> const& batch, std::size_t partition) const {
+    if (!batch.x_rows || plan_.shards != 0) return {};
+    auto const rows = partition_rows(partition, batch.next.count);
+    if (takes_scattered_rows(model, rows.end - rows.begin)) return {};
+    return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
+  }
+
+  template <class F>
+  void for_partitions(std::size_t rows, F const& f) {
+    auto const run_partition = [&](auto& context, std::size_t index) {
+      RowRange const range = partition_rows(index, rows);
+      if (range.begin != range.end) f(context, index, range);
+    };
+    if constexpr (is_host_space<Space>) {
+      if (plan_.by_samples) {
+        ProfilingLoop const loop(context_.space(), "trireme::partitions");
+        pool().run(plan_.partitions, [&](std::size_t partition) {
+          ThreadContext context;
+          run_partition(context, partition);
+        });
+        return;
+      }
+    }
+    for (std::size_t partition = 0; partition < plan_.partitions; ++partition) run_partition(context_, partition);
+  }
+
+  ThreadPool& pool() { return own_pool_ ? *own_pool_ : ThreadPool::of(context_.space()); }
+
+  bool has_gradients(std::size_t partition, std::size_t rows) const {
+    RowRange const range = partition_rows(partition, rows);
+    return plan_.shards != 0 || range.begin != range.end;
+  }
+
+  /// Part `part` of all sums, when all partitions are through.
+  void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, GradientSink<T> const& sink) {
+    products_.compute(context, part, plan_.threads, gradients(0), sink);
+    products_.for_each_other(part, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; i += update_block) {
+        std::size_t const count = std::min(end - i, update_block);
+        for (PartitionPair const& s : order_)
+          if (has_gradients(s.from, rows))
+            context.for_each("trireme::sum_partitions", count,
+                             kernels::AddTo<T>{gradients(s.from) + i, gradients(s.to) + i});
+        if (sink) sink(context, i, i + count, gradients(0) + i);
+      }
+    });
+  }
+
+  std::size_t partition_bytes(Model const& model, std::size_t partition, std::size_t rows) const {
+    std::size_t const most = partition_capacity(plan_, partition, rows);
+    return plan_.by_samples ? model.template workspace_bytes<ThreadContext>(most)
+                            : model.template workspace_bytes<Context>(most);
+  }
+
+  /// Workspaces grow to the largest batch seen, and then stay.
+  void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
+    if (scattered_rows > reserved_inputs_) {
+      for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+        partitions_[partition].inputs.reserve(partition_capacity(plan_, partition, scattered_rows) *
+                                              model.input_size());
+      reserved_inputs_ = scattered_rows;
+    }
+    if (rows <= reserved_rows_) return;
+    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+      partitions_[partition].workspace = uninitialized_view<Kokkos::View<std::byte*, Memory>>(
+          "trireme::workspace", partition_bytes(model, partition, rows));
+    reserved_rows_ = rows;
+  }
+
+  Context context_;
+  PartitionPlan plan_;
+  std::vector<PartitionPair> order_;
+  std::unique_ptr<ThreadPool> own_pool_;  ///< where more partitions run at once than the space has threads
+  std::size_t first_shard_ = 0, global_rows_ = 0;
+  std::size_t elements_;
+  bool mixes_rows_;
+  CrossReplicaSum meeting_;
+  PartitionTotals<Space> totals_;
+  SharedProducts<T> products_;
+  std::vector<Partition> partitions_;
+  std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
+};
+
+}  // namespace trireme

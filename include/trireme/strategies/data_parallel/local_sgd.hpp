@@ -1,0 +1,222 @@
+/// LocalSGD: processes take several optimizer steps on their own rows before they bring their weights together.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/models/model_config.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/data_parallel/data_parallel.hpp"
+#include "trireme/strategies/data_parallel/synchronization.hpp"
+#include "trireme/strategies/engine/optimizer_update.hpp"
+#include "trireme/tensor/arena.hpp"
+
+namespace trireme {
+
+namespace kernels {
+
+/// change = values - anchor.
+template <class T>
+struct Change {
+  T const *values, *anchor;
+  T* change;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { change[i] = values[i] - anchor[i]; }
+};
+
+/// The sum of changes over the processes becomes their mean, with the sign of a gradient.
+template <class T>
+struct ChangeAsGradient {
+  T* change;
+  T processes;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { change[i] = -change[i] / processes; }
+};
+
+/// values += change / processes.
+template <class T>
+struct AddMeanChange {
+  T const* change;
+  T* values;
+  T processes;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { values[i] += change[i] / processes; }
+};
+
+}  // namespace kernels
+
+/// The Synchronization of LocalSGD. `Changes` is the synchronization of gradients that the strategy had: it adds up the
+/// changes of the weights since the processes met last, so that these travel as gradients did, compressed or not.
+template <class Changes, class T, class Space, class Group, std::size_t Every, class Outer>
+class PeriodicSynchronization {
+ public:
+  static constexpr bool local_steps = true;
+
+  template <class... Options>
+  PeriodicSynchronization(Group const& group, Space const& space, ModelDescription const& model, Outer const& outer,
+                          Options const&... options)
+      : group_(&group),
+        changes_(group, space, model, options...),
+        outer_(outer, without_penalties(model)),
+        anchor_(make_view<Arena<T, Space>>("trireme::anchor", model.reduced_elements())) {}
+
+  /// The strategy's own synchronization, which adds up changes.
+  Changes& changes() { return changes_; }
+  auto* shared() { return changes_.shared(); }
+  std::size_t memory_bytes() const { return anchor_.extent(0) * sizeof(T) * (1 + outer_.slots().size()); }
+  std::string placement() const { return formatted("every {} steps, {}", Every, changes_.placement()); }
+
+  void before_step(LocalWeights<T, Space> const& weights) {
+    if (steps_ == 0)
+      kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
+  }
+  void after_update(LocalWeights<T, Space> const& weights) {
+    if (++steps_ == Every) synchronize(weights);
+  }
+  void at_epoch_end(LocalWeights<T, Space> const& weights) {
+    if (steps_ > 0) synchronize(weights);
+  }
+
+  /// Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    archive("steps", steps_);
+    auto iteration = outer_.iteration();
+    archive("iteration", iteration);
+    outer_.set_iteration(iteration);
+    on_all(archive, "anchor", anchor_);
+    for (std::size_t slot = 0; slot < outer_.slots().size(); ++slot)
+      on_all(archive, formatted("slot{}", slot), outer_.slots()[slot]);
+    if constexpr (requires { changes_.state(archive); }) archive("changes", changes_);
+  }
+
+ private:
+  /// Those of the model are part of each process's steps.
+  static ModelDescription without_penalties(ModelDescription model) {
+    for (auto& parameter : model.parameters) parameter.regularizer = {};
+    return model;
+  }
+
+  /// The outer optimizer's step from the weights at which the processes met last, with the mean of their changes as its
+  /// gradient; states get the mean. Collective.
+  void synchronize(LocalWeights<T, Space> const& weights) {
+    ProfilingRegion const region("trireme::synchronize");
+    auto& context = weights.context;
+    T* const change = weights.scratch;
+    changes_.begin(change);
+    context.for_each("trireme::change", weights.size, kernels::Change<T>{weights.values, anchor_.data(), change});
+    changes_.finish();
+    T const processes = static_cast<T>(group_->size());
+    context.for_each("trireme::change_as_gradient", weights.trained, kernels::ChangeAsGradient<T>{change, processes});
+    outer_.apply(context, anchor_.data(), change, 1);
+    context.for_each("trireme::mean_states", weights.size - weights.trained,
+                     kernels::AddMeanChange<T>{change + weights.trained, anchor_.data() + weights.trained, processes});
+    kernels::copy(context, weights.size, static_cast<T const*>(anchor_.data()), weights.values);
+    context.fence("trireme: weights of all processes synchronized");
+    steps_ = 0;
+  }
+
+  /// Values that are the same on all processes: the chief's are saved, and all are given them.
+  template <class Archive, class View>
+  void on_all(Archive& archive, std::string_view name, View const& view) {
+    std::vector<T> values;
+    if (!archive.loads() && group_->is_chief()) values = to_host(view);
+    archive.on_chief(name, values);
+    if (!archive.loads()) return;
+    values.resize(view.extent(0));
+    group_->broadcast(values);
+    copy_view(view, host_view(values));
+  }
+
+  Group const* group_;
+  Changes changes_;
+  Updater<T, Outer, SpaceContext<Space>> outer_;
+  Arena<T, Space> anchor_;  ///< the weights at which the processes met last
+  std::size_t steps_ = 0;   ///< since then
+};
+
+namespace detail {
+
+/// The synchronization of gradients that a strategy has for a model.
+template <class Strategy, class Model>
+consteval auto synchronization_of() {
+  constexpr bool sums_gradients = requires(Strategy const& s) {
+    s.synchronization_options();
+    typename Strategy::template Engine<Model>::Synchronization;
+  };
+  static_assert(sums_gradients,
+                "trireme: LocalSGD goes around a strategy that sums the gradients of a step over processes, such as "
+                "MultiWorkerMirroredStrategy or a Compressed; an Accumulate goes around the LocalSGD");
+  if constexpr (sums_gradients)
+    return std::type_identity<typename Strategy::template Engine<Model>::Synchronization>();
+  else
+    return std::type_identity<void>();
+}
+template <class Strategy, class Model>
+using SynchronizationOf = typename decltype(synchronization_of<Strategy, Model>())::type;
+
+}  // namespace detail
+
+/// `LocalSGD<MultiWorkerMirroredStrategy<>, 8>(world)`: after every 8 steps, and at the end of an epoch, all processes
+/// get the mean of their weights. Each steps on its own rows meanwhile, with means over these, and keeps the state of
+/// its own optimizer; loss and metrics are exact over all rows.
+///
+/// An outer optimizer takes the mean change of the weights as a gradient (DiLoCo):
+/// `LocalSGD<MultiWorkerMirroredStrategy<>, 500, SGD>(MultiWorkerMirroredStrategy<>(world), SGD{.learning_rate = 0.7,
+/// .momentum = 0.9, .nesterov = true})`. Around a Compressed the changes are compressed; an Accumulate goes around
+/// this. Sources: Stich, Local SGD Converges Fast and Communicates Little, 2019; Douillard et al., DiLoCo, 2023.
+template <class Strategy, std::size_t Every, class Outer = SGD>
+class LocalSGD : public Adaptor<Strategy> {
+  static_assert(Every > 0, "trireme: LocalSGD brings weights together after 1 step at least");
+  using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
+
+ public:
+  using typename Adaptor<Strategy>::Space;
+  template <class Model>
+  using Engine = DataParallel<Model, Space, Group,
+                              PeriodicSynchronization<detail::SynchronizationOf<Strategy, Model>,
+                                                      typename Model::scalar, Space, Group, Every, Outer>>;
+
+  LocalSGD(Strategy strategy, Outer outer) : Adaptor<Strategy>(strategy), outer_(std::move(outer)) {}
+  using Adaptor<Strategy>::Adaptor;
+
+  void config(Config& c) const {
+    Adaptor<Strategy>::config(c);
+    list_optimizer(c, outer_);
+  }
+
+  template <class Model>
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    return std::apply(
+        [&](auto const&... options) {
+          return detail::building_strategy(strategy_).template build_as<Engine<Model>>(std::move(model), plan, outer_,
+                                                                                       options...);
+        },
+        strategy_.synchronization_options());
+  }
+
+ private:
+  using Adaptor<Strategy>::strategy_;
+
+  static Outer mean() {
+    if constexpr (std::same_as<Outer, SGD>)
+      return {.learning_rate = 1.0};
+    else
+      return {};
+  }
+  Outer outer_ = mean();
+};
+
+}  // namespace trireme

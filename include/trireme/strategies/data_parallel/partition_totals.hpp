@@ -1,0 +1,64 @@
+/// Sums of loss and metrics, which each partition keeps for itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/core/phase.hpp"
+
+namespace trireme {
+
+/// `width` sums for each partition and phase, in the space's memory.
+template <class Space>
+class PartitionTotals {
+  using Totals = Kokkos::View<double*, typename Space::memory_space>;
+
+ public:
+  PartitionTotals(std::size_t partitions, std::size_t width) : width_(width), partitions_(partitions) {
+    for (auto& partition : partitions_)
+      for (Totals& totals : partition) totals = make_view<Totals>("trireme::totals", width);
+  }
+
+  double* data(std::size_t partition, Phase phase) { return of(partition, phase).data(); }
+
+  void reset(Phase phase) {
+    for (std::size_t partition = 0; partition < partitions_.size(); ++partition) fill_view(of(partition, phase), 0);
+  }
+
+  /// Sums over the partitions, in order.
+  std::vector<double> sum(Phase phase) const {
+    std::vector<double> sums(width_, 0.0), own(width_);
+    for (std::size_t partition = 0; partition < partitions_.size(); ++partition) {
+      copy_view(host_view(own), of(partition, phase));
+      for (std::size_t i = 0; i < width_; ++i) sums[i] += own[i];
+    }
+    return sums;
+  }
+
+  /// Those of each partition, (partitions, width): what `set` lets another process go on from.
+  std::vector<double> all(Phase phase) const {
+    std::vector<double> values(partitions_.size() * width_);
+    for (std::size_t partition = 0; partition < partitions_.size(); ++partition)
+      copy_view(host_view(values.data() + partition * width_, width_), of(partition, phase));
+    return values;
+  }
+  void set(Phase phase, std::span<double> values) {
+    for (std::size_t partition = 0; partition < partitions_.size(); ++partition)
+      copy_view(of(partition, phase), host_view(values.data() + partition * width_, width_));
+  }
+
+ private:
+  Totals const& of(std::size_t partition, Phase phase) const {
+    return partitions_[partition][static_cast<std::size_t>(phase)];
+  }
+
+  std::size_t width_;
+  std::vector<std::array<Totals, 2>> partitions_;
+};
+
+}  // namespace trireme

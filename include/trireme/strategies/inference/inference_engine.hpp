@@ -1,0 +1,119 @@
+/// A process that holds the whole model for inference: its weights, and nothing that training needs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/models/cost.hpp"
+#include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/engine/whole_weights.hpp"
+#include "trireme/strategies/inference/row_blocks.hpp"
+#include "trireme/strategies/inference/space_inference.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+template <class Model, class Space>
+using Inference = std::conditional_t<is_host_space<Space>, RowBlocks<Model, Space>, SpaceInference<Model, Space>>;
+
+/// Runs f(x, y) on arrays in the space's memory: `x` and `y` themselves where that is the host's, else copies, of which
+/// the result is copied back.
+template <class Space, class T, class F>
+void with_arrays_in_space(T const* x, std::size_t inputs, T* y, std::size_t outputs, F const& f) {
+  if constexpr (is_host_space<Space>) {
+    f(x, y);
+  } else {
+    using Memory = Kokkos::View<T*, typename Space::memory_space>;
+    auto const in = uninitialized_view<Memory>("trireme::samples", inputs);
+    auto const out = uninitialized_view<Memory>("trireme::prediction", outputs);
+    copy_view(in, host_view(x, inputs));
+    f(in.data(), out.data());
+    copy_view(host_view(y, outputs), out);
+  }
+}
+
+}  // namespace detail
+
+/// What a strategy whose processes hold whole models places for a model without optimizer and loss: no gradients, no
+/// optimizer state. Samples are shared over the processes as in a test.
+template <class ModelType, class SpaceType, class Group>
+class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
+  using Base = WholeWeights<ModelType, SpaceType, Group>;
+
+ public:
+  using Space = SpaceType;
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::T;
+
+  /// Made as a strategy makes its own parts. Collective: the chief's initial weights are broadcast.
+  template <class... Options>
+  InferenceEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+                  Parallelism, Options const&...)
+      : Base(std::move(model), std::move(group)),
+        replicas_(replicas),
+        inference_(std::make_unique<detail::Inference<Model, Space>>(model_, space)) {}
+
+  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size() * replicas_}; }
+
+  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    detail::with_arrays_in_space<Space>(batch.x, batch.rows * model_.input_size(), out,
+                                        batch.rows * model_.output_size(),
+                                        [&](T const* x, T* y) { infer(batch.rows, x, y); });
+  }
+
+  /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
+  void infer(std::size_t rows, T const* x, T* y) { inference_->predict(model_, rows, x, y, parameters_.data()); }
+
+  /// No steps were taken.
+  static constexpr std::uint64_t iteration() { return 0; }
+
+  /// For files of weights: there is no optimizer.
+  static constexpr std::size_t slots() { return 0; }
+  static constexpr bool has_schedule() { return true; }
+  template <class State>
+  void gather_state(State& state) const {
+    if (group_->is_chief()) state.parameters = this->host_parameters();
+  }
+
+  MemoryUse memory_use(std::size_t rows) const { return {model_.cost(), 0, 1, rows, inference_->workspace_bytes()}; }
+
+ private:
+  using Base::group_;
+  using Base::model_;
+  using Base::parameters_;
+
+  std::size_t replicas_;
+  std::unique_ptr<detail::Inference<Model, Space> const> inference_;
+};
+
+namespace detail {
+
+template <class Strategy>
+consteval bool require_inference() {
+  static_assert(builds_engines<BuildingStrategy<Strategy>>,
+                "trireme: a model without optimizer and loss needs a strategy whose processes hold whole models: "
+                "OneDeviceStrategy, MirroredStrategy or MultiWorkerMirroredStrategy");
+  return true;
+}
+
+template <class Strategy, class Model>
+using InferenceEngineOf =
+    InferenceEngine<Model, typename BuildingStrategy<Strategy>::Space,
+                    std::remove_cvref_t<decltype(std::declval<BuildingStrategy<Strategy> const&>().group())>>;
+
+}  // namespace detail
+}  // namespace trireme

@@ -1,0 +1,301 @@
+/// A process's part of the model under PipelineStrategy: a stage of its layers, for its share of each batch.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/hash.hpp"
+#include "trireme/core/phase.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/models/cost.hpp"
+#include "trireme/models/flops.hpp"
+#include "trireme/models/slices.hpp"
+#include "trireme/mpi/host_twin.hpp"
+#include "trireme/strategies/engine/cross_replica_sum.hpp"
+#include "trireme/strategies/engine/partial_engine.hpp"
+#include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/engine/slice_pass.hpp"
+#include "trireme/strategies/pipeline/pipeline_arenas.hpp"
+#include "trireme/strategies/pipeline/pipeline_link.hpp"
+#include "trireme/strategies/pipeline/pipeline_place.hpp"
+#include "trireme/strategies/pipeline/pipeline_schedule.hpp"
+#include "trireme/strategies/pipeline/pipeline_workspace.hpp"
+
+namespace trireme {
+
+/// All threads of the space work on each product, and micro-batches come one after the other.
+template <class ModelType, class SpaceType, std::size_t... Cuts>
+class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
+  using Base = PartialEngine<ModelType, SpaceType>;
+  using Layers = std::decay_t<decltype(std::declval<ModelType const&>().architecture())>;
+  using SlicesOf = Slices<typename Base::T, Layers, decltype(detail::pipeline_cuts<Layers, Cuts...>())>;
+  using typename Base::Context;
+  using typename Base::Step;
+
+ public:
+  using typename Base::L;
+  using typename Base::Model;
+  using typename Base::Space;
+  using typename Base::T;
+
+  static constexpr std::size_t slice_count = SlicesOf::count;
+
+  std::size_t stage() const { return place_.stage; }
+  std::size_t stages() const { return place_.stages; }
+
+  /// All stages of a pipeline draw the same rows: the first needs the inputs, the last the targets.
+  DataShard data_shard(Phase) const {
+    return {place_.data_group->rank(), place_.data_group->size(), place_.data_group->size()};
+  }
+
+  /// One optimizer step on the global batch, of which `batch` is this pipeline's part (possibly empty). Collective; may
+  /// still be under way when it returns.
+  void train_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::train_step");
+    Step const step = this->begin_step(batch, place_.is_last());
+    workspace_.reserve(pass_, batch.rows);
+    meeting_.begin(data_sum_.get());
+    SpaceSum exchange(meeting_);
+    context_.set_exchange(&exchange);
+    schedule_.run(
+        [&](std::size_t m) {
+          if (runs(batch.rows, m))
+            forward(step.slice, m, step.keys, true);
+          else
+            arenas_.forward(context_, m, false, [] {});
+        },
+        [&](std::size_t m) {
+          if (runs(batch.rows, m))
+            backward(step, m);
+          else
+            arenas_.backward(context_, m, false, [] {});
+        });
+    context_.set_exchange(nullptr);
+    onwards_.wait_all();
+    back_.wait_all();
+    add_up_replicas();
+    updater_.apply(context_, own_, arenas_.gradient_sums(), step.positions[0]);
+    updater_.move_states(context_, held_.data() + parameters_, arenas_.update_sums(), step.global_rows);
+  }
+
+  /// Adds this process's part of a batch to the test metrics, in the last stage. Collective for a pipeline.
+  void test_step(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::test_step");
+    infer_rows(batch_.upload(context_.space(), batch), [&](Slice<T, L> const& slice, T* z) {
+      T* const y = activated(z);
+      model_.activate(context_, slice.rows, z, y);
+      model_.head().score(context_, slice, z, y, {}, static_cast<T*>(nullptr), this->totals(Phase::test));
+    });
+  }
+
+  /// Predictions for this pipeline's rows, (rows, output) in host memory: all of its stages get them. Collective for a
+  /// pipeline.
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    std::size_t const size = model_.output_size();
+    T* next = out;
+    infer_rows(batch_.upload(context_.space(), {.x = batch.x, .rows = batch.rows}),
+               [&](Slice<T, L> const& slice, T* z) {
+                 model_.activate(context_, slice.rows, z, z);
+                 T* y = z;
+                 if constexpr (Model::several_outputs)
+                   model_.join_outputs(context_, slice.rows, z, y = workspace_.output_gradient());
+                 copy_view(host_view(next, slice.rows * size), space_view<Space>(y, slice.rows * size));
+                 next += slice.rows * size;
+               });
+    place_.stage_group->broadcast(std::span<T>(out, batch.rows * size), place_.stages - 1);
+  }
+
+  void infer(std::size_t, T const*, T*) {
+    static_assert(sizeof(Model) == 0,
+                  "trireme: infer needs a process that holds the whole model, which no stage does; use predict, which "
+                  "is collective");
+  }
+
+  /// Waits for what is in flight; nobody ends an epoch here meanwhile.
+  Uniform<bool> finish_epoch() {
+    this->settle();
+    return detail::UniformAccess::make(false);
+  }
+
+  /// Throws if the replicas of a stage are no longer the same to the bit. Collective.
+  void verify_replicas() const {
+    if (place_.data_group->size() == 1) return;
+    auto const values = to_host(this->snapshot());
+    auto const hash = data::hash_bytes(values.data(), values.size() * sizeof(T));
+    bool const differ = place_.data_group->min(hash).value() != place_.data_group->max(hash).value();
+    std::size_t const stage = group_->min(differ ? place_.stage : place_.stages).value();
+    if (stage == place_.stages) return;
+    raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
+                                  updater_.iteration())));
+  }
+
+  /// What this process takes for batches of up to `rows` rows of its pipeline.
+  MemoryUse memory_use(std::size_t rows) const {
+    ModelCost cost = model_.cost();
+    cost.arena_bytes = parameters_ * sizeof(T);
+    cost.state_bytes = arenas_.size() * sizeof(T) - cost.arena_bytes;
+    return {cost, updater_.slots().size(), place_.data_group->size(), rows, workspace_.bytes(pass_, rows)};
+  }
+
+  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  std::string placement() const {
+    return this->describe_placement(
+        formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
+  }
+
+  /// What a run has besides weights and the optimizer's state. Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    archive.placed("was placed otherwise", "placement", placement());
+    Base::state(archive);
+  }
+
+  /// Collective.
+  PipelineEngine(Model model, Space const& space, std::shared_ptr<Communicator const> group, std::size_t stages,
+                 std::size_t micro_batches)
+      : PipelineEngine(model, space, group, SlicesOf(model.architecture()), stages, micro_batches) {}
+
+ private:
+  using Pass = SlicePass<T, Context, SlicesOf>;
+  using Begins = std::array<std::size_t, slice_count + 1>;
+
+  using Base::batch_;
+  using Base::context_;
+  using Base::group_;
+  using Base::held_;
+  using Base::model_;
+  using Base::own_;
+  using Base::updater_;
+
+  PipelineEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
+                 SlicesOf const& slices, std::size_t stages, std::size_t micro_batches)
+      : PipelineEngine(model, space, group, slices, balanced_cuts(slice_flops(slices), stages),
+                       PipelinePlace::of(*group, balanced_cuts(slice_flops(slices), stages), stages), micro_batches) {}
+
+  PipelineEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
+                 SlicesOf const& slices, Begins const& begins, PipelinePlace place, std::size_t micro_batches)
+      : Base(model, space, group, place.stage_group,
+             divide_into_stages(model.description(), slices, begins, place, group->size())),
+        place_(std::move(place)),
+        pass_(slices, place_.first_slice, place_.last_slice),
+        schedule_{place_.stage, place_.stages, micro_batches},
+        workspace_(schedule_, keeps_input()),
+        parameters_(slices.range(place_.last_slice - 1).end - slices.range(place_.first_slice).begin),
+        arenas_(std::span(slices.ranges()).subspan(place_.first_slice, place_.last_slice - place_.first_slice),
+                place_.first_slice, held_.data(), micro_batches),
+        twin_(arenas_.gradient_sums(), arenas_.size()),
+        mixes_rows_(model_.description().row_scope != StatisticsScope::none),
+        meeting_(PartitionPlan{}),
+        data_sum_(std::make_unique<GroupSum<Communicator>>(*place_.data_group)),
+        onwards_(*place_.stage_group, space, place_.stage + 1, schedule_.in_flight()),
+        back_(*place_.stage_group, space, place_.stage - 1, 2) {
+    own_ = held_.data();
+  }
+
+  /// The rows of micro-batch m.
+  RowRange micro_batch(std::size_t rows, std::size_t m) const { return row_range(rows, m, schedule_.micro_batches); }
+  /// Whether the layers run for a micro-batch: without rows they do only to add up those of other pipelines.
+  bool runs(std::size_t rows, std::size_t m) const {
+    RowRange const range = micro_batch(rows, m);
+    return range.begin != range.end || mixes_rows_;
+  }
+
+  /// Returns what the stage makes of micro-batch m, and sends it to the next one.
+  T* forward(Slice<T, L> const& slice, std::size_t m, StepKeys keys, bool training) {
+    RowRange const range = micro_batch(slice.rows, m);
+    std::size_t const rows = range.end - range.begin, slot = m % schedule_.in_flight();
+    keys.first_row += range.begin;
+    T const* const x = input(slice, m);
+    onwards_.wait(slot);
+    if (!place_.is_first())
+      back_.receive(workspace_.input(m), rows * pass_.input_size());
+    else if constexpr (Model::several_inputs)
+      model_.split_inputs(context_, rows, slice.x + range.begin * model_.input_size(), workspace_.input(m));
+    T* y = nullptr;
+    auto const pass = [&] { y = pass_.forward(context_, rows, x, workspace_.kept(m), arenas_, keys, training); };
+    if (training)
+      arenas_.forward(context_, m, rows > 0, pass);
+    else
+      pass();
+    if (!place_.is_last()) onwards_.send(slot, y, rows * pass_.output_size());
+    outputs_[slot] = y;
+    return y;
+  }
+
+  void backward(Step const& step, std::size_t m) {
+    RowRange const range = micro_batch(step.slice.rows, m);
+    std::size_t const rows = range.end - range.begin;
+    StepKeys keys = step.keys;
+    keys.first_row += range.begin;
+    T* dy = workspace_.output_gradient();
+    if (place_.is_last()) {
+      T* const z = outputs_[m % schedule_.in_flight()];
+      T* const y = activated(z);
+      model_.activate(context_, rows, z, y);
+      model_.head().score(context_, rows_of(model_, step.slice, range), z, y, step.scales(), dy,
+                          this->totals(Phase::train));
+    } else {
+      onwards_.receive(dy, rows * pass_.output_size());
+    }
+    back_.wait(m % 2);
+    T* const dx = place_.is_first() ? nullptr : workspace_.input_gradient(m);
+    arenas_.backward(context_, m, rows > 0, [&] {
+      pass_.backward(context_, rows, input(step.slice, m), workspace_.kept(m), dy, dx, arenas_, keys);
+    });
+    if (!place_.is_first()) back_.send(m % 2, dx, rows * pass_.input_size());
+  }
+
+  /// f(micro-batch, its output) in the last stage, for all that have rows.
+  template <class F>
+  void infer_rows(Slice<T, L> const& slice, F const& f) {
+    workspace_.reserve(pass_, slice.rows);
+    for (std::size_t m = 0; m < schedule_.micro_batches; ++m) {
+      RowRange const range = micro_batch(slice.rows, m);
+      if (range.begin == range.end) continue;
+      T* const z = forward(slice, m, {}, false);
+      if (place_.is_last()) f(rows_of(model_, slice, range), z);
+    }
+    onwards_.wait_all();
+  }
+
+  /// Sums of gradients over the pipelines.
+  void add_up_replicas() {
+    if (place_.data_group->size() == 1) return;
+    twin_.pull(context_.space(), 0, arenas_.size());
+    place_.data_group->iallreduce_sum(twin_.data(), arenas_.size()).wait();
+    twin_.push(context_.space(), 0, arenas_.size());
+  }
+
+  /// The first stage reads its input where it lies, unless there are several to be set apart.
+  bool keeps_input() const { return !place_.is_first() || Model::several_inputs; }
+  /// Micro-batch m's input: its rows of the batch, or what the stage before has sent or was set apart.
+  T const* input(Slice<T, L> const& slice, std::size_t m) const {
+    return keeps_input() ? workspace_.input(m) : slice.x + micro_batch(slice.rows, m).begin * model_.input_size();
+  }
+  /// Where the last stage puts the model's output, of which z is what the layers left.
+  T* activated(T* z) const { return Model::on_logits ? workspace_.model_output() : z; }
+
+  PipelinePlace place_;
+  Pass pass_;
+  PipelineSchedule schedule_;
+  StageWorkspace<T, Space> workspace_;
+  std::size_t parameters_;
+  StageArenas<T, Space> arenas_;
+  HostTwin<T, Space> twin_;
+  bool mixes_rows_;
+  CrossReplicaSum meeting_;
+  std::unique_ptr<GroupSum<Communicator>> data_sum_;
+  PipelineLink<T, Space> onwards_, back_;
+  std::vector<T*> outputs_ = std::vector<T*>(schedule_.in_flight());
+};
+
+}  // namespace trireme

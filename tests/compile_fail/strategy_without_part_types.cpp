@@ -1,5 +1,0 @@
-// expect: trireme: a strategy's part needs the types Model, T
-#ifdef TRIREME_MUST_FAIL
-#define WITHOUT_TYPES
-#endif
-#include "own_strategy.hpp"
