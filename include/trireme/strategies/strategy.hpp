@@ -1,4 +1,4 @@
-/// The DistributionStrategy concept, and a sentence for each member that is missing.
+/// The DistributionStrategy concept, and an error message for each missing member.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace trireme {
 ///   train_step(batch)            one optimizer step on the global batch; may still be in flight when it returns
 ///   test_step(batch), predict_step(batch, out)
 ///   reset_metrics(phase), metrics(phase)   collective, exact, Uniform
-///   agree(request), resolve(requests)   the decision of all processes on what callbacks of each request
-///   snapshot(), restore(s)       keeps weights where they lie
+///   agree(request), resolve(requests)   the decision of all processes on requests of their callbacks
+///   snapshot(), restore(s)       keep the weights in the space's memory, and set them again
 ///   gather_state(state)          sends the complete state to the chief, and changes none: const
 ///   state(archive), gather(s), scatter(weights)   the rest of what a checkpoint holds (optional: ResumableEngine)
 ///   resumed()                    (optional) called when the whole of a checkpoint has been set
 ///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
-///                                returns whether a process has ended the epoch; called by fit alone
+///                                returns true if a process has ended the epoch; called by fit alone
 ///   verify_replicas()            throws if the processes no longer agree on the weights
 template <class S>
 concept DistributionStrategy = requires {
@@ -45,13 +45,13 @@ consteval bool require_strategy() {
 
 namespace detail {
 
-/// Requests of callbacks, as `resolve` takes them.
+/// Stop requests of callbacks, as the argument of `resolve`.
 struct SomeStopRequests {
   static constexpr bool needs_vote = true;
   bool local_request = false, uniform_request = false;
 };
 
-/// The members that `fit`, `evaluate` and `predict` call, a sentence for each.
+/// Checks the members that `fit`, `evaluate` and `predict` call, with a message for each.
 template <class P>
 consteval bool require_engine() {
   static_assert(
@@ -116,7 +116,7 @@ consteval bool require_engine() {
 
 }  // namespace detail
 
-/// Whether the strategy builds an engine for such a model, with all members.
+/// Checks that the strategy builds an engine for such a model, with all members.
 template <class S, class Model>
 consteval bool require_build() {
   require_strategy<S>();
@@ -132,7 +132,7 @@ consteval bool require_build() {
 
 namespace detail {
 
-/// What a callback's run holds (PlacedModel) knows the engine alone.
+/// True if S built the model's engine. The model of a callback's run (PlacedModel) knows the engine alone.
 template <class S, class CompiledModel>
 inline constexpr bool is_own_strategy =
     std::is_same_v<typename S::template Engine<typename CompiledModel::Model>, typename CompiledModel::Engine>;
@@ -142,7 +142,7 @@ inline constexpr bool is_own_strategy<S, CompiledModel> = std::is_same_v<S, type
 
 }  // namespace detail
 
-/// A model is trained by the strategy that placed it.
+/// Checks that a model is trained by the strategy that built its engine.
 template <class S, class CompiledModel>
 consteval bool require_own_strategy() {
   static_assert(detail::is_own_strategy<S, CompiledModel>,

@@ -1,5 +1,5 @@
-/// Convolution by one thread whose results are pooled before they leave the registers: row products as RowConvolution
-/// makes them, but the largest value of each pooling window is all that is written, beside which tap had it.
+/// Convolution by one thread whose results are pooled before they leave the registers: row products as in
+/// RowConvolution, but only the largest value of each pooling window and its tap are written.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace trireme::detail {
 
 /// Kernel of KH x KW, distance 1 between positions and between the taps of a row, `Channels` of the image (may be
 /// `dynamic`), `Dilation` between kernel rows. Pooling windows of H x W tile the convolution's output from its first
-/// corner on; what is left over at the end is never computed.
+/// corner on; positions left over at the end are never computed.
 template <class T, std::size_t KH, std::size_t KW, std::size_t Channels, std::size_t Dilation, std::size_t H,
           std::size_t W>
 class PooledConvolution {
@@ -28,10 +28,10 @@ class PooledConvolution {
   using Tile = WindowTile<T, H, W>;
   static constexpr std::size_t lanes = Vector::lanes;
 
-  /// How backward is done. Where a kernel row fills a vector, the sparse form takes H * W times fewer operations than
+  /// The backward algorithm. Where a kernel row fills a vector, the sparse form takes H * W times fewer operations than
   /// the dense one, and skips zeros. Shorter rows waste its lanes; then the kernel's gradient is taken in vectors of
-  /// filters. What remains (the gradient of an image with few channels, and channels known only at run time) is
-  /// unpooled and left to RowConvolution.
+  /// filters. The rest (the gradient of an image with few channels, and channels known only at run time) is unpooled
+  /// and left to RowConvolution.
   static constexpr bool is_static = Channels != dynamic;
   static constexpr bool sparse = is_static && KW * Channels >= lanes, spread = is_static && !sparse;
   using Sparse = SparseGradient<T, KH, sparse ? KW * Channels : lanes>;
@@ -87,8 +87,7 @@ class PooledConvolution {
     }
   }
 
-  /// dy is the gradient of what the activation was applied to. kernel_gradient is overwritten; it and dx may be
-  /// null.
+  /// dy is the gradient of the activation's input. kernel_gradient is overwritten; it and dx may be null.
   void backward(std::size_t rows, T const* x, T const* kernel, T const* dy, Tap const* taps, T* kernel_gradient,
                 T* dx) const {
     if constexpr (sparse)
@@ -182,7 +181,7 @@ class PooledConvolution {
     }
   }
 
-  /// One sample's gradient of the whole convolution. What no window covers is zero once and for all.
+  /// One sample's gradient of the whole convolution. Positions that no window covers are zero from the start.
   void unpool(T const* dy, Tap const* taps) const {
     for (std::size_t line = 0; line < lines(w_); ++line)
       for (std::size_t column = 0; column < columns(w_); ++column, dy += filters_, taps += filters_)

@@ -1,5 +1,5 @@
-/// Convolution by one thread, sample by sample, without unfolding: channels are last, so that the taps of a kernel's
-/// row are contiguous numbers and a row of outputs is a product whose left operand overlaps itself.
+/// Convolution by one thread, sample by sample, without unfolding: channels are last, so the taps of a kernel's row are
+/// contiguous numbers, and a row of outputs is a product whose left operand overlaps itself.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace trireme::detail {
 template <class T>
 class RowConvolution {
  public:
-  /// Whether a window can be slid this way: the taps of a row have to be neighbours.
+  /// True if a window can slide this way: the taps of a row must be neighbours.
   static constexpr bool fits(Window2D const& w) { return has_simd && (w.width.dilation == 1 || w.width.window == 1); }
 
   static constexpr std::size_t workspace(Window2D const& w, std::size_t filters) {
@@ -139,7 +139,7 @@ class RowConvolution {
   static constexpr std::size_t kernel_size(Window2D const& w, std::size_t filters) {
     return w.taps() * w.channels * filters;
   }
-  /// Where row i of the image begins in the padded one.
+  /// Offset of the image's row i in the padded image.
   std::size_t inside(std::size_t i) const {
     return (i + w_.height.padding) * row_size() + w_.width.padding * w_.channels;
   }

@@ -1,8 +1,8 @@
 /// Gradients of a convolution whose results were pooled: only the position that was largest has one.
 ///
-/// Gradients that are not zero are listed, by filter and by position. Then the pieces of the image that a filter was
-/// largest for are added up to its gradient, and the filters that were largest at a position to the image's there;
-/// sums stay in registers.
+/// Lists the nonzero gradients by filter and by position. A filter's gradient is then the sum of the image pieces that
+/// it was largest for, and the image's gradient at a position is the sum of the filters that were largest there; sums
+/// stay in registers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace trireme::detail {
 
-/// Kernels of `Rows` rows, of which each covers `Length` contiguous numbers of the image: at least a vector of them.
+/// Kernels of `Rows` rows, each over `Length` contiguous numbers of the image: at least a vector of them.
 ///
 /// In a packed kernel (Rows, filters, packed_length) rows are whole vectors. The last vector covers the last numbers of
 /// the row and so may overlap the one before; its first lanes are zero then.
@@ -26,11 +26,11 @@ class SparseGradient {
   static constexpr std::size_t lanes = Vector::lanes;
   static_assert(Length >= lanes);
   static constexpr std::size_t vectors = (Length + lanes - 1) / lanes;
-  /// Where the last vector begins.
+  /// Offset of the last vector.
   static constexpr std::size_t last = Length - lanes;
 
-  // A tile is some vectors of a row, or some rows: what fits the registers beside a factor, the tiles as equal as can
-  // be.
+  // A tile is some vectors of a row, or some rows: as many as the registers hold beside a factor, in tiles as equal as
+  // possible.
   static constexpr std::size_t most = simd_registers > 4 ? simd_registers - 4 : 4;
   static constexpr std::size_t pieces = (vectors + most - 1) / most;
   static constexpr std::size_t piece(std::size_t i) { return vectors * i / pieces; }
@@ -52,8 +52,8 @@ class SparseGradient {
     for_each_element(filters, [&](std::size_t plain, std::size_t there) { kernel[plain] = packed[there]; });
   }
 
-  /// packed += for each filter and each of its counts[filter] entries, the value times what the taps cover at the
-  /// image's offset. Entries of a filter are `room` after those of the one before.
+  /// packed += for each filter and each of its counts[filter] entries, the value times the numbers under the taps at
+  /// the image's offset. Entries of a filter are `room` after those of the one before.
   static void add_kernel_gradient(std::size_t filters, Entry const* entries, std::uint32_t const* counts,
                                   std::size_t room, T const* image, std::size_t row_stride, T* packed) {
     for (std::size_t o = 0; o < filters; ++o)

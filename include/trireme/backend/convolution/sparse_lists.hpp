@@ -13,7 +13,7 @@
 
 namespace trireme::detail {
 
-/// A gradient, and where its other factor begins.
+/// A gradient, and the offset of its other factor.
 template <class T>
 struct SparseEntry {
   T value;
@@ -26,7 +26,7 @@ struct PooledSample {
   constexpr std::size_t windows() const { return lines * columns; }
 };
 
-/// Pooling windows of H x W. Lists are made without branches: whether a gradient is zero cannot be foretold.
+/// Pooling windows of H x W. Lists are made without branches, since zero gradients are unpredictable.
 template <class T, std::size_t H, std::size_t W>
 class SparseLists {
  public:
@@ -49,8 +49,8 @@ class SparseLists {
   std::uint32_t const* counts() const { return counts_; }
   std::uint32_t const* offsets() const { return offsets_; }
 
-  /// counts()[filter] entries of each filter, a sample's windows after those of the one before, with where they come
-  /// from in the image.
+  /// counts()[filter] entries of each filter with their offsets in the image; one filter's entries begin windows()
+  /// after those of the one before.
   void by_filter(T const* dy, Tap const* taps) {
     std::uint32_t offsets[H * W];
     for (std::size_t p = 0; p < H * W; ++p) offsets[p] = image_offset(0, 0, p);
@@ -67,8 +67,8 @@ class SparseLists {
     }
   }
 
-  /// counts()[position] entries, one position's behind those of the one before, with where their filter begins if
-  /// filters are `distance` apart; offsets()[position] is where that is in the image.
+  /// counts()[position] entries, one position's behind those of the one before, with the offsets of their filters if
+  /// filters are `distance` apart; offsets()[position] is the position's offset in the image.
   void by_position(T const* dy, Tap const* taps, std::size_t distance) {
     if constexpr (H * W <= 4)
       if (s_.filters < Tally<H * W, true>::limit) return by_position<Tally<H * W, true>>(dy, taps, distance);
@@ -100,7 +100,7 @@ class SparseLists {
       }
   }
 
-  /// By its bits, which is cheaper: whether all but the sign are zero.
+  /// True if all bits except the sign are zero: cheaper than comparing the values.
   static bool is_zero(T value) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     return std::bit_cast<Bits>(value) << 1 == 0;

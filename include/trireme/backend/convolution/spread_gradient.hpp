@@ -1,5 +1,5 @@
 /// Gradient of the kernel of a convolution whose results were pooled, for few input channels: vectors are of filters,
-/// and each position of a pooling window gets the gradients of the filters for which it was largest, else zeros.
+/// and each position of a pooling window gets the gradients of filters that were largest there, otherwise zeros.
 #pragma once
 
 #include <algorithm>

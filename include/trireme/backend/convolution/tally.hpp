@@ -7,7 +7,7 @@
 
 namespace trireme::detail {
 
-/// N counters in memory: one that is written waits some cycles until it can be read.
+/// N counters in memory: a read waits some cycles after a write.
 template <std::size_t N, bool Packed>
 class Tally {
  public:

@@ -11,7 +11,7 @@
 
 namespace trireme::detail {
 
-/// Which tap of a pooling window of this many had the largest value.
+/// Index of the tap with the largest value in a pooling window of so many taps.
 template <std::size_t Taps>
 using PoolTap = std::conditional_t<(Taps <= 256), std::uint8_t, std::uint16_t>;
 
@@ -44,7 +44,7 @@ struct TapVector {
   }
 
  private:
-  /// The same as a conversion, which GCC 12 makes lane by lane.
+  /// Same as a conversion, which GCC 12 makes lane by lane.
   template <std::size_t... I>
   static narrow low_parts(type taps, std::index_sequence<I...>) {
     typedef Tap parts __attribute__((vector_size(sizeof(type))));

@@ -1,4 +1,4 @@
-/// Geometry of a window that slides over (height, width, channels): what convolution and pooling share.
+/// Geometry of a window that slides over (height, width, channels), for convolution and pooling.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// The register tile of a convolution whose results are pooled at once: all positions of a pooling window lie in
-/// registers, and only the largest value and which tap had it are written.
+/// registers, and only the largest value and its tap are written.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace trireme::detail {
 template <class T, class Tap>
 struct WindowLine {
   std::size_t windows;
-  T const* x;                                     ///< what the first position of the first window covers
+  T const* x;                                     ///< the numbers under the first position of the first window
   std::size_t row_size, channels;                 ///< distances between positions below and beside each other
   std::size_t segments, segment, segment_stride;  ///< kernel rows, their contiguous numbers, their distance in x
   std::size_t filters;                            ///< distance between windows in y and taps
@@ -92,7 +92,7 @@ class WindowTile {
     }
   }
 
-  /// Positions First, First + 1, … of all windows; what was largest before them goes on if nothing is larger.
+  /// Positions First, First + 1, … of all windows; the largest value so far stays unless one of them is larger.
   template <std::size_t First, std::size_t N, std::size_t NV>
   [[gnu::always_inline]] static void merge_from(WindowLine<T, Tap> const& line, T const* x, T const* kernel,
                                                 std::size_t ldk, T const* bias, V (&largest)[N][NV],

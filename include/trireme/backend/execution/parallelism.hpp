@@ -6,22 +6,22 @@
 
 namespace trireme {
 
-/// Work that the threads of a host space divide. `samples`: the batch, into as many partitions as there are threads,
-/// each of which one thread takes through all layers. `intra_op`: each matrix product and kernel. `automatic`: samples
+/// Division of work among the threads of a host space. `samples`: the batch, into as many partitions as there are
+/// threads; one thread takes each through all layers. `intra_op`: each matrix product and kernel. `automatic`: samples
 /// while the parameters fit a core's cache.
 enum class Parallelism { automatic, samples, intra_op };
 
-/// Beyond this many bytes of parameters a gradient arena for each thread costs more than it brings.
+/// Bytes of parameters beyond which a gradient arena for each thread costs more than it gains.
 inline constexpr std::size_t samples_parallelism_limit = std::size_t{4} << 20;
 
-/// What was chosen: `partitions` slices of the batch, each with a gradient arena of its own, run by `threads` threads
-/// at once (1: in turn, each by the whole space).
+/// The chosen division: `partitions` slices of the batch, each with a gradient arena of its own, run by `threads`
+/// threads at once (1: in turn, each by the whole space).
 struct PartitionPlan {
   std::size_t replicas = 1;
   std::size_t partitions = 1;
   std::size_t threads = 1;
   bool by_samples = false;
-  std::size_t shards = 0;  ///< if not 0: the global batch has so many, and each partition has one of them
+  std::size_t shards = 0;  ///< if not 0: shards of the global batch, one for each partition
 };
 
 /// The sums of partition `from` are added to those of partition `to`.
@@ -41,7 +41,7 @@ constexpr PartitionPlan plan_partitions(Parallelism plan, std::size_t replicas, 
   return {replicas, partitions, std::min(partitions, concurrency), true};
 }
 
-/// The rows [begin, end) of `rows` that part `index` of `count` has: as even as can be, possibly none.
+/// The rows [begin, end) of `rows` for part `index` of `count`: as even as possible, possibly none.
 struct RowRange {
   std::size_t begin, end;
 };
@@ -53,8 +53,8 @@ constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t co
 constexpr RowRange partition_rows(PartitionPlan const& plan, std::size_t partition, std::size_t rows) {
   std::size_t const per_replica = plan.partitions / plan.replicas;
   RowRange const replica = row_range(rows, partition / per_replica, plan.replicas);
-  // The last part is the largest. It is the first partition's, to whose gradients those of the others are added: so
-  // that a batch of fewer rows than partitions leaves some of the others out, and not that one.
+  // The first partition gets the last part, which is the largest, since the gradients of the others are added to its
+  // own: a batch of fewer rows than partitions then leaves some of the others empty, not the first.
   std::size_t const index = per_replica - 1 - partition % per_replica;
   RowRange const part = row_range(replica.end - replica.begin, index, per_replica);
   return {replica.begin + part.begin, replica.begin + part.end};

@@ -1,4 +1,4 @@
-/// Refusals of what needs Kokkos while it is not running.
+/// Errors for uses of Kokkos while it is not running.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,14 @@ inline void require_kokkos(std::string_view what) {
                           : "was made while Kokkos is not running; make an Environment first, at the start of main")));
 }
 
-/// The execution space of a strategy that was given none.
+/// The execution space of a strategy that is constructed without one.
 template <class Space>
 Space default_space() {
   require_kokkos("a strategy");
   return Space();
 }
 
-/// Member of what holds Kokkos's memory, and so may not outlive it.
+/// Member of objects that hold Kokkos's memory, and so must not outlive it.
 class NeedsKokkos {
  public:
   explicit NeedsKokkos(std::string_view what) : counts_(true) {
@@ -49,7 +49,7 @@ class NeedsKokkos {
     if (counts_) --living();
   }
 
-  /// The number of those that live now.
+  /// The number of live objects.
   static std::atomic<std::size_t>& living() {
     static std::atomic<std::size_t> count{0};
     return count;

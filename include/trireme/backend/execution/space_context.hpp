@@ -55,7 +55,7 @@ struct FlatElements {
   KOKKOS_FUNCTION void operator()(std::size_t e) const { f(e / columns, e % columns); }
 };
 
-/// Sums of fixed blocks: how many threads there are does not show in the result.
+/// Sums of fixed blocks, so that the result does not depend on the number of threads.
 template <class F>
 struct BlockSums {
   F f;
@@ -185,7 +185,7 @@ class SpaceContext {
   template <class T>
   void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) {
     if constexpr (on_host) {
-      // Blocks of rows, then blocks of their sums, until one is left: how many threads there are does not show.
+      // Blocks of rows, then blocks of their sums, until one is left: independent of the number of threads.
       std::size_t const most =
           rows > detail::cross_replica_sum ? 2 * blocks_of(rows, detail::cross_replica_sum) * columns : 0;
       T* partial = reinterpret_cast<T*>(scratch(blocks_of(most * sizeof(T), sizeof(double))));
@@ -215,7 +215,7 @@ class SpaceContext {
     return std::max<std::size_t>(1, (std::size_t{64} << 20) / std::max<std::size_t>(1, bytes_per_sample));
   }
 
-  /// Sums of rows go through `exchange` from now on; null: the slice has all rows of the batch.
+  /// Sends sums of rows through `exchange`; null: the slice has all rows of the batch.
   void set_exchange(StatisticsSum* exchange) { exchange_ = exchange; }
 
   /// As ThreadContext's; values lie in the space's memory. The whole space works on a replica, so that only sums over

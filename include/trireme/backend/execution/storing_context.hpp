@@ -1,4 +1,4 @@
-/// A context under which a model keeps what lies between its layers in another number type.
+/// A context that stores the activations between a model's layers in another number type.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-/// Runs everything as `Context` does. Sequential sees `storage`; layers do not.
+/// Runs everything like `Context`. Sequential uses `storage`; layers do not see it.
 template <class Context, class Storage>
 class StoringContext {
  public:
@@ -55,7 +55,7 @@ class StoringContext {
   Context& context_;
 };
 
-/// Whether outputs are kept in another type than they are computed in.
+/// True if outputs are stored in another type than they are computed in.
 template <class Context>
 concept StoresOutputs = requires {
   typename Context::storage;
@@ -76,7 +76,7 @@ using stored_t = typename StoredType<Context, T>::type;
 
 namespace kernels {
 
-/// What is computed with from now on is what was stored.
+/// Stores values and rounds them, so that later layers compute with the stored numbers.
 template <class T, class Storage>
 struct Store {
   T* values;

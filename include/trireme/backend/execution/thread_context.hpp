@@ -1,4 +1,4 @@
-/// The execution context of one host thread: it runs every kernel itself, over the rows that it was given.
+/// The execution context of one host thread, which runs every kernel itself over its own rows.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace trireme {
 
-/// What a layer's mathematics is written against (SpaceContext has the same members).
+/// The interface that layers' mathematics is written against (SpaceContext has the same members).
 ///
 /// Kernels are functors. `for_each` promises that its calls are independent, so that it may vectorise them.
 class ThreadContext {
  public:
   using memory_space = Kokkos::HostSpace;
-  /// One thread works on the slice, so what it touches stays in its caches.
+  /// One thread works on the slice, so its data stay in that core's caches.
   static constexpr bool owns_rows = true;
 
   ThreadContext() = default;

@@ -1,7 +1,7 @@
-/// Views of one dimension: of memory that is there, made, filled and copied.
+/// One-dimensional views: of existing memory, allocated, filled and copied.
 ///
-/// As Kokkos does it, but where the host reads the memory, without the loops for other layouts and index types that
-/// Kokkos would compile.
+/// Same as Kokkos, but where the host reads the memory, without the loops for other layouts and index types that Kokkos
+/// would compile.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ template <class... View>
 inline constexpr bool host_reads =
     (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible && ...);
 
-/// Memory that somebody else keeps: of the host, and of a space.
+/// Views of memory that they do not own: of the host, and of a space.
 template <class T>
 Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(T* data, std::size_t count) {
   return {data, count};
@@ -55,7 +55,7 @@ void copy_view(To const& to, From const& from) {
   }
 }
 
-/// The same after the space's work and before what it is given next, where that is on a device; complete on return on a
+/// The same, after the space's earlier work and before its later work if that is on a device; complete on return on a
 /// host.
 template <class Space, class To, class From>
 void copy_view(Space const& space, To const& to, From const& from) {
@@ -67,7 +67,7 @@ void copy_view(Space const& space, To const& to, From const& from) {
   }
 }
 
-/// Memory of its own, whose values are whatever lies there.
+/// New memory with uninitialized values.
 template <class View>
 View uninitialized_view(char const* label, std::size_t count) {
   return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
@@ -80,7 +80,7 @@ View make_view(char const* label, std::size_t count, typename View::non_const_va
   return view;
 }
 
-/// The same values in memory of its own.
+/// A copy in memory of its own.
 template <class View>
 View clone_view(char const* label, View const& view) {
   View const clone = uninitialized_view<View>(label, view.extent(0));

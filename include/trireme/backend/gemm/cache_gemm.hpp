@@ -15,11 +15,11 @@
 
 namespace trireme::detail {
 
-/// Beyond this size of b, packing as a BLAS does it pays,
+/// Bytes of b beyond which packing as in a BLAS pays,
 inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
-/// unless the product is so shallow that writing the result is the work.
+/// unless the product has at most this depth: then writing the result dominates.
 inline constexpr std::size_t shallow_gemm_limit = 8;
-/// Beyond this size of b a second-level cache holds it only in part, and columns of tiles read it badly.
+/// Bytes of b beyond which a second-level cache holds it only in part, and columns of tiles read it badly.
 inline constexpr std::size_t thin_gemm_limit = std::size_t{256} << 10;
 
 template <class T>
@@ -32,15 +32,15 @@ constexpr bool by_tiles(Product<T> const& p) {
   return has_simd && p.k > 0 && (right_bytes(p) <= tile_gemm_limit || p.k <= shallow_gemm_limit);
 }
 
-/// Whether few rows meet a b that is to be read once.
+/// True if a product has few rows and should read b once.
 template <class T>
 constexpr bool is_thin(Product<T> const& p) {
   return has_simd && !p.transpose_b && p.m > 0 && p.m <= ThinGemm<T>::most_rows && p.k > shallow_gemm_limit &&
          right_bytes(p) > thin_gemm_limit;
 }
 
-/// Whether sums along rows of a and columns of b are what to do: for a result with few columns from rows that are
-/// contiguous, or with few rows from columns that are.
+/// True if sums along rows of a and columns of b are fastest: for a result with few columns from contiguous rows, or
+/// with few rows from contiguous columns.
 template <class T>
 constexpr bool by_dots(Product<T> const& p) {
   constexpr std::size_t lanes = SimdVector<T>::lanes;
@@ -49,7 +49,7 @@ constexpr bool by_dots(Product<T> const& p) {
   return (p.n < lanes / 2 && p.m >= lanes) || (p.transpose_b && p.m <= few_rows && p.n >= lanes);
 }
 
-/// Sums along the rows of a and columns of b, which have to be contiguous or few.
+/// Sums along the rows of a and columns of b, which must be contiguous or few.
 template <class T>
 void dot_gemm(Product<T> const& p) {
   T const* columns = p.b;
@@ -67,7 +67,7 @@ void dot_gemm(Product<T> const& p) {
     DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a, p.lda, p.c, 1, p.ldc, p.accumulate});
 }
 
-/// Whether a product reads rows of a that lie apart as fast as others.
+/// True if a product reads scattered rows of a as fast as contiguous ones.
 template <class T>
 constexpr bool reads_scattered_rows(Product<T> const& p) {
   return by_tiles(p) && !by_dots(p) && !is_thin(p);
@@ -76,7 +76,7 @@ constexpr bool reads_scattered_rows(Product<T> const& p) {
 template <class T>
 void cache_gemm(Product<T> const& p);
 
-/// Puts the rows of a together first where register tiles are not what to do.
+/// Gathers the rows of a first if the product does not use register tiles.
 template <class T>
 void scattered_gemm(Product<T> const& p) {
   if constexpr (has_simd) {
@@ -105,7 +105,7 @@ void cache_gemm(Product<T> const& p) {
   if (is_thin(p)) return ThinGemm<T>::run(p);
   if (!by_tiles(p)) return host_blas_gemm(p);
   if (p.transpose_a && p.n == 1 && p.ldc == 1 &&
-      p.m >= SimdVector<T>::lanes) {  // a column from columns: the row that it is
+      p.m >= SimdVector<T>::lanes) {  // a column from columns: as its transposed row
     TileGemm<T>::run({.m = 1,
                       .n = p.m,
                       .a = {.first = p.b, .row_stride = 0, .step = p.transpose_b ? 1 : p.ldb, .segment = p.k},

@@ -16,7 +16,7 @@
 
 namespace trireme::detail {
 
-/// What a context keeps between products on a space; nothing without a vendor library.
+/// The state that a context keeps between products on a space; empty without a vendor library.
 template <class Space>
 struct DeviceBlas {
   explicit DeviceBlas(Space const&) {}

@@ -1,6 +1,6 @@
 /// The choice of OpenBLAS's kernels, corrected where it does not know a processor that is newer than itself.
 ///
-/// OpenBLAS 0.3.21 takes some processors with AVX-512 for ones without, and then runs at half their speed. Where
+/// OpenBLAS 0.3.21 mistakes some processors with AVX-512 for ones without, and then runs at half their speed. Where
 /// another BLAS is linked, or an OpenBLAS that was built for one processor, its functions below are absent and nothing
 /// happens.
 #pragma once
@@ -60,13 +60,13 @@ inline std::string fitting_openblas_core() {
   return {};
 }
 
-/// Lets OpenBLAS choose its kernels again: those of this name, or as it detects the processor if there is none. No
+/// Makes OpenBLAS choose its kernels again: those of this name, or those for the detected processor if it is empty. No
 /// product may be under way.
 inline void choose_openblas_core(std::string const& core) {
 #if defined(__ELF__) && defined(__GNUC__)
   constexpr char const* variable = "OPENBLAS_CORETYPE";
   if (openblas_core().empty()) return;
-  // The variable is what OpenBLAS asks. Programs started from this one are to find it as the user left it.
+  // OpenBLAS reads this variable. Programs started from this one must find it as the user left it.
   char const* const set = std::getenv(variable);
   std::optional<std::string> const before = set ? std::optional<std::string>(set) : std::nullopt;
   core.empty() ? unsetenv(variable) : setenv(variable, core.c_str(), 1);

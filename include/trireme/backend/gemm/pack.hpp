@@ -29,7 +29,7 @@ struct SquareTransposition {
   using V = typename Vector::type;
   static constexpr std::size_t lanes = Vector::lanes;
 
-  /// to (lanes, lanes) with rows `ldto` apart = the transposed of what has its row i at from(i).
+  /// to (lanes, lanes) with rows `ldto` apart = the transposed matrix, with its row i at from(i).
   template <class From>
   static void run(From const& from, T* to, std::size_t ldto) {
     V rows[lanes];

@@ -1,4 +1,4 @@
-/// Matrix products in plain Kokkos, tiled through scratch memory: for devices whose vendor BLAS is not at hand.
+/// Matrix products in plain Kokkos, tiled through scratch memory: for devices without their vendor BLAS.
 #pragma once
 
 #include <cstddef>

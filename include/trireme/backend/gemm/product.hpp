@@ -1,4 +1,4 @@
-/// A matrix product as data: what every backend's gemm is asked for.
+/// A matrix product as data: the argument of every backend's gemm.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  /// Where a is null: its rows as stored, which lie apart. Only for ThreadContext.
+  /// Pointers to the stored rows of a, if a is null: these may be scattered. Only for ThreadContext.
   T const* const* a_rows = nullptr;
-  std::size_t a_first = 0;  ///< of the numbers of such a row
+  std::size_t a_first = 0;  ///< index of the first number used of such a row
 
-  /// Makes it the product for the rows of op(a) from i on. `m` and `c` are the caller's to set.
+  /// Makes it the product for the rows of op(a) from i on. The caller sets `m` and `c`.
   void skip_left_rows(std::size_t i) {
     if (!a_rows)
       a += transpose_a ? i : i * lda;

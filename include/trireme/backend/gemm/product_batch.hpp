@@ -1,4 +1,4 @@
-/// Many products of one shape: of the heads of an attention, say.
+/// Many products of one shape, such as those of an attention's heads.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct ProductBatch {
 };
 
 namespace kernels {
-/// One product by the host thread that is called; they are independent, so that all threads have some.
+/// One product, computed by the calling host thread; products are independent, so all threads get some.
 template <class T>
 struct OneProduct {
   ProductBatch<T> batch;

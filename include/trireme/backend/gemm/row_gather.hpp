@@ -1,4 +1,4 @@
-/// Puts rows that lie apart together, on the thread that will use them.
+/// Gathers scattered rows on the thread that will use them.
 #pragma once
 
 #include <algorithm>
@@ -6,24 +6,24 @@
 
 namespace trireme::detail {
 
-/// Asks for memory, so that it is on its way while something else is done.
+/// Prefetches memory, which then arrives during other work.
 template <class T>
 void prefetch(T const* numbers, std::size_t count) {
   constexpr std::size_t line = std::max<std::size_t>(1, 64 / sizeof(T));
   for (std::size_t i = 0; i < count; i += line) __builtin_prefetch(numbers + i);
 }
 
-/// Copies rows from wherever they lie, a little at a time. No processor foresees where the next one is, and each would
-/// be waited for: so memory is asked for before it is copied.
+/// Copies scattered rows, a little at a time. Processors cannot predict the address of the next row, and would wait for
+/// each: so memory is prefetched before it is copied.
 template <class T>
 class RowGather {
  public:
   RowGather() = default;
-  /// `to` (last - first, size) will be the rows that `first` and its successors point to.
+  /// `to` (last - first, size) receives the rows that `first` and its successors point to.
   RowGather(T const* const* first, T const* const* last, std::size_t size, T* to)
       : row_(first), last_(size == 0 ? first : last), size_(size), to_(to) {}
 
-  /// The rest of the rows.
+  /// Copies the rest of the rows.
   void finish() {
     constexpr std::ptrdiff_t ahead = 2;
     for (; row_ != last_; next_row()) {
@@ -32,16 +32,16 @@ class RowGather {
     }
   }
 
-  /// While it lives, the products of its thread further a gather.
+  /// While it lives, products on its thread advance a gather.
   class Meanwhile;
 
-  /// Called about once a microsecond, by who is busy with arithmetic.
+  /// Copies the next chunk. Products call it about once a microsecond.
   static void further() {
     if (current_ && current_->row_ != current_->last_) current_->copy_chunk();
   }
 
  private:
-  /// So many numbers arrive between two calls, and all of a batch well before its step.
+  /// Numbers of a chunk: so many arrive between two calls, and all of a batch well before its step.
   static constexpr std::size_t chunk = 1024 / sizeof(T);
 
   [[gnu::noinline]] void copy_chunk() {

@@ -1,8 +1,8 @@
-/// A large product on all threads of a host space: each computes a block of its own, with the BLAS unless few rows are
-/// all that there is.
+/// A large product on all threads of a host space: each computes a block of its own, with the BLAS unless the product
+/// has only few rows.
 ///
-/// Threads that a BLAS starts wait for each other several times a product, and those of OpenBLAS's pthread build fight
-/// with Kokkos' threads. Blocks need no meeting but the end, and are as good with either build.
+/// Threads that a BLAS starts wait for each other several times a product, and those of OpenBLAS's pthread build
+/// compete with Kokkos' threads. Blocks synchronize only at the end, and are as fast with either build.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace trireme::detail {
 /// Below this many multiplications one thread is enough.
 inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 17;
 
-/// How a result (m, n) is divided: `rows` times `columns` blocks.
+/// The division of a result (m, n) into `rows` times `columns` blocks.
 struct BlockGrid {
   std::size_t rows, columns;
 };
@@ -40,7 +40,7 @@ struct GemmBlocks {
   Product<T> whole;
   BlockGrid grid;
 
-  /// Boundaries are multiples of what kernels take at once.
+  /// Boundaries are multiples of the kernels' unit.
   static std::size_t boundary(std::size_t extent, std::size_t index, std::size_t count) {
     constexpr std::size_t unit = 16;
     std::size_t const units = (extent + unit - 1) / unit;
@@ -62,7 +62,7 @@ struct GemmBlocks {
 template <class Space, class T>
 void split_gemm(Space const& space, std::size_t threads, Product<T> const& product) {
   if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return cache_gemm(product);
-  // What is too large is to be thrown here, outside of the region.
+  // Sizes too large for the BLAS must throw here, outside of the region.
   blas_int(std::max({product.m, product.n, product.k, product.lda, product.ldb, product.ldc}));
   OneBlasThread const one;
   host_loop(space, threads, "trireme::gemm", threads,

@@ -1,4 +1,4 @@
-/// Products of a few rows with a matrix that no cache holds: reading it is the work, so it is read once, as it lies.
+/// Products of a few rows with a matrix that no cache holds: reading it dominates, so it is read once, in stored order.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class ThinGemm {
   using Vector = SimdVector<T>;
   using V = typename Vector::type;
   static constexpr std::size_t lanes = Vector::lanes;
-  /// Rows of b that are read side by side: they fit the registers, and a processor prefetches so many.
+  /// Rows of b that are read side by side: they fit the registers, and a processor prefetches that many.
   static constexpr std::size_t depth = 8;
   /// Bytes of sums that stay in the first cache.
   static constexpr std::size_t sums_bytes = std::size_t{16} << 10;

@@ -1,5 +1,5 @@
-/// Matrix products whose operands stay in a core's caches: register tiles, and packing only of what would be read
-/// badly.
+/// Matrix products whose operands stay in a core's caches: register tiles, which pack only operands that are slow to
+/// read.
 ///
 /// Faster than a BLAS for the sizes of small layers, and for the rows of convolutions, whose operands overlap.
 #pragma once
@@ -44,8 +44,8 @@ class TileGemm {
   }
   static constexpr std::size_t widest = simd_registers >= 32 ? 4 : 2;
 
-  /// A panel of b as deep as this, and the rows of a that meet it, share the first cache; or the second, which is large
-  /// and near where vectors are as long as a cache line.
+  /// A panel of b of this depth shares the first cache with the rows of a that it is multiplied by; or the second,
+  /// which is large and near where vectors are as long as a cache line.
   static constexpr std::size_t block_depth = (lanes * sizeof(T) == 64 ? 4096 : 1024) / sizeof(T);
   /// Rows of a transposed a that are packed at once: with that depth they take a part of the second cache.
   static constexpr std::size_t block_rows = 96;
@@ -72,7 +72,7 @@ class TileGemm {
   }
 
  private:
-  /// A panel of b: `vectors` vectors wide, of which `columns` numbers count.
+  /// A panel of b: `vectors` vectors wide, with `columns` numbers in use.
   struct Panel {
     std::size_t vectors, columns;
   };
@@ -179,7 +179,7 @@ class TileGemm {
         c[i * ldc + j] = accumulate ? c[i * ldc + j] + sums[i * width + j] : sums[i * width + j];
   }
 
-  /// f(first row, height) for tiles of as equal heights as can be: a tile of one or two rows waits for its additions.
+  /// f(first row, height) for tiles of heights as equal as possible: a tile of one or two rows waits for its additions.
   template <class F>
   static void for_tiles(std::size_t m, std::size_t most, F const& f) {
     std::size_t const tiles = (m + most - 1) / most;

@@ -1,4 +1,4 @@
-/// The left operands of products of register tiles: where element (i, k) of a is.
+/// Left operands of register-tile products: access to element (i, k) of a.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace trireme::detail {
 
 // An operand has
-//   segments, segment       how many of how many columns, which column() goes through
+//   segments, segment       the number of segments, and of columns in each; column() iterates over these
 //   depth(), from_row(i)    all of its columns; its rows from i on
 //   between(k, count)       of one segment: its columns [k, k + count)
-//   reads_badly(m, bytes)   perhaps: whether its m rows are to be packed first, since they are read from more bytes
-//   pack(m, to)             that: its first rows, one after another
-//   ask(i, count)           for rows that are read soon, if no processor foresees where they are
+//   reads_badly(m, bytes)   optional: true if its m rows should be packed first, since they span more than `bytes`
+//   pack(m, to)             packs its first m rows, one after another
+//   ask(i, count)           prefetches rows that are read soon, if processors cannot predict their addresses
 //   column<Rows>(i, s)      elements of rows from i on, of one column of segment s after the other: column[r], ++column
 
-/// Element (i, s * segment + r) is at first + i * row_stride + s * segment_stride + r * step: so it may be transposed,
-/// and may be the patches of an image without being unfolded.
+/// Element (i, s * segment + r) is at first + i * row_stride + s * segment_stride + r * step: so the operand may be
+/// transposed, or be the patches of an image without unfolding.
 template <class T>
 struct StridedOperand {
   T const* first;
@@ -62,7 +62,7 @@ struct StridedOperand {
   }
 };
 
-/// Rows that lie apart: element (i, k) is rows[i][first + k].
+/// Scattered rows: element (i, k) is rows[i][first + k].
 template <class T>
 struct RowsOperand {
   T const* const* rows;

@@ -1,4 +1,4 @@
-/// Numbers that differentiate what is computed with them, for functions of the user's own.
+/// Forward-mode differentiation of numbers, for functions of the user's own.
 ///
 /// A generic function called with a `Dual` gives its value and its derivative; called with a `Value`, its value alone,
 /// by the same source and through the same functions of backend/simd/math.hpp. Source: Griewank & Walther, Evaluating
@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// A number whose derivative nobody wants.
+/// A number without a derivative.
 template <class T>
 struct Value {
   using scalar = T;
@@ -55,7 +55,7 @@ inline constexpr bool is_variable<Value<T>> = true;
 template <class N>
 concept Variable = is_variable<N>;
 
-/// What an operation between A and B computes in, at least one of which is a Variable.
+/// The result type of an operation between A and B, at least one being a Variable.
 template <class A, class B>
 struct CommonVariable {
   using type = std::conditional_t<Variable<A> && (is_dual<A> || !Variable<B>), A, B>;
@@ -68,7 +68,7 @@ concept MixedOperands = (Variable<A> || Variable<B>)&&(Variable<A> ||
                                                        std::is_arithmetic_v<A>)&&(Variable<B> ||
                                                                                   std::is_arithmetic_v<B>);
 
-/// f(x) with the derivative f'(x), which is not computed where nobody wants it.
+/// f(x) with the derivative f'(x), which is not computed for a Value.
 template <Variable N>
 KOKKOS_INLINE_FUNCTION N chain(N const& x, typename N::scalar value, typename N::scalar slope) {
   if constexpr (is_dual<N>)

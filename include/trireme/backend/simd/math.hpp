@@ -20,11 +20,11 @@ namespace detail {
 inline std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline float from_bits(std::uint32_t x) { return std::bit_cast<float>(x); }
 
-// Comparisons are made on the bits, and choices with masks: of others between floating-point values GCC makes branches,
-// and does not vectorise them unless it is told that nothing traps.
+// Comparisons are made on the bits, and choices with masks: for floating-point comparisons GCC makes branches, and does
+// not vectorise them unless floating-point traps are disabled.
 inline constexpr std::uint32_t sign_bit = 0x80000000u, infinity_bits = 0x7f800000u;
 
-/// x, but no further from 0 than the limit.
+/// x, clamped to [-limit, limit].
 inline float bounded(float x, float limit) {
   std::uint32_t const magnitude = bits(x) & ~sign_bit;
   return from_bits((magnitude < bits(limit) ? magnitude : bits(limit)) | (bits(x) & sign_bit));
@@ -37,7 +37,7 @@ T select(bool condition, T yes, T no) {
   return std::bit_cast<T>((std::bit_cast<Bits>(yes) & mask) | (std::bit_cast<Bits>(no) & ~mask));
 }
 
-/// x where it is not a number, else the value.
+/// x if it is NaN, otherwise the value.
 inline float unless_nan(float x, float value) { return select((bits(x) & ~sign_bit) > infinity_bits, x, value); }
 
 /// 2^n for -126 <= n <= 127.
@@ -93,7 +93,7 @@ inline float host_softplus_of_negative(float x) {
   return 2.0f * w * (p * s + 1.0f);
 }
 
-/// Half of erfc(z) = t exp(-z^2 + polynomial(t)) with t = 2 / (2 + z) for z = |x| / sqrt(2), or 1 less that.
+/// Half of erfc(z) = t exp(-z^2 + polynomial(t)) with t = 2 / (2 + z) for z = |x| / sqrt(2), or 1 minus that.
 /// The square is split, since its rounding would be multiplied by itself. Source: Press et al., Numerical Recipes, 6.2.
 inline float host_normal_probability(float x) {
   float const magnitude = from_bits((bits(x) & ~sign_bit) < bits(15.0f) ? bits(x) & ~sign_bit : bits(15.0f));
@@ -154,8 +154,8 @@ KOKKOS_INLINE_FUNCTION T sqrt(T x) {
     return trireme::detail::vector_sqrt(x);
 }
 
-/// x, or 0 where it is subnormal. A mean that decays, of gradients which stay 0, ends at a subnormal number and never
-/// leaves it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
+/// x, or 0 where it is subnormal. A decaying mean of gradients that stay 0 ends at a subnormal number and never leaves
+/// it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
 template <class T, class Value>
 KOKKOS_INLINE_FUNCTION Value flush_subnormals(Value x) {
   constexpr T least = std::numeric_limits<T>::min();

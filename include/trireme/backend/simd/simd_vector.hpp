@@ -40,8 +40,7 @@ struct SimdVector {
   static void store(T* p, type v, std::size_t n) { std::memcpy(p, &v, n * sizeof(T)); }
 };
 
-/// Where vectors of numbers lie: like a pointer to numbers, of which an index counts those, and gives as many as a
-/// vector has from there on.
+/// A pointer to vectors of numbers: its index counts numbers, and gives the vector that begins there.
 template <class T>
 struct VectorPointer {
   T* p;
@@ -50,8 +49,8 @@ struct VectorPointer {
   }
 };
 
-/// Square roots of a vector's lanes, by one instruction with Clang and on x86: for std::sqrt, which sets errno,
-/// compilers take one lane after the other.
+/// Square roots of a vector's lanes, by one instruction with Clang and on x86: std::sqrt sets errno, so compilers take
+/// it one lane after the other.
 template <class V>
 V vector_sqrt(V x) {
 #if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)

@@ -7,13 +7,13 @@
 
 namespace trireme::detail {
 
-/// f(i) for begin <= i < end, vectorised; as the kernel goes about it itself, if it has `elements(begin, end)`.
+/// f(i) for begin <= i < end, vectorised; calls f.elements(begin, end) instead if f has it.
 template <class F>
 void for_each_element(std::size_t begin, std::size_t end, F const& f) {
   if constexpr (requires { f.elements(begin, end); }) {
     f.elements(begin, end);
   } else {
-    F const body = f;  // a copy of its own: what the loop writes cannot be the functor's members
+    F const body = f;  // a copy, whose members the loop's stores cannot alias
     TRIREME_SIMD
     for (std::size_t i = begin; i < end; ++i) body(i);
   }

@@ -9,8 +9,8 @@
 
 namespace trireme {
 
-/// Any number of threads at once; neither member waits for another thread. Allocates when more objects are borrowed at
-/// once than ever before, and then no more, up to `capacity` threads.
+/// For any number of threads at once; neither member waits for another thread. Allocates when more objects are borrowed
+/// at once than ever before, and then no more, up to `capacity` threads.
 template <class Object>
 class ObjectPool {
  public:
@@ -24,7 +24,7 @@ class ObjectPool {
     for (Cell& cell : cells_) delete cell.object.load(std::memory_order_relaxed);
   }
 
-  /// Ends with the object back in the pool.
+  /// Returns the object to the pool when it ends.
   class Loan {
    public:
     Loan(ObjectPool& pool, std::unique_ptr<Object> object) : pool_(pool), object_(std::move(object)) {}
@@ -38,8 +38,8 @@ class ObjectPool {
     std::unique_ptr<Object> object_;
   };
 
-  /// An object that no other thread has: one that was borrowed before, of this thread if possible, or what `make()`
-  /// returns, a std::unique_ptr.
+  /// An object for exclusive use: a previously borrowed one, of this thread if possible, or the result of `make()`, a
+  /// std::unique_ptr.
   template <class Make>
   Loan borrow(Make const& make) {
     std::size_t const first = own_cell();

@@ -20,8 +20,8 @@ __attribute__((weak)) void openblas_set_num_threads(int);
 namespace trireme::detail {
 
 /// While one of them lives, OpenBLAS computes a product on its caller's thread alone: for all callers in its pthread
-/// build, which has one setting, and for this thread in its OpenMP build, which asks OpenMP. Objects of several threads
-/// may overlap; the last one restores the pthread build's setting.
+/// build, which has one setting, and for this thread in its OpenMP build, which follows OpenMP. Objects of several
+/// threads may overlap; the last one restores the pthread build's setting.
 class OneBlasThread {
  public:
   OneBlasThread(OneBlasThread const&) = delete;

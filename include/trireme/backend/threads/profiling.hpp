@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-/// Kokkos takes names as strings, and a string of this length allocates: it is made only where a tool will read it.
+/// A Kokkos tool's label: Kokkos takes strings, which allocate at this length, so it is empty unless a tool reads it.
 inline std::string tool_label(char const* text) {
   return Kokkos::Tools::profileLibraryLoaded() ? std::string(text) : std::string();
 }

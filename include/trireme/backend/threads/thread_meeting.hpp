@@ -13,7 +13,7 @@ namespace trireme {
 /// Waits for all threads that take part.
 class ThreadMeeting {
  public:
-  /// \param patience  for which a thread spins before it sleeps
+  /// \param patience  the time that a thread spins before it sleeps
   ThreadMeeting(std::size_t threads, std::chrono::nanoseconds patience)
       : patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
 
@@ -22,7 +22,7 @@ class ThreadMeeting {
     std::uint32_t const round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
-      round_.store(round + 1);  // before notify_all looks whether anybody sleeps
+      round_.store(round + 1);  // before notify_all checks for sleeping threads
       round_.notify_all();
       return;
     }

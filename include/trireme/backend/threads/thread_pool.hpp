@@ -1,8 +1,8 @@
-/// Threads of this library's own for the work of a host space: a task is run by whichever thread is free.
+/// The library's own threads for the work of a host space: any free thread runs a task.
 ///
-/// The threads of OpenMP all have to arrive before a parallel region ends: beside another busy process, work that one
-/// thread could have done waits until the scheduler runs a thread that has nothing left to do. Here the caller waits
-/// for tasks that have begun alone, and takes all others itself.
+/// The threads of OpenMP all have to arrive before a parallel region ends: beside another busy process, a task that any
+/// thread could have done waits until the scheduler runs an idle thread. Here the caller waits only for tasks that have
+/// begun, and runs all others itself.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class ThreadPool {
 #endif
   };
 
-  /// \param threads  the caller's own among them
+  /// \param threads  including the caller's own
   /// \param places   the processors that each thread may use; empty: those of the thread that calls this
   explicit ThreadPool(std::size_t threads, std::vector<Cpus> places = {}) : places_(std::move(places)) {
     patience_ = usable_processors() >= threads ? patience_on_own_cores : std::chrono::nanoseconds(0);
@@ -71,11 +71,11 @@ class ThreadPool {
   }
 
   std::size_t threads() const { return workers_.size() + 1; }
-  /// For which its threads spin before they sleep.
+  /// The time that its threads spin before they sleep.
   std::chrono::nanoseconds patience() const { return patience_; }
 
   /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. f must not throw. While
-  /// another thread has the pool, the caller runs all of them.
+  /// another thread uses the pool, the caller runs all of them.
   template <class F>
   void run(std::size_t tasks, F const& f) {
     if (tasks == 0) return;
@@ -87,7 +87,7 @@ class ThreadPool {
       share(tasks, f);
   }
 
-  /// The same for tasks that wait for each other, of which there must be no more than threads. Waits for the pool.
+  /// The same for tasks that wait for each other: at most as many as threads. Waits for the pool.
   template <class F>
   void run_at_once(std::size_t tasks, F const& f) {
     if (tasks == 1) return f(std::size_t{0});
@@ -98,7 +98,7 @@ class ThreadPool {
 
  private:
   static constexpr std::size_t most_tasks = 1024;
-  /// More than passes between the steps of a training loop, and little beside a time slice of the scheduler.
+  /// Longer than the time between the steps of a training loop, and short beside a time slice of the scheduler.
   static constexpr std::chrono::nanoseconds patience_on_own_cores{50'000};
 
   struct Job {
@@ -154,7 +154,7 @@ class ThreadPool {
 
   void announce(std::uint64_t round) {
     round_.store(round, std::memory_order_release);
-    signal_.store(static_cast<std::uint32_t>(round));  // before notify_all looks whether anybody sleeps
+    signal_.store(static_cast<std::uint32_t>(round));  // before notify_all checks for sleeping threads
     signal_.notify_all();
   }
 
@@ -164,7 +164,7 @@ class ThreadPool {
     for (std::size_t i = 0; i + 1 < tasks; ++i) {
       std::size_t const task = 1 + (own - 1 + i) % (tasks - 1);
       std::uint64_t open = 2 * round;
-      // Of a round that is over no task is open, so that job_ is this round's.
+      // A finished round has no open task, so job_ is this round's.
       if (claims_[task].state.load(std::memory_order_relaxed) != open ||
           !claims_[task].state.compare_exchange_strong(open, open + 1, std::memory_order_acq_rel))
         continue;

@@ -1,4 +1,4 @@
-/// Waiting of a thread for others that it meets many times a second: it spins, then sleeps.
+/// Waiting of a thread that synchronizes with others many times a second: it spins, then sleeps.
 #pragma once
 
 #include <atomic>

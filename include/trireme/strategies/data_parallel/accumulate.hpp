@@ -1,4 +1,4 @@
-/// Accumulate: each process takes its rows of a global batch in pieces, one after the other, before the one step.
+/// Accumulate: each process computes gradients of its rows piece by piece, and takes one optimizer step on their sum.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class AccumulatingEngine : public Base {
       : Base(std::move(engine)),
         earlier_(make_view<Arena<T, Space>>("trireme::earlier_gradients", model_.description().reduced_elements())) {}
 
-  /// As DataParallel's; workspaces hold a piece. Collective.
+  /// Same as DataParallel's, with workspaces for one piece. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     this->before_step();
@@ -47,7 +47,7 @@ class AccumulatingEngine : public Base {
       this->differentiate(part, by_rows ? &touched : nullptr);
       keep();
     }
-    // Only with the last piece do gradients become final: what was kept is added to them before others are told.
+    // Gradients become final with the last piece only, after the kept ones are added; then listeners are notified.
     AddEarlier sums(*this, this->listener());
     this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
     sums.add_from(0);
@@ -70,7 +70,7 @@ class AccumulatingEngine : public Base {
  private:
   using Step = typename Base::Step;
 
-  /// The tables of which a step touches some rows only.
+  /// The tables with sparse gradients: a step touches only some of their rows.
   decltype(auto) tables() {
     if constexpr (requires { synchronization_.tables(); })
       return (synchronization_.tables());
@@ -78,7 +78,7 @@ class AccumulatingEngine : public Base {
       return NoSparseGradients();
   }
 
-  /// Notes the rows of a piece that is not the last, whose gradients are not final yet.
+  /// Records the touched rows of the pieces before the last, whose gradients are not final yet.
   class TouchedRows final : public GradientListener {
    public:
     explicit TouchedRows(AccumulatingEngine& engine) : engine_(engine) {}
@@ -105,7 +105,7 @@ class AccumulatingEngine : public Base {
       return next_->only_rows(gradients, indices, count);
     }
     void no_rows() override { next_->no_rows(); }
-    /// Up to where that was done before; those of tables come when all of their rows are known.
+    /// Adds the kept gradients up to the previous call's `begin`; tables follow when all of their rows are known.
     void add_from(std::size_t begin) {
       if (engine_.kept_)
         engine_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
@@ -122,7 +122,7 @@ class AccumulatingEngine : public Base {
     std::size_t end_;
   };
 
-  /// Rows keep their places in the global batch, on which all that is random depends.
+  /// Rows keep their indices in the global batch, on which all random numbers depend.
   Step piece_of(Step const& whole, std::size_t piece) const {
     RowRange const rows = row_range(whole.slice.rows, piece, Pieces);
     Step step = whole;
@@ -131,7 +131,7 @@ class AccumulatingEngine : public Base {
     return step;
   }
 
-  /// Adds the piece's gradients to those of the earlier ones; the first has none before it.
+  /// Adds the piece's gradients to those of the earlier ones; the first piece stores its own.
   void keep() {
     auto& context = partitions_.context();
     tables().for_each_other(0, earlier_.extent(0), [&](std::size_t begin, std::size_t end) {
@@ -147,10 +147,10 @@ class AccumulatingEngine : public Base {
   }
 
   Arena<T, Space> earlier_;
-  bool kept_ = false;  ///< whether that has gradients of this step
+  bool kept_ = false;  ///< true if earlier_ has gradients of this step
 };
 
-/// `Accumulate<MultiWorkerMirroredStrategy<>, 4>(world)`: batches of four times the rows that memory has room for.
+/// `Accumulate<MultiWorkerMirroredStrategy<>, 4>(world)`: batches of four times the rows that fit memory.
 ///
 /// Sums and counts are those of the whole global batch, with one reduction and one optimizer step, so that weights and
 /// metrics are the strategy's own. Layers that add up rows see those of a piece: BatchNormalization's statistics are

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-/// Whether a strategy builds engines of another type than its own (`build_as`), for adaptors around it.
+/// True if a strategy builds engines of another type than its own (`build_as`), for adaptors around it.
 template <class Strategy>
 inline constexpr bool builds_engines = requires {
   requires Strategy::builds_engines;
@@ -17,7 +17,7 @@ inline constexpr bool builds_engines = requires {
 
 namespace detail {
 
-/// The strategy that builds engines of any type: `strategy` itself, or what it adapts.
+/// The strategy that builds engines of any type: `strategy` itself, or the one that it adapts.
 template <class Strategy>
 decltype(auto) building_strategy(Strategy const& strategy) {
   if constexpr (!builds_engines<Strategy> && requires { strategy.strategy(); })
@@ -36,7 +36,7 @@ class Adaptor {
  public:
   using Space = typename Strategy::Space;
 
-  /// Takes what the strategy itself is made from. Collective as that is.
+  /// Takes the arguments of the strategy's constructor. Collective if that is.
   template <class... Arguments>
   requires std::constructible_from<Strategy, Arguments const&...>
   explicit Adaptor(Arguments const&... arguments) : strategy_(arguments...) {}

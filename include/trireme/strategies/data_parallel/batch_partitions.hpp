@@ -46,7 +46,7 @@ class BatchPartitions {
 
   BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan)
       : BatchPartitions(space, model, plan, in_turn(plan)) {}
-  /// \param order  in which the partitions' gradients are added up, so that partition 0 has the sum.
+  /// \param order  of the additions of the partitions' gradients; partition 0 ends with the sum.
   BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan, std::vector<PartitionPair> order)
       : context_(space),
         plan_(plan),
@@ -66,7 +66,7 @@ class BatchPartitions {
 
   Context& context() { return context_; }
   PartitionPlan const& plan() const { return plan_; }
-  /// Gradients are summed up at `arena` from now on, which has the size of the arena that it replaces.
+  /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { partitions_[0].gradients = Arena<T, Space>(arena, elements_); }
   PartitionTotals<Space>& totals() { return totals_; }
   PartitionTotals<Space> const& totals() const { return totals_; }
@@ -74,15 +74,15 @@ class BatchPartitions {
   T* gradients() { return gradients(0); }
   T* gradients(std::size_t partition) { return partitions_[partition].gradients.data(); }
 
-  /// For a plan of shards: which one partition 0 has of the next batches, of so many rows over all processes.
+  /// Sets, for a plan of shards, the shard of partition 0 in the next batches, of so many rows over all processes.
   void set_shards(std::size_t first, std::size_t global_rows) {
     first_shard_ = first;
     global_rows_ = global_rows;
   }
 
-  /// Forward and backward over all partitions, and the gradients' sum; `listener` is told of gradients that are final.
-  /// Under the parallelism over samples `sink`, if there is one, gets the sums: not all that are of trained elements
-  /// are in the arena then.
+  /// Runs forward and backward over all partitions and sums the gradients; notifies `listener` of final gradients.
+  /// Under parallelism over samples a `sink`, if given, receives the sums: then the arena does not have those of all
+  /// trained elements.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
              StepKeys const& keys, GradientListener* listener, ProcessSum const* processes,
              GradientSink<T> const& sink = {}) {
@@ -95,10 +95,10 @@ class BatchPartitions {
       NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, told);
       Slice<T, L> const part = slice(model, batch, rows, partition);
       Gathering const gathering(partition.inputs.begin(next_rows(model, batch, index), model.input_size()));
-      if (!empty || mixes_rows_)  // where rows are added up over partitions, one without rows takes part
+      if (!empty || mixes_rows_)  // where partitions sum over rows, empty ones take part
         model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
                     totals_.data(index, Phase::train), partition_keys, empty && told ? &none : told);
-      // It adds nothing then; but the first one holds the sum, and shards may hold one each.
+      // An empty partition adds nothing; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
     reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
@@ -167,7 +167,7 @@ class BatchPartitions {
   }
 
  private:
-  /// Elements of the arena that are summed up and updated before the next ones: so many that they stay in the cache.
+  /// Elements of the arena that are summed and updated as a block: few enough to stay in the cache.
   static constexpr std::size_t update_block = 1024;
 
   struct Partition {
@@ -196,15 +196,15 @@ class BatchPartitions {
     }
     return part;
   }
-  /// Whether the model's first layer reads rows where they lie.
+  /// True if the model's first layer reads scattered rows directly.
   static bool takes_scattered_rows(Model const& model, std::size_t rows) {
     if constexpr (requires { model.template takes_scattered_rows<ThreadContext>(rows); })
       return model.template takes_scattered_rows<ThreadContext>(rows);
     else
       return false;
   }
-  /// A partition's rows of the batch after this one, where these are to be put together. Where shards are cut follows
-  /// from a batch's size over all processes, which is not known yet.
+  /// A partition's rows of the next batch, if they are to be gathered. None with shards: their boundaries depend on the
+  /// batch's size over all processes, which is not known yet.
   RowList<T> next_rows(Model const& model, Slice<T, L> const& batch, std::size_t partition) const {
     if (!batch.x_rows || plan_.shards != 0) return {};
     auto const rows = partition_rows(partition, batch.next.count);
@@ -238,7 +238,7 @@ class BatchPartitions {
     return plan_.shards != 0 || range.begin != range.end;
   }
 
-  /// Part `part` of all sums, when all partitions are through.
+  /// Part `part` of all sums, after all partitions are done.
   void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, GradientSink<T> const& sink) {
     products_.compute(context, part, plan_.threads, gradients(0), sink);
     products_.for_each_other(part, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
@@ -259,7 +259,7 @@ class BatchPartitions {
                             : model.template workspace_bytes<Context>(most);
   }
 
-  /// Workspaces grow to the largest batch seen, and then stay.
+  /// Grows workspaces to the largest batch seen; they never shrink.
   void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
     if (scattered_rows > reserved_inputs_) {
       for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
@@ -277,7 +277,7 @@ class BatchPartitions {
   Context context_;
   PartitionPlan plan_;
   std::vector<PartitionPair> order_;
-  std::unique_ptr<ThreadPool> own_pool_;  ///< where more partitions run at once than the space has threads
+  std::unique_ptr<ThreadPool> own_pool_;  ///< if more partitions run at once than the space has threads
   std::size_t first_shard_ = 0, global_rows_ = 0;
   std::size_t elements_;
   bool mixes_rows_;

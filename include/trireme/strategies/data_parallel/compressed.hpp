@@ -1,4 +1,4 @@
-/// Compressed: ranks send their gradients with fewer bytes, and keep what that leaves out for the next step.
+/// Compressed: ranks send their gradients with fewer bytes, and add the remainder to the next step's.
 #pragma once
 
 #include <tuple>
@@ -15,9 +15,9 @@ namespace trireme {
 /// `Compressed<MultiWorkerMirroredStrategy<>, BFloat16>(world)`, or
 /// `Compressed(MultiWorkerMirroredStrategy<>(world), TopK{.fraction = 0.01})`.
 ///
-/// Sums are the same to the bit on all ranks: contributions are added in their order. What a rank rounds off or leaves
-/// out stays with it and is added to its next gradient, so that nothing is lost over the steps (error feedback). Of one
-/// process nothing is sent, and nothing changes. Source: Karimireddy et al., Error Feedback Fixes SignSGD, 2019.
+/// Sums are bitwise the same on all ranks: contributions are added in the order of the ranks. A rank keeps what it
+/// rounds off or leaves out, and adds it to its next gradient, so that nothing is lost over the steps (error feedback).
+/// A single process sends nothing, and nothing changes. Source: Karimireddy et al., Error Feedback Fixes SignSGD, 2019.
 template <class Strategy, class Codec>
 class Compressed : public Adaptor<Strategy> {
   using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
@@ -35,7 +35,7 @@ class Compressed : public Adaptor<Strategy> {
     if constexpr (std::is_class_v<Codec>) c("codec", codec_);
   }
 
-  /// \throws ValueError if the codec's numbers are outside of their ranges.
+  /// \throws ValueError if the codec's numbers are out of range.
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     static_assert(builds_engines<Strategy>,

@@ -7,13 +7,13 @@
 
 namespace trireme {
 
-/// A function (context, begin, end, values) for elements of the arena, or nobody, who wants them in the arena; of any
-/// type, so that what calls it is compiled once.
+/// A function (context, begin, end, values) for elements of the arena, or empty if the sums stay in the arena. Its type
+/// is erased, so that its callers are compiled once.
 template <class T>
 class GradientSink {
  public:
   GradientSink() = default;
-  /// `f` has to outlive it.
+  /// `f` must outlive it.
   template <class F>
   explicit GradientSink(F const& f)
       : f_(&f), call_([](void const* g, ThreadContext const& context, std::size_t begin, std::size_t end, T const* v) {
@@ -21,7 +21,7 @@ class GradientSink {
         }) {}
 
   explicit operator bool() const { return f_ != nullptr; }
-  /// \param values  of [begin, end); they end with the call.
+  /// \param values  of [begin, end); valid during the call.
   void operator()(ThreadContext const& context, std::size_t begin, std::size_t end, T const* values) const {
     call_(f_, context, begin, end, values);
   }

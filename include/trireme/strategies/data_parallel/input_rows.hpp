@@ -1,4 +1,4 @@
-/// The inputs of a partition's rows where these do not lie together.
+/// Contiguous inputs of a partition whose rows are scattered.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace trireme {
 
-/// Puts them together on the partition's thread, in whose cache they are then: those of the batch that follows while
-/// this one is computed, if it is known. Two buffers in turn.
+/// Gathers the rows on the partition's thread, so that they are in its cache: those of the next batch, if known, while
+/// this one is computed. Two buffers alternate.
 template <class T>
 class InputRows {
   using Gather = detail::RowGather<T>;
 
  public:
-  /// \param numbers  of the largest batch's rows.
+  /// \param numbers  in the rows of the largest batch.
   void reserve(std::size_t numbers) {
     for (auto& buffer : buffers_) buffer = uninitialized_view<Buffer>("trireme::inputs", numbers);
     begun_ = {};
@@ -35,12 +35,12 @@ class InputRows {
     return gathered;
   }
 
-  /// Begins with rows that `gather` will be asked for; `Meanwhile` goes on with them.
+  /// Starts to gather rows for a later `gather`; `Meanwhile` continues.
   Gather& begin(RowList<T> const& rows, std::size_t size) {
     begun_ = rows;
     return gather_ = Gather(rows.rows, rows.rows + rows.count, size, buffers_[turn_].data());
   }
-  /// What was begun last.
+  /// The gather that was started last.
   Gather& gathering() { return gather_; }
 
  private:

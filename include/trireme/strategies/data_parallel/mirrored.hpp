@@ -18,7 +18,7 @@
 namespace trireme {
 
 /// Replicas take even parts of each batch; their gradients are added in the order of the replicas. On a host, R may be
-/// any number: as many partitions of the space as it has threads run them in turn.
+/// any number: they run in turn, in as many partitions as the space has threads.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MirroredStrategy {
  public:
@@ -40,7 +40,7 @@ class MirroredStrategy {
     return build_as<Engine<Model>>(std::move(model), plan);
   }
 
-  /// For strategies around this one, whose engines differ from its own: `options` go to their synchronization.
+  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     return P(std::move(model), space_, group_, replicas_, plan, options...);

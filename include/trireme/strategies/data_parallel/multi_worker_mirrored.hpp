@@ -17,7 +17,7 @@
 namespace trireme {
 
 /// Sums of gradients and metrics are reduced with MPI, bucket by bucket, while backward still computes. Works on any
-/// communicator, which is duplicated; strategies on the parts of a split one do not meet.
+/// communicator, which is duplicated; strategies on the parts of a split one are independent.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MultiWorkerMirroredStrategy {
  public:
@@ -26,9 +26,9 @@ class MultiWorkerMirroredStrategy {
   template <class Model>
   using Engine = DataParallel<Model, Space, Communicator>;
 
-  /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones cost fewer
-  /// calls; 0: as the model's size says. `exchange`: ranks that all share a node read each other's gradients in memory,
-  /// where buckets do not matter, unless messages are asked for.
+  /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones take fewer
+  /// calls; 0: depends on the model's size. `exchange`: ranks that all share a node read each other's gradients in
+  /// memory, without buckets, unless messages are requested.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator,
                                        Space const& space = detail::default_space<Space>(),
                                        std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
@@ -50,7 +50,7 @@ class MultiWorkerMirroredStrategy {
     return build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
   }
 
-  /// For strategies around this one, whose engines differ from its own: `options` go to their synchronization.
+  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     return P(std::move(model), space_, group_, 1, plan, options...);

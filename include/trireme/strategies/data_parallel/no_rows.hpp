@@ -8,9 +8,9 @@
 
 namespace trireme {
 
-/// Stands before the listener of a partition's gradients. What a partition without rows leaves are no gradients, but
-/// the listener has to be told when it is elsewhere: where rows are added up over processes, sums of gradients come
-/// between those of rows, everywhere alike.
+/// Precedes the listener of a partition's gradients. A partition without rows leaves no gradients, but notifies the
+/// listener at the same points as others: where processes sum over rows, sums of gradients come between those of rows,
+/// in the same order on all.
 template <class T, class Context>
 class NoRows final : public GradientListener {
  public:
@@ -23,7 +23,7 @@ class NoRows final : public GradientListener {
     next_->gradients_ready(from);
   }
 
-  /// Clears what is left.
+  /// Clears the remaining gradients.
   void finish() {
     clear_from(0);
     if (next_) next_->no_rows();

@@ -31,7 +31,7 @@ class OneDeviceStrategy {
     return build_as<Engine<Model>>(std::move(model), plan);
   }
 
-  /// For strategies around this one, whose engines differ from its own: `options` go to their synchronization.
+  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     return P(std::move(model), space_, group_, 1, plan, options...);

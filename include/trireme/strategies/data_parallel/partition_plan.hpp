@@ -11,9 +11,9 @@
 
 namespace trireme {
 
-/// The plan for a model. One that adds up rows over the whole batch needs all partitions to run at once, so replicas
-/// that would run in turn become one: to it they are all the same. \throws ValueError if another of its layers adds up
-/// the rows of each replica.
+/// The plan for a model. A model that sums over rows of the whole batch needs all partitions to run at once, so
+/// replicas that would run in turn become one: for such a model they are equivalent. \throws ValueError if another of
+/// its layers sums over the rows of each replica.
 inline PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas,
                                 std::size_t concurrency, std::size_t scalar_size, bool host) {
   PartitionPlan const partitions = plan_partitions(plan, replicas, concurrency, model.elements * scalar_size, host);

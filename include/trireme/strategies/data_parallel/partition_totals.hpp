@@ -1,4 +1,4 @@
-/// Sums of loss and metrics, which each partition keeps for itself.
+/// Sums of loss and metrics, separate for each partition.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class PartitionTotals {
     return sums;
   }
 
-  /// Those of each partition, (partitions, width): what `set` lets another process go on from.
+  /// The sums of each partition, (partitions, width), from which `set` lets another process continue.
   std::vector<double> all(Phase phase) const {
     std::vector<double> values(partitions_.size() * width_);
     for (std::size_t partition = 0; partition < partitions_.size(); ++partition)

@@ -1,4 +1,4 @@
-/// A process that holds the whole model: its weights, its optimizer's state and its share of each batch.
+/// A process that holds the whole model: its weights, its optimizer's state and its shard of each batch.
 #pragma once
 
 #include <array>
@@ -41,12 +41,12 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   using typename Base::Model;
   using typename Base::T;
 
-  /// Which part of each global batch this process draws.
+  /// The shard of each global batch that this process draws.
   DataShard data_shard(Phase) const {
     return {group_->rank(), group_->size(), group_->size() * partitions_.plan().replicas};
   }
 
-  /// Whether the rows of a batch may lie apart: each thread then reads its own there or puts them together.
+  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
   bool takes_scattered_rows() const { return partitions_.plan().by_samples; }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
@@ -90,7 +90,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void set_learning_rate(double rate) { updater_.set_learning_rate(rate); }
 
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
-  /// Collective; here every process holds everything, so nothing travels.
+  /// Collective; here every process holds everything, so nothing is sent.
   template <class State>
   void gather_state(State& state) const {
     state.iteration = static_cast<std::int64_t>(updater_.iteration());
@@ -100,7 +100,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
   }
 
-  /// What this process takes for batches of up to `rows` rows of its own, and what it gives to a step's reduction.
+  /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
   MemoryUse memory_use(std::size_t rows) const {
     return {model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
   }
@@ -114,13 +114,13 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   }
   void set_iteration(std::uint64_t iteration) { updater_.set_iteration(iteration); }
 
-  /// Waits for what is in flight, and says whether somebody wished meanwhile to stop, which hooks here decide at once.
+  /// Waits for work in flight. Always false: hooks here decide at once whether to stop.
   Uniform<bool> finish_epoch() {
     partitions_.context().fence("trireme: epoch complete");
     return detail::UniformAccess::make(false);
   }
 
-  /// Throws if the processes' weights are no longer the same to the bit: then some reduction went wrong. Collective.
+  /// Throws if the processes' weights are no longer bitwise the same: then some reduction went wrong. Collective.
   void verify_replicas() const {
     if (group_->size() == 1) return;
     auto const weights = this->host_parameters();
@@ -129,7 +129,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     });
   }
 
-  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() {
     PartitionPlan const& plan = partitions_.plan();
     return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}", group_->size(),
@@ -137,8 +137,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
                      plan.by_samples ? "samples" : "intra_op");
   }
 
-  /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process and partition,
-  /// so that those of a resumed epoch are the same to the bit. Collective.
+  /// The state of a run besides weights and optimizer state: the epoch's running sums of each process and partition, so
+  /// that those of a resumed epoch are bitwise the same. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
@@ -164,8 +164,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     if (archive.loads()) partitions_.totals().set(Phase::train, sums);
   }
 
-  /// Collective: the chief's initial weights are broadcast. `updates`: whether this process keeps the optimizer's
-  /// state; one that does not is given its weights.
+  /// Collective: the chief's initial weights are broadcast. `updates`: true if this process keeps the optimizer's
+  /// state; otherwise it receives its weights.
   Replica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas, Parallelism plan,
           bool updates = true)
       : Replica(model, space, std::move(group),
@@ -173,7 +173,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
                            sizeof(T), is_host_space<Space>),
                 updates) {}
 
-  /// `partitions`: perhaps the order in which gradients of partitions are added up. Collective as above.
+  /// `partitions`: optionally the order in which gradients of partitions are added. Collective as above.
   template <class... LaneOptions>
   Replica(Model model, Space const& space, std::shared_ptr<Group const> group, PartitionPlan const& plan, bool updates,
           LaneOptions const&... partitions)
@@ -189,7 +189,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   Step begin_step(Batch<T, L> const& batch) {
     return begin_step(batch, this->global_positions(batch), updater_.iteration());
   }
-  /// Where the positions are known. `number`: that of the step for random keys.
+  /// The same for known positions. `number`: of the step, for random keys.
   Step begin_step(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
     return {batch_.upload(partitions_.context().space(), batch),
             {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
@@ -210,9 +210,9 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// Both at once, where no other process has a summand, and `updates_at_once`. Under the parallelism over samples in
-  /// one parallel region: the threads that sum the gradients apply the optimizer to their ranges. Under the parallelism
-  /// within operators while backward goes on.
+  /// Both at once, if no other process has a summand and `updates_at_once`. Under parallelism over samples in one
+  /// parallel region: the threads that sum the gradients apply the optimizer to their ranges. Under parallelism within
+  /// operators during backward.
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
     auto const next = updater_.next_step(parameters_.data(), partitions_.gradients());
@@ -244,11 +244,11 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     return detail::UniformAccess::make(values);
   }
 
-  /// Whether a weight's update asks for no gradient but its own.
+  /// True if the update of a weight depends on no gradient but its own.
   bool updates_at_once() const { return updater_.is_elementwise(); }
 
-  /// The mean over positions of the penalty: while training it changes with every step and is summed up there; in a
-  /// test it is that of the weights.
+  /// The mean over positions of the penalty: in training it changes with every step and is summed up there; in a test
+  /// it is that of the weights.
   double mean_penalty(Phase phase, double positions) {
     if (phase == Phase::train) return updater_.trained_penalty() / positions;
     return updater_.penalty(partitions_.context(), parameters_.data());

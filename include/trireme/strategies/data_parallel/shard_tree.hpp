@@ -1,4 +1,4 @@
-/// The fixed tree in which the shards of a batch are added up, whichever processes have them.
+/// The fixed tree of the sums over a batch's shards, independent of the processes that hold them.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace trireme {
 
-/// Sums over `shards` summands: a node of the tree adds up its two halves, the first of which is the longer one if they
-/// differ. Process r of n has the shards [shards * r / n, shards * (r + 1) / n).
+/// Sums over `shards` summands: a node of the tree adds up its two halves; if they differ, the first is the longer one.
+/// Process r of n has the shards [shards * r / n, shards * (r + 1) / n).
 template <class Group>
 class ShardTree {
  public:
@@ -32,10 +32,10 @@ class ShardTree {
   RowRange const& own() const { return own_; }
   std::size_t partitions() const { return own_.end - own_.begin; }
 
-  /// Sums of nodes that lie with this process alone: a partition for each of its shards.
+  /// Sums of nodes within this process: a partition for each of its shards.
   std::vector<PartitionPair> const& local() const { return local_; }
 
-  /// The others, after the local ones: partition 0 becomes the sum over all shards, on all processes.
+  /// The other sums, after the local ones: partition 0 becomes the sum over all shards, on all processes.
   /// `values(partition)` points to n numbers in host memory; `received` is room for as many. Collective.
   template <class T, class Values>
   void combine(Values const& values, std::size_t n, std::vector<T>& received) const {
@@ -58,7 +58,7 @@ class ShardTree {
     }
   }
 
-  /// Both, for rows of n numbers, one a partition: the first row becomes the sum over all shards. Collective.
+  /// All sums, for rows of n numbers, one a partition: the first becomes the sum over all shards. Collective.
   template <class T>
   void sum(std::vector<T>& rows, std::size_t n, std::vector<T>& received) const {
     for (PartitionPair const& s : local_)
@@ -72,7 +72,7 @@ class ShardTree {
     group.send(values, std::size_t{0});
   };
 
-  /// A node of which another process has a part: `partition` is sent to `other`, gets what that one sends, or gets the
+  /// A node that another process has a part of: `partition` is sent to `other`, or adds what `other` sends, or adds the
   /// values of the partition `other`.
   struct Exchange {
     enum Kind { send, receive, add } kind;

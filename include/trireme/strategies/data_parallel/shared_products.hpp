@@ -17,7 +17,7 @@
 
 namespace trireme {
 
-/// What layers of all partitions leave to be computed when all of them are through: each thread then takes its rows of
+/// Matrix products that layers of all partitions defer until all of them are done: each thread then takes its rows of
 /// each matrix, for the samples of all partitions, instead of the whole matrix for those of its own. So no partition
 /// stores a gradient that another one reads and adds, and a block's weights may be updated while the block is in a
 /// cache. Sums run over the partitions in order, as where these store their gradients.
@@ -43,7 +43,7 @@ class SharedProducts {
     return &own;
   }
 
-  /// Computes the blocks of one of `threads` threads: into the arena of partition 0, or for a sink.
+  /// Computes the blocks of one of `threads` threads: into the arena of partition 0, or for the sink.
   void compute(ThreadContext const& context, std::size_t thread, std::size_t threads, T* arena,
                GradientSink<T> const& sink) const {
     for (std::size_t i = 0; i < products().size(); ++i) {
@@ -96,7 +96,7 @@ class SharedProducts {
  private:
   /// Elements and columns of a block, whose weights are updated at once: they stay in a core's cache until then.
   static constexpr std::size_t most_columns = 4096 / sizeof(T), block_elements = 12 * most_columns;
-  /// A thread that had fewer rows of a matrix would mostly read what it multiplies them with.
+  /// Least rows of a matrix for a thread: with fewer it would mostly read the other operand.
   static constexpr std::size_t rows_of_a_thread = 8;
 
   struct Product {
@@ -113,7 +113,7 @@ class SharedProducts {
     T const* arena = nullptr;
 
     void gradients_ready(void const*) override {}
-    /// The same on all partitions, of which some have a row less than others.
+    /// The same on all partitions, although some have a row less than others.
     bool shares(std::size_t m, std::size_t n, std::size_t k) override {
       return k % rows == 0 && m >= least_m && pays_to_share(m, n, k / rows * all_rows);
     }
@@ -130,7 +130,7 @@ class SharedProducts {
     }
   };
 
-  /// Those of the first partition that has any.
+  /// The products of the first partition that has any.
   std::vector<Product> const& products() const {
     for (Partition const& partition : partitions_)
       if (!partition.products.empty()) return partition.products;

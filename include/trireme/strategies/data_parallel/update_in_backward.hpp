@@ -1,4 +1,4 @@
-/// The optimizer's step on gradients that are still in the cache.
+/// Optimizer steps on gradients that are still in the cache.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace trireme {
 
-/// Takes what layers offer block by block and updates their weights at once: such a gradient is neither written to
-/// memory nor read back, which is a third of a step's traffic where weights outgrow the caches. For steps that need no
-/// gradient but a weight's own, and no sum over processes or partitions.
+/// Takes gradients block by block from the layers and updates their weights at once: such a gradient is neither written
+/// to memory nor read back, which is a third of a step's traffic where weights exceed the caches. For steps in which a
+/// weight needs no gradient but its own, without sums over processes or partitions.
 ///
 /// `Step` is an OptimizerStep over the arena.
 template <class T, class Step>
 class UpdateInBackward final : public GradientListener {
  public:
   /// \param gradients  the arena's first `elements` train.
-  /// \param taken  which of them have been updated: memory that is kept from step to step.
+  /// \param taken  receives the updated ranges; its memory is kept from step to step.
   UpdateInBackward(Step const& step, T const* gradients, std::size_t elements, std::vector<BucketRange>& taken)
       : step_{step}, gradients_(gradients), elements_(elements), taken_(taken) {
     taken_.clear();
@@ -34,7 +34,7 @@ class UpdateInBackward final : public GradientListener {
     std::less<T const*> const before;
     if (before(first, gradients_) || !before(first, gradients_ + elements_)) return false;  // summed up elsewhere first
     std::size_t const begin = index_of(gradients);
-    auto place = taken_.end();  // backward goes from the arena's end to its beginning, but for a few weights
+    auto place = taken_.end();  // backward mostly goes from the arena's end to its beginning
     while (place != taken_.begin() && std::prev(place)->begin < begin) --place;
     taken_.insert(place, {begin, begin + count});
     return true;
@@ -44,7 +44,7 @@ class UpdateInBackward final : public GradientListener {
     step_(index_of(gradients), count, static_cast<T const*>(values));
   }
 
-  /// f(begin, end) for the elements whose gradients are in the arena. Once, after backward.
+  /// f(begin, end) for the elements whose gradients are in the arena. Called once, after backward.
   template <class F>
   void for_each_left(F const& f) {
     std::size_t begin = 0;

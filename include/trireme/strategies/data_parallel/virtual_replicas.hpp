@@ -1,4 +1,4 @@
-/// VirtualReplicas: how many processes and threads there are does not show in the result, to the last bit.
+/// VirtualReplicas: results that are bitwise independent of the number of processes and threads.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class ShardSums final : public ProcessSum {
   mutable std::vector<double> received_;
 };
 
-/// What `place` of VirtualReplicas returns.
+/// The engine of VirtualReplicas.
 template <class ModelType, class SpaceType, class Group, std::size_t Shards>
 class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
   using Base = Replica<ModelType, SpaceType, Group>;
@@ -72,7 +72,7 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
     return share;
   }
 
-  /// One optimizer step on the global batch, of which `batch` is this process's shards. Collective.
+  /// One optimizer step on the global batch; `batch` has the rows of this process's shards. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     auto const step = this->begin_step(batch);
@@ -93,7 +93,7 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
     Base::predict_step(batch, out);
   }
 
-  /// The rows are cut into as many shards here too; a few of which this process may compute twice.
+  /// Cuts the rows into the same number of shards; this process may compute a few of them twice.
   void infer(std::size_t rows, T const* x, T* y) {
     std::size_t const partitions = tree_->partitions();
     for (std::size_t shard = 0; shard < Shards; shard += partitions) {
@@ -112,10 +112,10 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
     return this->results(totals, phase);
   }
 
-  /// A run goes on wherever each batch has as many shards.
+  /// A run resumes wherever each batch has as many shards.
   std::string placement() { return formatted("{} shards on {}", Shards, Space::name()); }
 
-  /// What a run has besides weights and the optimizer's state: the epoch's running sums of each shard. Collective.
+  /// The state of a run besides weights and optimizer state: the epoch's running sums of each shard. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
@@ -148,7 +148,7 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
     return std::make_unique<Tree const>(group, Shards);
   }
 
-  /// A shard a partition, on a host each run by one thread; partitions that meet to add up rows run all at once.
+  /// One shard per partition, each run by one thread on a host; partitions that sum over rows together all run at once.
   static PartitionPlan shard_plan(ModelDescription const& model, Parallelism plan, Tree const& tree,
                                   std::size_t concurrency) {
     constexpr bool host = is_host_space<Space>;
@@ -192,7 +192,7 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
 
 /// `VirtualReplicas<MultiWorkerMirroredStrategy<>, 8>(world)`: every global batch is cut into 8 shards, whose
 /// gradients, losses, metrics and statistics are added up in one fixed tree. From 1 to 8 processes with any number of
-/// threads give the same weights to the bit, with the same program on processors of one type.
+/// threads give bitwise the same weights, with the same program on processors of one type.
 ///
 /// The shards are the replicas: BatchNormalization's statistics are those of a shard. Each process keeps the gradients
 /// of its shards. Data that each process owns have no shards; batches of from_tensor_slices and generators do.

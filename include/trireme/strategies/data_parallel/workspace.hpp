@@ -10,8 +10,8 @@
 
 namespace trireme {
 
-/// Rows that a partition has room for, where the process has seen batches of `rows`: uneven splits of smaller batches
-/// may give it one row more than this one does.
+/// Rows that a partition has room for, if the process has seen batches of `rows`: uneven splits of smaller batches may
+/// give it one row more than this one does.
 constexpr std::size_t partition_capacity(PartitionPlan const& plan, std::size_t partition, std::size_t rows) {
   RowRange const range = partition_rows(plan, partition, rows);
   return range.end - range.begin + 2;

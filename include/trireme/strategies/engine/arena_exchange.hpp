@@ -1,7 +1,7 @@
-/// Values of an arena on their way between the chief and the processes that hold its parts (ArenaMap).
+/// Transfers of an arena's values between the chief and the processes that hold its parts (ArenaMap).
 ///
-/// All are collective, and go through the host in pieces: no process needs room for what it does not hold, but for the
-/// chief where it is given everything. `held`: the values that this process holds, in memory of the Space.
+/// All are collective, and go through the host in pieces: no process needs memory for values that it does not hold,
+/// except the chief if it receives all of them. `held`: the values that this process holds, in memory of the Space.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace trireme {
 
 namespace detail {
-/// Elements that travel at once.
+/// Elements of a message.
 inline constexpr std::size_t arena_piece = std::size_t{1} << 18;
 }  // namespace detail
 
@@ -38,7 +38,7 @@ void collect_arena(Communicator const& group, ArenaMap const& map, std::size_t e
                       });
 }
 
-/// Overwrites the arena from element `offset` on with the chief's values; those of others are not looked at.
+/// Overwrites the arena from element `offset` on with the chief's values; those of other processes are ignored.
 template <class Space, class T>
 void spread_arena(Communicator const& group, ArenaMap const& map, std::size_t offset, std::span<T const> values,
                   T* held) {

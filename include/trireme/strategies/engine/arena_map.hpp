@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-/// Elements [begin, end) of the arena lie from `local` on in what a process holds.
+/// Elements [begin, end) of the arena, at `local` in the memory of the process that holds them.
 struct HeldRange {
   std::size_t begin, end;
   std::size_t local;
@@ -19,7 +19,7 @@ struct HeldRange {
 class ArenaMap {
  public:
   ArenaMap() = default;
-  /// \param ranks  what each rank holds, ascending and without gaps in its own memory; some rank holds each element.
+  /// \param ranks  the ranges of each rank, ascending and without gaps in its own memory; some rank holds each element.
   explicit ArenaMap(std::vector<std::vector<HeldRange>> ranks) : ranks_(std::move(ranks)) {}
 
   std::vector<HeldRange> const& of(std::size_t rank) const { return ranks_[rank]; }
@@ -30,7 +30,7 @@ class ArenaMap {
     return elements;
   }
 
-  /// f(first, local, count) for what `rank` holds of [begin, end).
+  /// f(first, local, count) for the elements of [begin, end) that `rank` holds.
   template <class F>
   void for_each_held(std::size_t rank, std::size_t begin, std::size_t end, F const& f) const {
     for (HeldRange const& range : ranks_[rank]) {
@@ -59,16 +59,16 @@ class ArenaMap {
   std::vector<std::vector<HeldRange>> ranks_;
 };
 
-/// How a model is divided among the ranks of a group.
+/// The division of a model among the ranks of a group.
 struct ModelDivision {
   ArenaMap weights;  ///< of the whole arena: parameters, then states
-  ArenaMap slots;    ///< of the parameters: whose optimizer state a rank holds, and which it updates
+  ArenaMap slots;    ///< of the parameters that a rank updates and holds the optimizer state of
   std::size_t states_begin = 0, states_end = 0;  ///< that this rank holds, counted from the first state
 };
 
-/// The description of what `rank` holds, for its optimizer: the same parameters in the same order, each as long as the
-/// part of it that is held (which may be nothing) and where that lies. A parameter's part has to be in one piece.
-/// `states` of them, counted from the first one that is held.
+/// The description of what `rank` holds, for its optimizer: the same parameters in the same order, each with the size
+/// (possibly 0) and the offset of the part that is held, which must be contiguous; and the states [states_begin,
+/// states_end), counted from the model's first, with offsets from the first one that is held.
 inline ModelDescription held_part(ModelDescription const& model, ArenaMap const& map, std::size_t rank,
                                   std::size_t states_begin, std::size_t states_end) {
   ModelDescription part;

@@ -19,7 +19,7 @@ class CrossReplicaSum {
  public:
   explicit CrossReplicaSum(PartitionPlan const& plan) : plan_(plan), given_(plan.partitions) {}
 
-  /// Before the partitions of a step start. \param processes null: no others.
+  /// Called before the partitions of a step start. \param processes null: no others.
   void begin(ProcessSum const* processes) {
     processes_ = processes && processes->is_needed() ? processes : nullptr;
     main_ = std::this_thread::get_id();
@@ -34,7 +34,7 @@ class CrossReplicaSum {
     barrier();
     thread_local std::vector<double> own;
     if (global) {
-      // Only the main thread may call MPI; without processes any one will do.
+      // Only the main thread may call MPI; without processes any thread will do.
       if (processes_ ? std::this_thread::get_id() == main_ : partition == 0) {
         if (processes_)
           processes_->sum_partitions(given_, values.size(), total_);
@@ -49,13 +49,13 @@ class CrossReplicaSum {
     std::copy_n((global ? total_ : own).begin(), values.size(), values.begin());
   }
 
-  /// The same where one partition at a time is run by the whole space.
+  /// The same if the whole space runs one partition at a time.
   void sum(std::span<double> values, StatisticsScope scope) const {
     if (scope == StatisticsScope::global && processes_) processes_->sum(values);
   }
 
  private:
-  /// Partition after partition, in order.
+  /// Adds up the partitions' values in order.
   void add(RowRange const& partitions, std::size_t count, std::vector<double>& sums) const {
     sums.assign(count, 0.0);
     for (std::size_t partition = partitions.begin; partition < partitions.end; ++partition)
@@ -69,7 +69,7 @@ class CrossReplicaSum {
   std::thread::id main_;
 };
 
-/// A partition's way to the meeting, under the parallelism over samples.
+/// A partition's sums under parallelism over samples.
 class PartitionSum final : public StatisticsSum {
  public:
   PartitionSum(CrossReplicaSum& meeting, std::size_t partition, ThreadMeeting& barrier)
@@ -84,7 +84,7 @@ class PartitionSum final : public StatisticsSum {
   ThreadMeeting& barrier_;
 };
 
-/// The same under the parallelism within operators.
+/// The same under parallelism within operators.
 class SpaceSum final : public StatisticsSum {
  public:
   explicit SpaceSum(CrossReplicaSum const& meeting) : meeting_(meeting) {}

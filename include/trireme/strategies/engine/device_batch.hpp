@@ -1,4 +1,4 @@
-/// A batch in the memory of the execution space: where the host's memory is that, nothing is copied.
+/// A batch in the memory of the execution space; not copied if that is the host's.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// Two sets of buffers in turn, so that a batch can be copied while the previous one is still worked on.
+/// Two alternating sets of buffers, so that a batch can be copied while the previous one is still worked on.
 template <class T, class L, class Space>
 class DeviceBatch {
  public:

@@ -1,4 +1,4 @@
-/// EngineBase: members of every engine, whatever of the model it holds: the model's description, the group of
+/// EngineBase: members of every engine, whatever part of the model it holds: the model's description, the group of
 /// processes, and their agreement.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace trireme {
 
-/// Base of the parts that strategies return from `place`. `Group`: SingleProcess or Communicator.
+/// Base of the engines that strategies build. `Group`: SingleProcess or Communicator.
 template <class ModelType, class GroupType>
 class EngineBase {
  public:
@@ -29,11 +29,10 @@ class EngineBase {
   Model const& model() const { return model_; }
   Group const& group() const { return *group_; }
 
-  /// A request of this process becomes a decision of all. Collective.
+  /// Turns a request of this process into a decision of all. Collective.
   Uniform<bool> agree(bool request) const { return group_->any(request); }
 
-  /// Turns what callbacks request into the decision of all processes; a collective only where some hook may decide
-  /// alone.
+  /// Turns requests of callbacks into the decision of all processes; collective only if some hook may decide alone.
   template <class StopRequests>
   bool resolve(StopRequests const& requests) {
     if constexpr (StopRequests::needs_vote)
@@ -42,13 +41,13 @@ class EngineBase {
       return requests.uniform_request;
   }
 
-  /// Optimizer steps of all processes since this one's batch before.
+  /// Optimizer steps of all processes since the previous batch of this one.
   static constexpr std::size_t updates() { return 1; }
 
-  /// Throws where processes cannot do together what is called `what`, since each goes its own pace.
+  /// Throws if processes cannot do together the operation `what`, since each goes its own pace.
   static constexpr void require_together(char const*) {}
 
-  /// How far results agree where a run goes on that was saved by other processes or threads, for people to read.
+  /// A readable description of how far results agree if a run resumes with other processes or threads.
   std::string moved_agreement() const {
     if (model_.description().mixes_replica)
       return "differ as BatchNormalization does, whose statistics are those of a replica's rows";
@@ -61,18 +60,18 @@ class EngineBase {
     return group_->on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   }
 
-  /// Whether each process acquires whole batches of an epoch instead of drawing its share of every one.
+  /// True if each process acquires whole batches of an epoch instead of drawing its shard of every one.
   static constexpr bool acquires_batches() { return false; }
   /// The batch of the epoch that this process trains on next, where `next` follows its last one.
   static constexpr std::optional<std::size_t> acquire(std::size_t next) { return next; }
-  /// The epoch ended before the batch that was acquired last.
+  /// Ends the epoch before the batch that was acquired last.
   static constexpr void release() {}
 
  protected:
   EngineBase(Model model, std::shared_ptr<Group const> group) : model_(std::move(model)), group_(std::move(group)) {}
 
-  /// The positions of a global batch that the mean of each output's loss is over. Collective if the loss leaves some
-  /// out. \param counts  whether this process counts those of its rows: one process for each row does.
+  /// The positions of a global batch, over which the mean of each output's loss is taken. Collective if the loss leaves
+  /// some out. \param counts  true if this process counts those of its rows: one process for each row does.
   template <class Batch>
   auto global_positions(Batch const& batch, bool counts = true) const {
     auto positions = model_.positions(batch.global_rows);

@@ -1,4 +1,4 @@
-/// Values of an execution space as messages take them: from host memory.
+/// Values of an execution space in host memory, for messages.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-/// Where the host reads the space's memory it is used as it is; elsewhere there is a copy, whose memory is kept.
+/// Uses the space's memory directly where the host reads it; elsewhere a copy, whose memory is kept.
 template <class T, class Space>
 class HostStage {
   static constexpr bool direct = is_host_space<Space>;
@@ -24,7 +24,7 @@ class HostStage {
     if constexpr (!direct) Kokkos::deep_copy(host_view(values), space_view<Space>(data, n));
     return values;
   }
-  /// Where to put n values that are to be written to `data`; `placed` does so.
+  /// Memory for n values to be written to `data`; `placed` writes them.
   std::span<T> place(T* data, std::size_t n) {
     if constexpr (direct) return {data, n};
     if (buffer_.size() < n) buffer_.resize(n);

@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-/// The arena that training changes: the application's View where the model has one, else a new one.
+/// The arena that training changes: the application's View where the model has one, otherwise a new one.
 /// \throws ShapeError if the View does not hold as many numbers as the model says.
 template <class Arena, class Model>
 Arena parameter_arena(Model const& model) {
@@ -26,7 +26,7 @@ Arena parameter_arena(Model const& model) {
   }
 }
 
-/// First values, in host memory.
+/// Initial values, in host memory.
 template <class Model>
 std::vector<typename Model::scalar> initial_parameters(Model const& model) {
   std::vector<typename Model::scalar> values(model.description().arena_elements());

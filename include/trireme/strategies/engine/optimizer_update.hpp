@@ -23,14 +23,14 @@
 namespace trireme {
 
 /// State of an optimizer: its slots (arenas of the parameters' layout), the steps done and the learning rate; and the
-/// penalties of what it updates, which belong to the loss.
+/// penalties of the parameters that it updates, which belong to the loss.
 template <class T, class Optimizer, class Context>
 class Updater {
  public:
   static constexpr std::size_t max_slots = kernels::max_slots;
   using Slot = Kokkos::View<T*, typename Context::memory_space>;
 
-  /// \param keeps_state  false: of a process that is given its weights, and has the parameters for their penalties.
+  /// \param keeps_state  false for a process that receives its weights; its parameters are for their penalties.
   Updater(Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
@@ -46,7 +46,7 @@ class Updater {
     if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
   }
 
-  /// What this process holds is a part of the model: norms of gradients are sums over `parts` from now on.
+  /// For a process that holds a part of the model: norms of gradients become sums over `parts`.
   void share_norms(std::shared_ptr<ProcessSum const> parts) { parts_ = std::move(parts); }
 
   std::uint64_t iteration() const { return iteration_; }
@@ -71,19 +71,19 @@ class Updater {
     return false;
   }
 
-  /// The parameters' penalties, as they are now.
+  /// The parameters' current penalties.
   double penalty(Context& context, T const* parameters) const {
     auto const now = make_view<Sums>("trireme::penalty", 1);
     add_penalty(context, parameters, 1.0, now.data());
     context.fence("trireme: penalty complete");
     return to_host(now)[0];
   }
-  /// The same summed up over steps, since it changes with each: those of the weights before the step, times its
+  /// The penalties summed up over steps, since they change with each: those of the weights before the step, times its
   /// positions.
   double trained_penalty() const { return to_host(penalty_)[0]; }
   void set_trained_penalty(double penalty) { fill_view(penalty_, penalty); }
 
-  /// Applies the mean gradient of a global batch, which is one over so many positions.
+  /// Applies the mean gradient of a global batch, taken over so many positions.
   void apply(Context& context, T* parameters, T* gradients, double positions) {
     add_penalty(context, parameters, positions, penalty_.data());
     for (auto const& p : parameters_)
@@ -104,9 +104,9 @@ class Updater {
                        kernels::MoveState<T>{arena + s.offset, gradients + s.offset, static_cast<T>(s.decay)});
   }
 
-  /// Whether a step is one pass over the elements, each for itself: then any thread may do its range of it.
+  /// True if a step is one pass over independent elements: then any thread may do its range of it.
   bool is_elementwise() const { return !clips() && !penalized(); }
-  /// The same for all that a step changes, the states included.
+  /// The same for all values that a step changes, the states included.
   bool changes_only_parameters() const { return is_elementwise() && states_.empty(); }
 
   /// Counts a step and returns it as a functor over the elements of the arena.

@@ -31,7 +31,7 @@
 
 namespace trireme {
 
-/// Everything but the steps. Whatever concerns all weights is collective, and goes through the host
+/// All members except the steps. Operations on all weights are collective, and go through the host
 /// (arena_exchange.hpp).
 template <class ModelType, class SpaceType>
 class PartialEngine : public EngineBase<ModelType, Communicator> {
@@ -47,7 +47,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   using typename Base::Model;
   using typename Base::T;
   using Parameters = Arena<T, Space>;
-  /// The weights that this process holds at one moment, where they lie.
+  /// The weights that this process holds at one moment, in the space's memory.
   using Snapshot = Parameters;
 
   void reset_metrics(Phase phase) {
@@ -80,13 +80,13 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
     settle();
     copy_view(held_, snapshot);
   }
-  /// The whole of a snapshot, on the chief. Collective.
+  /// The complete snapshot, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     std::vector<T> all;
     collect_arena<Space>(*group_, division_.weights, model_.description().arena_elements(), snapshot.data(), all);
     return all;
   }
-  /// This process's part of the snapshot whose whole the chief gives. Collective.
+  /// This process's part of the chief's complete snapshot. Collective.
   Snapshot scatter(std::span<T const> values) const {
     auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", held_.extent(0));
     spread_arena<Space>(*group_, division_.weights, 0, values, copy.data());
@@ -101,7 +101,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   /// The whole arena on every process: for models that fit one. Collective.
   std::vector<T> host_parameters() const { return host_values(0, model_.description().arena_elements()); }
 
-  /// Overwrites elements of the arena from `offset` on with the chief's values; those of others are not looked at.
+  /// Overwrites elements of the arena from `offset` on with the chief's values; those of other processes are ignored.
   /// Collective.
   void set_values(std::size_t offset, std::span<T const> values) {
     settle();
@@ -129,8 +129,8 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
     }
   }
 
-  /// What a run has besides weights and the optimizer's state: the epoch's running sums, of each process, so that those
-  /// of a resumed epoch are the same to the bit. Collective.
+  /// The state of a run besides weights and optimizer state: the epoch's running sums of each process, so that those of
+  /// a resumed epoch are bitwise the same. Collective.
   template <class Archive>
   void state(Archive& archive) {
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
@@ -167,7 +167,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
     initialize();
   }
 
-  /// Collective if the loss leaves some positions out. \param counts  whether this process counts its rows: one process
+  /// Collective if the loss leaves some positions out. \param counts  true if this process counts its rows: one process
   /// for each row does.
   Step begin_step(Batch<T, L> const& batch, bool counts = true) {
     return {batch_.upload(context_.space(), batch),
@@ -201,7 +201,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
 
  private:
   using Totals = Kokkos::View<double*, Memory>;
-  /// The application's, where it keeps all parameters.
+  /// The application's memory, if it keeps all parameters.
   static Parameters memory(Model const& own_model, std::size_t elements) {
     if constexpr (requires { own_model.parameter_view(); })
       return parameter_arena<Parameters>(own_model);
@@ -209,7 +209,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
       return make_view<Parameters>("trireme::parameters", elements);
   }
 
-  /// Each tensor by itself, so that a process has room for the largest at most.
+  /// Initializes tensor by tensor, so that a process needs memory for the largest at most.
   void initialize() {
     ModelDescription const& description = model_.description();
     if constexpr (requires(ParameterInfo const& weight) { model_.initial_values(weight); }) {
@@ -228,7 +228,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
     }
   }
 
-  /// Each process has the penalty of what it updates.
+  /// Each process computes the penalty of the parameters that it updates.
   double mean_penalty(Phase phase, double positions) {
     double const own =
         phase == Phase::train ? updater_.trained_penalty() / positions : updater_.penalty(context_, own_);

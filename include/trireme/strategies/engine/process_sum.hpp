@@ -1,4 +1,4 @@
-/// A sum over processes, whatever group of them it is.
+/// Sums over processes, for any type of group.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace trireme {
 /// Sums over the processes that share each batch, or the model.
 class ProcessSum {
  public:
-  /// Collective; on the thread that started MPI.
+  /// Collective; called on the thread that started MPI.
   virtual void sum(std::span<double> values) const = 0;
   virtual bool is_needed() const = 0;
-  /// total[i], i < count, becomes the sum over the values that the partitions of all processes give. Collective.
+  /// total[i], i < count, becomes the sum over the values of the partitions of all processes. Collective.
   virtual void sum_partitions(std::span<double const* const> partitions, std::size_t count,
                               std::vector<double>& total) const {
     total.assign(count, 0.0);

@@ -1,4 +1,4 @@
-/// Rows through consecutive slices of a model, forward and back.
+/// Forward and backward passes of rows through consecutive slices of a model.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace trireme {
 
-/// Where the weights of slices are is the caller's business: `weights` has, for slice i,
-///   forward(i), backward(i)   its parameters, as long as the pass is in that slice
-///   gradients(i)              where its gradients go
-///   finished(i)               told when they are there
+/// The caller manages the weights of slices: `weights` has, for slice i,
+///   forward(i), backward(i)   its parameters, valid while the pass is in that slice
+///   gradients(i)              the memory for its gradients
+///   finished(i)               called when they are complete
 ///   states(), updates(), frozen()   of all slices of the pass, from its first one on
 template <class T, class Context, class SlicesType>
 class SlicePass {
@@ -30,7 +30,7 @@ class SlicePass {
   std::size_t input_size() const { return slices_.input_size(begin_); }
   std::size_t output_size() const { return slices_.output_size(end_ - 1); }
 
-  /// Bytes between forward and backward.
+  /// Bytes kept between forward and backward.
   std::size_t workspace_bytes(std::size_t rows) const { return bytes(slices_, begin_, end_, rows); }
   static constexpr std::size_t bytes(SlicesType const& slices, std::size_t begin, std::size_t end, std::size_t rows) {
     std::size_t sum = 2 * aligned_bytes(gradient_size(slices, begin, end) * rows * sizeof(T));
@@ -40,7 +40,7 @@ class SlicePass {
     return sum;
   }
 
-  /// Returns the last slice's output, which lies in `memory`.
+  /// Returns the last slice's output, in `memory`.
   template <class Weights>
   T* forward(Context& context, std::size_t rows, T const* x, std::byte* memory, Weights& weights, StepKeys const& keys,
              bool training) const {
@@ -57,7 +57,7 @@ class SlicePass {
     return y;
   }
 
-  /// `dy` of the output that forward left; `dx` null: nobody wants it.
+  /// `dy` of the output that forward left; `dx` null if it is not needed.
   template <class Weights>
   void backward(Context& context, std::size_t rows, T const* x, std::byte* memory, T* dy, T* dx, Weights& weights,
                 StepKeys const& keys) const {
@@ -68,14 +68,14 @@ class SlicePass {
       slices_.backward(context, i,
                        Backward<T>{rows, i == begin_ ? x : places.y[i - 1], places.y[i], dy, next, weights.backward(i),
                                    gradients, places.memory[i], keys, nullptr, frozen(weights, i)});
-      // Layers that add up rows of others run without any of their own, but then have no gradients.
+      // Layers that sum over rows of other processes run without rows too, but then have no gradients.
       if (rows == 0) clear(context, i, gradients);
       weights.finished(i);
       dy = next;
     }
   }
 
-  /// The same calls of `weights`, where there are no rows: gradients are zero.
+  /// The same calls of `weights` without rows: gradients are zero.
   template <class Weights>
   void pass_without_rows(Context& context, Weights& weights) const {
     for (std::size_t i = begin_; i < end_; ++i) weights.forward(i);
@@ -114,7 +114,7 @@ class SlicePass {
     return places;
   }
 
-  /// Of the largest gradient between two slices.
+  /// Elements of the largest gradient between two slices.
   static constexpr std::size_t gradient_size(SlicesType const& slices, std::size_t begin, std::size_t end) {
     std::size_t largest = 0;
     for (std::size_t i = begin + 1; i < end; ++i) largest = std::max(largest, slices.input_size(i));

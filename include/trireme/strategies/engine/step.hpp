@@ -1,4 +1,4 @@
-/// One global batch as a step sees it, and rows of it.
+/// The data of a step on one global batch, and slices of its rows.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ template <class Model>
 struct Step {
   Slice<typename Model::scalar, typename Model::label> slice;  ///< this process's rows, in the space's memory
   StepKeys keys;
-  PerOutput<Model::outputs> positions{};  ///< of the global batch, which the mean of each output's loss is over
+  PerOutput<Model::outputs> positions{};  ///< of the global batch, over which the mean of each output's loss is taken
   std::size_t global_rows = 0;
 
   PerOutput<Model::outputs> scales() const { return reciprocals(positions); }
@@ -27,7 +27,7 @@ Slice<T, L> rows_of(Model const& model, Slice<T, L> slice, RowRange const& rows)
   if (slice.y) slice.y += rows.begin * model.target_size();
   if (slice.weight) slice.weight += rows.begin;
   slice.rows = rows.end - rows.begin;
-  slice.ticket = 0;  // what was announced is the whole
+  slice.ticket = 0;  // the ticket is that of the whole slice
   slice.next = {};
   return slice;
 }

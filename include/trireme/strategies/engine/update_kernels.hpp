@@ -22,8 +22,8 @@ struct OptimizerStep {
   T* slots[max_slots];
   KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
 
-  /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on where
-  /// it stands. What a step is given as `i` is for its pointers alone.
+  /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on its
+  /// position. A step uses its argument `i` for its pointers alone.
   void elements(std::size_t begin, std::size_t end) const {
     if constexpr (by_vectors) {
       std::size_t const whole = end - (end - begin) % Vector::lanes;
@@ -32,7 +32,7 @@ struct OptimizerStep {
       vectors(step, begin, whole, {parameters}, gradients, at);
       if (whole < end) rest(whole, end - whole);
     } else {
-      Step const own = step;  // what the loop writes cannot be its members
+      Step const own = step;  // a copy, whose members the stores cannot alias
       T* const at[max_slots] = {slots[0], slots[1], slots[2], slots[3]};
       TRIREME_SIMD
       for (std::size_t i = begin; i < end; ++i) own(i, parameters, gradients[i], at);
@@ -58,17 +58,17 @@ struct OptimizerStep {
   static constexpr bool by_vectors = requires { requires Step::takes_vectors; };
 #endif
 
-  /// A function of its own, so that all elements go through the same instructions: GCC decides for each copy of a step
-  /// which products and sums it rounds once.
+  /// Not inlined, so that all elements go through the same instructions: GCC decides for each copy of a step which
+  /// products and sums it rounds once.
   [[gnu::noinline]] static void vectors(Step const& step, std::size_t begin, std::size_t end, Pointer weights,
                                         T const* gradients, Pointer const* slots) {
-    Step const own = step;  // what the loop writes cannot be its members
+    Step const own = step;  // a copy, whose members the stores cannot alias
     Pointer at[max_slots];
     for (std::size_t s = 0; s < max_slots; ++s) at[s] = slots[s];
     for (std::size_t i = begin; i < end; i += Vector::lanes) own(i, weights, Vector::load(gradients + i), at);
   }
 
-  /// Less elements than a vector has, in one that they fill up with copies of the last.
+  /// Fewer elements than a vector has, in one that is filled up with copies of the last.
   void rest(std::size_t begin, std::size_t n) const {
     T values[2 + max_slots][Vector::lanes];
     auto const fill = [&](T* to, T const* from) {
@@ -153,7 +153,7 @@ struct SquaredNorm {
   }
 };
 
-/// Scales to the limit if the norm, whose square is in memory of the space, is above it.
+/// Scales to the limit if the norm exceeds it; the norm's square is in memory of the space.
 template <class T>
 struct ClipNorm {
   T* gradient;

@@ -1,4 +1,4 @@
-/// The weights of a part that holds all of them, as every process does.
+/// The weights of an engine that holds all of them, as every process does.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// One arena, in the space's memory: the same on every process, to the bit.
+/// One arena in the space's memory, bitwise the same on every process.
 template <class ModelType, class SpaceType, class Group>
 class WholeWeights : public EngineBase<ModelType, Group> {
   using Base = EngineBase<ModelType, Group>;
@@ -22,17 +22,17 @@ class WholeWeights : public EngineBase<ModelType, Group> {
  public:
   using typename Base::T;
   using Parameters = Arena<T, SpaceType>;
-  /// The weights at one moment, where they lie.
+  /// The weights at one moment, in the space's memory.
   using Snapshot = Parameters;
 
   Snapshot snapshot() const { return clone_view("trireme::snapshot", parameters_); }
   void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
 
-  /// The whole of a snapshot, on the chief. Collective.
+  /// The complete snapshot, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     return group_->is_chief() ? to_host(snapshot) : std::vector<T>();
   }
-  /// The snapshot whose whole the chief gives. Collective.
+  /// The chief's complete snapshot, on every process. Collective.
   Snapshot scatter(std::vector<T>& values) const {
     values.resize(parameters_.extent(0));
     group_->broadcast(values);

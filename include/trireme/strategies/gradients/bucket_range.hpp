@@ -1,4 +1,4 @@
-/// A piece of the gradient arena.
+/// A range of the gradient arena.
 #pragma once
 
 #include <cstddef>

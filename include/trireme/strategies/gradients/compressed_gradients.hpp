@@ -1,4 +1,4 @@
-/// Gradients that are sent with less than all of their bits: what a step leaves out is added to the next one's.
+/// Gradients that are sent with fewer bits: what a step leaves out is added to the next one's.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct CodecExchange<T, Codec> {
 
 }  // namespace detail
 
-/// Where there is one process, nothing is sent, and nothing is left out.
+/// For a single process: nothing is sent, and nothing is left out.
 template <class T, class Space, class Group, class Codec>
 class CompressedGradients {
  public:
@@ -59,8 +59,8 @@ class CompressedGradients {
   std::string placement() const { return "not at all"; }
 };
 
-/// The Gradients of a DataParallel (GradientBuckets adds them up as they are). The sums over all steps of what was
-/// applied, and of what the ranks' residuals hold, are those of the gradients. States travel as they are.
+/// The gradient exchange of a DataParallel (GradientBuckets sums them uncompressed). Over all steps, the sums that were
+/// applied and the ranks' residuals add up to the gradients. States are sent uncompressed.
 template <class T, class Space, class Codec>
 class CompressedGradients<T, Space, Communicator, Codec> {
   using Exchange = typename detail::CodecExchange<T, Codec>::type;
@@ -99,11 +99,11 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   /// True if one process alone has the residuals that several had before, and adds them to its next step.
   bool carries() const { return carries_; }
 
-  /// What this process has left out so far, by element of the arena.
+  /// The residual of this process by element of the arena: the gradients that it has left out so far.
   std::span<T> residual() { return residual_; }
-  /// What the order of the sums depends on.
+  /// A readable description of what the order of the sums depends on.
   std::string placement() const { return formatted("{} bytes a step, compressed", contribution()); }
-  /// What all processes have left out so far. Collective.
+  /// The residuals of all processes. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.summands("left_out", *communicator_, residual_, std::max<std::size_t>(1, residual_.size()));
@@ -112,7 +112,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
 
   /// Payload of all messages of this process so far.
   std::uint64_t bytes_sent() const { return exchange_.bytes_sent() + states_.bytes_sent(); }
-  /// Bytes of what a process adds to the sums of one step.
+  /// Bytes that a process contributes to the sums of one step.
   std::size_t contribution() const {
     return Exchange::contribution(codec_, residual_.size()) + state_elements_ * sizeof(T);
   }

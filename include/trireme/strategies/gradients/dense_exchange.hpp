@@ -1,4 +1,4 @@
-/// Sums of gradients that travel as numbers of another type, such as bfloat16.
+/// Sums of gradients that are sent as numbers of another type, such as bfloat16.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace trireme {
 
 namespace kernels {
 
-/// What is left when `value` was sent as `sent`; nothing where that is no number, for it would be none for ever.
+/// The remainder when `value` was sent as `sent`; 0 if that is not finite, since it would never become finite again.
 template <class T>
 T left_over(T value, T sent) {
   T const rest = value - sent;
   return std::isfinite(rest) ? rest : T{0};
 }
 
-/// A block of what a rank sends: the gradient with what was left of it in earlier steps.
+/// A block of a rank's message: the gradient plus the remainder of earlier steps.
 template <class T, class Wire>
 struct Encode {
   static constexpr std::size_t block = 4096;
@@ -39,7 +39,7 @@ struct Encode {
   }
 };
 
-/// A block of the sums of this rank's range, over the ranks in order. What their rounding loses stays here too.
+/// A block of the sums of this rank's range, over the ranks in order. The loss of their rounding stays here too.
 template <class T, class Wire>
 struct SumEncoded {
   static constexpr std::size_t block = 4096;
@@ -74,8 +74,8 @@ struct Decode {
 
 }  // namespace kernels
 
-/// Each rank adds up its range of the arena, and gives the sums to the others: what travels is a reduction's usual
-/// number of elements, each as Wire.
+/// Each rank adds up its range of the arena, and sends the sums to the others: as many elements travel as in a usual
+/// reduction, each as Wire.
 template <class T, class Wire>
 class DenseExchange {
  public:
@@ -85,12 +85,12 @@ class DenseExchange {
         sent_(elements),
         received_(messages_.ranks() * range(messages_.rank()).size) {}
 
-  /// Bytes of what a rank adds to the sums.
+  /// Bytes that a rank contributes to the sums.
   static constexpr std::size_t contribution(Wire const&, std::size_t elements) { return elements * sizeof(Wire); }
   std::uint64_t bytes_sent() const { return messages_.bytes_sent(); }
 
-  /// Gradients (elements) become the sums over all ranks of gradients and residuals, but for what is then in the
-  /// residuals; the same to the bit on all. Collective. `loop(label, kernel)` runs a kernel's blocks.
+  /// Gradients (elements) become the sums over all ranks of gradients and residuals, less the new residuals; bitwise
+  /// the same on all. Collective. `loop(label, kernel)` runs a kernel's blocks.
   template <class Loop>
   void sum(Loop const& loop, T* gradients, T* residual) {
     constexpr int contributions = 1, sums = 2;
@@ -107,7 +107,7 @@ class DenseExchange {
       }
     }
     messages_.wait();
-    // The sums take the place of what was sent.
+    // The sums overwrite the contributions.
     loop("trireme::sum_encoded", kernels::SumEncoded<T, Wire>{received_.data(), messages_.ranks(), mine.size,
                                                               residual + mine.begin, sent_.data() + mine.begin});
     for (std::size_t rank = 0; rank < messages_.ranks(); ++rank) {

@@ -6,23 +6,23 @@
 
 namespace trireme {
 
-/// Sums over the steps that were measured, in seconds. What was not spent in calls was hidden behind backward.
+/// Sums over the measured steps, in seconds. Time outside of calls was hidden behind backward.
 struct ExchangeTimes {
   double under_way = 0;  ///< some bucket had begun its reduction and was not yet seen to be complete
-  double in_calls = 0;   ///< of that: spent in starting, moving on and waiting, when nothing was computed
+  double in_calls = 0;   ///< of that: spent in starting, progressing and waiting, without computation
   std::size_t steps = 0;
 
   double hidden() const { return under_way > 0 ? 1 - in_calls / under_way : 0; }
 };
 
-/// Notes moments for an ExchangeTimes; without one it looks at no clock.
+/// Records times for an ExchangeTimes; without one it reads no clock.
 class ExchangeClock {
   using Clock = std::chrono::steady_clock;
 
  public:
   void measure(ExchangeTimes* times) { times_ = times; }
 
-  /// Lives as long as a call does; what is under way when it ends is `pending`.
+  /// Measures one call; `pending` if exchanges are still under way when it ends.
   class Call {
    public:
     explicit Call(ExchangeClock& clock) : clock_(clock) {

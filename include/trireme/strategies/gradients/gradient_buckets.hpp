@@ -25,8 +25,8 @@
 
 namespace trireme {
 
-/// Ranges of at least `bucket_bytes` (but the last), in the order in which backward finishes them: from the end of the
-/// arena to its beginning, cut between parameters; without tables of which only some rows travel.
+/// Ranges of at least `bucket_bytes` (except the last), in the order in which backward finishes them: from the end of
+/// the arena to its beginning, cut between parameters; without tables with sparse gradients.
 template <class T>
 std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_t bucket_bytes) {
   std::vector<BucketRange> ranges;
@@ -44,17 +44,16 @@ std::vector<BucketRange> bucket_ranges(ModelDescription const& model, std::size_
   return ranges;
 }
 
-/// The size of buckets, from that of all gradients: an eighth of them, so that when backward ends little is left that
-/// nothing hides; but a megabyte at least, beside which the latency of a message does not count.
+/// The size of buckets for the size of all gradients: an eighth of it, so that little remains to be reduced after
+/// backward; but at least a megabyte, beside which the latency of a message is negligible.
 constexpr std::size_t automatic_bucket_bytes(std::size_t gradient_bytes) {
   return std::max(gradient_bytes / 8, std::size_t{1} << 20);
 }
 
-/// How ranks exchange gradients: where they share memory, each reads those of the others there, unless messages are
-/// asked for.
+/// The exchange of gradients: ranks that share memory read those of the others there, unless messages are requested.
 enum class Exchange { automatic, messages };
 
-/// Where there is one process, there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
+/// For a single process: there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
 template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
 class GradientBuckets final : public GradientListener {
  public:
@@ -77,8 +76,8 @@ class GradientBuckets final : public GradientListener {
   Tables tables_;
 };
 
-/// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI is said
-/// to read it itself (`gpu_aware`).
+/// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI reads it
+/// itself (`gpu_aware`).
 template <class T, class Space, class Tables>
 class GradientBuckets<T, Space, Communicator, Tables> final : public GradientListener {
   using Host = Kokkos::View<T*, Kokkos::HostSpace>;
@@ -100,10 +99,10 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
     if (staged_) stage_ = Host("trireme::gradient_stage", model.reduced_elements());
   }
 
-  /// Where the ranks' gradients are shared, or null.
+  /// The ranks' shared gradients, or null.
   SharedGradients<T, Space>* shared() { return shared_.get(); }
 
-  /// A step begins whose sums are to be at `gradients`, which is the shared arena where there is one.
+  /// Begins a step with sums at `gradients`, which is the shared arena if there is one.
   void begin(T* gradients) {
     if (shared_) shared_->begin();
     tables_.begin(gradients);
@@ -111,10 +110,10 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
     started_ = 0;
   }
 
-  /// For backward to tell, or null where nothing would be gained by telling.
+  /// The listener for backward, or null if notifications would gain nothing.
   GradientListener* listener() { return (communicator_->size() > 1 && !shared_) || !tables_.empty() ? this : nullptr; }
 
-  /// What the order of summands depends on, for people to read.
+  /// A readable description of what the order of summands depends on.
   std::string placement() const {
     if (shared_) return "in shared memory";
     return communicator_->size() == 1 ? "not at all" : formatted("in buckets of {} bytes", bucket_bytes_);
@@ -122,7 +121,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
 
   std::size_t bucket_bytes() const { return bucket_bytes_; }
   std::size_t count() const { return ranges_.size(); }
-  /// Adds what exchanges take to `times` from now on; null: no longer. Reading others' memory is not measured.
+  /// Adds the time of exchanges to `times`; null: not measured. Reads of others' memory are never measured.
   void measure(ExchangeTimes* times) { clock_.measure(times); }
 
   bool only_rows(void const* gradients, void const* indices, std::size_t count) override {

@@ -1,4 +1,4 @@
-/// Gradients of ranks that share memory: each rank reads those of the others where they lie.
+/// Gradients of ranks that share memory: each rank reads those of the others in place.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace trireme {
 namespace kernels {
 
 /// Calls f(begin, n, sums) for blocks of the elements [begin, end), sums[i] being that of element begin + i over all
-/// ranks. They are added in the order of the ranks, so the sums are the same to the bit whoever adds them.
+/// ranks. They are added in the order of the ranks, so the sums are bitwise the same on every rank.
 template <class T, class F>
 struct RankSums {
   static constexpr std::size_t block = 1024;  // stays in the first cache
@@ -67,14 +67,14 @@ struct CopyRange {
 
 }  // namespace kernels
 
-/// The gradient arenas of all ranks, each in memory that the others read. Faster than messages, which copy; it takes
-/// the whole arena at once, since reading and adding is work of the same threads that compute.
+/// The gradient arenas of all ranks, each in memory that the others read. Faster than messages, which copy; it sums the
+/// whole arena at once, since the threads that read and add are those that compute.
 template <class T, class Space>
 class SharedGradients {
   static constexpr bool on_host = std::is_same_v<typename Space::memory_space, Kokkos::HostSpace>;
 
  public:
-  /// Null where it cannot be. `ranges` of the elements are summed, not what lies between. Collective.
+  /// Null if memory cannot be shared. Sums elements of `ranges` only. Collective.
   static std::unique_ptr<SharedGradients> make(Communicator const& communicator, Space const& space,
                                                std::size_t elements, std::vector<BucketRange> ranges) {
     if constexpr (on_host)
@@ -90,10 +90,10 @@ class SharedGradients {
     return make(communicator, space, elements, {{0, elements}});
   }
 
-  /// Where this rank's gradients belong.
+  /// The arena for this rank's gradients.
   T* arena() { return arrays_->own(); }
 
-  /// Whether the ranges are all there is.
+  /// True if the ranges cover all elements.
   bool is_whole() const { return ranges_.size() == 1 && ranges_[0].begin == 0 && ranges_[0].end == elements_; }
 
   /// Before this rank overwrites its gradients: waits until the others have read them.
@@ -104,7 +104,7 @@ class SharedGradients {
     ProfilingRegion const region("trireme::SharedGradients::sum");
     space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
     meet();
-    // A rank's share of the sums goes where the others do not look yet.
+    // A rank stores its share of the sums in its own arena, where the others do not read yet.
     auto const share = [&](std::size_t rank) { return elements_ * rank / arrays_->all().size(); };
     for_sums(share(arrays_->rank()), share(arrays_->rank() + 1), kernels::StoreSums<T>{arena()});
     meet();
@@ -147,7 +147,7 @@ class SharedGradients {
     });
   }
 
-  /// f(begin, end) for what the ranges have in common with the elements [begin, end).
+  /// f(begin, end) for the parts of the elements [begin, end) that are in the ranges.
   template <class F>
   void for_ranges(std::size_t begin, std::size_t end, F const& f) {
     for (BucketRange const& range : ranges_)

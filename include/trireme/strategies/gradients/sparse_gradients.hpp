@@ -1,4 +1,4 @@
-/// Gradients of tables that are looked up: only the rows whose indices occurred are written, sent and cleared again.
+/// Sparse gradients of lookup tables: only the rows whose indices occurred are written, sent and cleared again.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace trireme {
 
-/// Between steps all rows are zero but those that the last step touched; backward has them cleared before it adds its
-/// own. Processes exchange records of an index and its row, added rank after rank, or the whole table where that is
-/// less or where some process cannot say what it touched.
+/// Between steps all rows are zero except those that the last step touched; backward clears them before it adds its
+/// own. Processes exchange records of an index and its row, added rank after rank, or the whole table if that is less
+/// or if some process does not know the rows that it touched.
 template <class T, class Space, class Group>
 class SparseGradients {
   using Memory = typename Space::memory_space;
@@ -32,12 +32,12 @@ class SparseGradients {
     View dirty{};  ///< indices of the rows that are not zero, some perhaps several times
     std::size_t dirty_count = 0;
     bool all_dirty = true;
-    bool told = false;           ///< whether backward said which rows it touches
+    bool told = false;           ///< true if backward has named the rows that it touches
     T const* indices = nullptr;  ///< those, while the step lasts
     std::size_t positions = 0;
-    // Of a step that is taken in pieces: the rows that `keep` has added up elsewhere, each once, in ascending order.
+    // For a step in pieces: the rows that `keep` has added up elsewhere, each once, in ascending order.
     std::vector<T> kept{};
-    bool kept_all = false, keeps_zeros = true;  ///< whether all rows are kept; whether there are zeros in all others
+    bool kept_all = false, keeps_zeros = true;  ///< true if all rows are kept; true if all others are zero
     View touched{};                             ///< rows of all pieces
   };
 
@@ -76,7 +76,7 @@ class SparseGradients {
     }
   }
 
-  /// f(begin, end) for the ranges of the arena's elements [begin, end) that are of no table.
+  /// f(begin, end) for the ranges of the arena's elements [begin, end) that are outside of all tables.
   template <class F>
   void for_each_other(std::size_t begin, std::size_t end, F const& f) const {
     for (Table const& table : tables_) {
@@ -88,11 +88,11 @@ class SparseGradients {
   }
 
   /// Between the pieces of a step: adds the tables' gradients of one piece to `earlier`, an arena of the same layout
-  /// that is zero before its first use, and leaves all rows alone that no piece touched.
+  /// that is zero before its first use, and does not access rows that no piece touched.
   void keep(T* earlier) {
     for (Table& table : tables_) keep(table, earlier + table.offset);
   }
-  /// After the last piece: adds what was kept, so that the tables have the gradients of all pieces.
+  /// After the last piece: adds the kept gradients, so that the tables have those of all pieces.
   void add_kept(T* earlier) {
     for (Table& table : tables_) add_kept(table, earlier + table.offset);
   }
@@ -170,7 +170,7 @@ class SparseGradients {
     table.kept_all = false;
   }
 
-  /// to += from in the rows of the indices, each named once; these are in `indices_` then.
+  /// to += from in the rows of the indices, each named once; leaves these in `indices_`.
   void add_rows(std::vector<T> const& rows, T const* from, T* to, std::size_t columns) {
     reserve(indices_, rows.size());
     copy_from_host(indices_.data(), rows.data(), rows.size());
@@ -206,7 +206,7 @@ class SparseGradients {
       sum_all(table);
   }
 
-  /// Which rows this process has touched, each once.
+  /// Finds the rows that this process has touched, each once.
   void find_own_rows(Table const& table) {
     own_.resize(table.told ? table.positions : 0);
     if (own_.empty()) return;
@@ -266,7 +266,7 @@ class SparseGradients {
   void copy_from_host(T* to, T const* from, std::size_t count) {
     copy_view(space_view<Space>(to, count), host_view(from, count));
   }
-  /// Memory grows to what is needed, and then stays.
+  /// Grows memory to the required size; it never shrinks.
   static void reserve(View& view, std::size_t count) {
     if (view.extent(0) < count) view = uninitialized_view<View>("trireme::rows", count);
   }
@@ -280,7 +280,7 @@ class SparseGradients {
   View indices_{}, packed_{}, all_{};
 };
 
-/// Stands where no layer has such a table.
+/// For models without such a table.
 struct NoSparseGradients {
   NoSparseGradients(auto const&...) {}
   static constexpr bool empty() { return true; }

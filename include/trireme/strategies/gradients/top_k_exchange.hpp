@@ -1,4 +1,4 @@
-/// Sums of gradients of which each rank sends the largest elements only.
+/// Sums of gradients from the largest elements of each rank.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace trireme {
 template <class T>
 class TopKExchange;
 
-/// The largest elements by magnitude, as many on every rank: this fraction of all, and one at least. The others wait
-/// until what has come together for them is large enough. Source: Stich et al., Sparsified SGD with Memory, 2018.
+/// The largest elements by magnitude, as many on every rank: this fraction of all, and at least one. The others
+/// accumulate until they are large enough. Source: Stich et al., Sparsified SGD with Memory, 2018.
 struct TopK {
   template <class T>
   using Exchange = TopKExchange<T>;
@@ -38,7 +38,7 @@ struct TopK {
   }
 };
 
-/// Members as DenseExchange's.
+/// The same members as DenseExchange.
 template <class T>
 class TopKExchange {
   using Index = std::uint32_t;

@@ -1,4 +1,4 @@
-/// A process that holds the whole model for inference: its weights, and nothing that training needs.
+/// A process that holds the whole model for inference: its weights, without the state of training.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ namespace detail {
 template <class Model, class Space>
 using Inference = std::conditional_t<is_host_space<Space>, RowBlocks<Model, Space>, SpaceInference<Model, Space>>;
 
-/// Runs f(x, y) on arrays in the space's memory: `x` and `y` themselves where that is the host's, else copies, of which
-/// the result is copied back.
+/// Runs f(x, y) on arrays in the space's memory: `x` and `y` themselves if that is the host's, otherwise copies; copies
+/// the result back then.
 template <class Space, class T, class F>
 void with_arrays_in_space(T const* x, std::size_t inputs, T* y, std::size_t outputs, F const& f) {
   if constexpr (is_host_space<Space>) {
@@ -46,8 +46,8 @@ void with_arrays_in_space(T const* x, std::size_t inputs, T* y, std::size_t outp
 
 }  // namespace detail
 
-/// What a strategy whose processes hold whole models places for a model without optimizer and loss: no gradients, no
-/// optimizer state. Samples are shared over the processes as in a test.
+/// The engine of strategies whose processes hold whole models, for a model without optimizer and loss: no gradients, no
+/// optimizer state. Samples are divided among the processes as in a test.
 template <class ModelType, class SpaceType, class Group>
 class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
   using Base = WholeWeights<ModelType, SpaceType, Group>;
@@ -58,7 +58,7 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
   using typename Base::Model;
   using typename Base::T;
 
-  /// Made as a strategy makes its own parts. Collective: the chief's initial weights are broadcast.
+  /// Constructed like a strategy's other engines. Collective: the chief's initial weights are broadcast.
   template <class... Options>
   InferenceEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
                   Parallelism, Options const&...)
@@ -78,7 +78,7 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
   /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
   void infer(std::size_t rows, T const* x, T* y) { inference_->predict(model_, rows, x, y, parameters_.data()); }
 
-  /// No steps were taken.
+  /// Always 0: there are no steps.
   static constexpr std::uint64_t iteration() { return 0; }
 
   /// For files of weights: there is no optimizer.

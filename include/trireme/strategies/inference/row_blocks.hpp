@@ -31,11 +31,11 @@ std::size_t row_operations(Model const& model) {
 
 }  // namespace detail
 
-/// Computes a model's outputs for any number of threads at once. The blocks depend on the model alone: how many threads
-/// there are, and what else they compute, does not show in the result.
+/// Computes a model's outputs for any number of threads at once. The blocks depend on the model alone, so the result
+/// does not depend on the number of threads or on their other work.
 ///
 /// A call computes its blocks on its own thread if they are few, or if another call has the space's threads already.
-/// Else all threads of the space share them.
+/// Otherwise all threads of the space share them.
 template <class Model, class Space>
 class RowBlocks {
   using T = typename Model::scalar;
@@ -80,9 +80,9 @@ class RowBlocks {
   std::size_t rows_of_block() const { return block_; }
 
  private:
-  /// A block is some tenths of a millisecond of work, of so many rows that products use their tiles.
+  /// A block is some tenths of a millisecond of work, with enough rows for products to use their tiles.
   static constexpr std::size_t block_operations = 4'000'000, least_rows = 4, most_rows = 64;
-  /// Threads that sleep take up to some tens of microseconds until all of them work: to wake them pays from about ten
+  /// Threads that sleep take up to some tens of microseconds until all of them work: waking them pays from about ten
   /// times as much work on.
   static constexpr std::size_t region_operations = 2 * block_operations;
 

@@ -23,13 +23,13 @@ namespace trireme {
 struct ParameterServerOptions {
   /// Ranks that hold a range of the weights and the optimizer's state for it.
   std::size_t servers = 1;
-  /// Updates at most that the weights, at which a batch's gradient is taken, may lack of those made before the batch's
-  /// own. 0: all workers share the rows of each batch and wait for its update, so that training is synchronous. k:
-  /// workers acquire whole batches and go their own pace; at most k + 1 batches are worked on at once, and while one
-  /// worker computes, the others make k updates at most together. Unset: 16 for each worker, so that one that is ten
-  /// times slower than the others holds nobody up.
+  /// The bound of staleness: updates at most that are missing from the weights of a batch's gradient, of those made
+  /// before the batch's own. 0: all workers share the rows of each batch and wait for its update, so that training is
+  /// synchronous. k: workers acquire whole batches and go their own pace; at most k + 1 batches are worked on at once,
+  /// and while one worker computes, the others make k updates at most together. Unset: 16 for each worker, so that one
+  /// that is ten times slower than the others does not delay them.
   std::optional<std::size_t> staleness{};
-  /// The last rank trains nothing, and runs tests and predictions alone; else the workers share them.
+  /// True if the last rank trains nothing, and runs tests and predictions alone; otherwise the workers share them.
   bool evaluator = false;
 
   void config(Config& c) const {
@@ -39,9 +39,9 @@ struct ParameterServerOptions {
   }
 };
 
-/// The first ranks of the communicator are workers, the next ones servers; a single rank is both in one. Every process
-/// calls the same functions with the same data. Where workers go their own pace, hooks of a batch are local: they see
-/// their own worker's values, and what is collective is for the hooks of epochs.
+/// The first ranks of the communicator are workers, the next ones servers; a single rank is both. Every process calls
+/// the same functions with the same data. Where workers go their own pace, hooks of a batch are local: they see their
+/// own worker's values, and collective operations belong in the hooks of epochs.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class ParameterServerStrategy {
  public:
@@ -49,7 +49,7 @@ class ParameterServerStrategy {
   template <class Model>
   using Engine = ServerEngine<Model, Space>;
 
-  /// Collective. \throws ValueError if no rank is left to work.
+  /// Collective. \throws ValueError if no rank is left for a worker.
   explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
                                    Space const& space = detail::default_space<Space>())
       : roles_(agreed_roles(communicator, options)),

@@ -26,8 +26,8 @@
 
 namespace trireme {
 
-/// How many gradients were seen, and the sum of their hashes: the same on both sides of the wire if nothing is lost,
-/// doubled or damaged, whatever their order.
+/// The number of gradients, and the sum of their hashes: the same on both sides of the wire if nothing is lost, doubled
+/// or damaged, in any order.
 struct GradientLedger {
   std::uint64_t count = 0, sum = 0;
 
@@ -68,7 +68,7 @@ class ParameterShard {
   T* gradients() { return gradients_.data(); }
   GradientLedger const& applied() const { return applied_; }
 
-  /// A worker's gradient of this range, in place of what is there or added to it.
+  /// Receives a worker's gradient of this range, which replaces the current one or is added to it.
   void receive(Communicator const& group, std::size_t worker, bool adds) {
     Weights const& to = adds ? incoming_ : gradients_;
     auto const place = stage_.place(to.data(), range_.size());
@@ -89,11 +89,11 @@ class ParameterShard {
     context_.fence("trireme: weights complete before they are sent");
   }
 
-  /// The weights as messages take them, until the next call of a member.
+  /// The weights for messages, valid until the next call of a member.
   std::span<T> host_weights() const { return stage_.read(weights_.data(), range_.size()); }
   std::vector<T> host_slot(std::size_t slot) const { return to_host(updater_.slots()[slot]); }
 
-  /// Takes what it holds of the arena's elements from `offset` on.
+  /// Assigns its part of the arena's elements from `offset` on.
   void assign(std::size_t offset, std::span<T const> values) {
     std::size_t const begin = std::clamp(offset, range_.begin, range_.end);
     std::size_t const end = std::clamp(offset + values.size(), range_.begin, range_.end);
@@ -101,12 +101,12 @@ class ParameterShard {
     copy_view(space_view<Space>(weights_.data() + (begin - range_.begin), end - begin),
               host_view(values.data() + (begin - offset), end - begin));
   }
-  /// All of the optimizer's slot of the model, of which it takes its range.
+  /// Assigns its range of the optimizer's slot of the whole model.
   void assign_slot(std::size_t slot, std::span<T const> values) {
     copy_view(updater_.slots()[slot], host_view(values.data() + range_.begin, trained()));
   }
 
-  /// All that it holds, to a process that calls `receive_state`.
+  /// Sends its complete state to a process that calls `receive_state`.
   void send_state(Communicator const& group, std::size_t to) const {
     std::uint64_t const iteration = updater_.iteration();
     group.send(std::span(&iteration, 1), to, server_tags::state);
@@ -114,8 +114,8 @@ class ParameterShard {
     for (std::size_t slot = 0; slot < updater_.slots().size(); ++slot)
       group.send(host_slot(slot), to, server_tags::state);
   }
-  /// Puts what the server `from` holds, elements `range`, where it belongs in the whole model's parameters and slots.
-  /// Returns the updates that the server has made.
+  /// Receives the state of the server `from`, elements `range`, into the whole model's parameters and slots. Returns
+  /// the number of updates that the server has made.
   template <class State>
   static std::uint64_t receive_state(Communicator const& group, std::size_t from, ElementRange range,
                                      std::size_t trained, State& state) {

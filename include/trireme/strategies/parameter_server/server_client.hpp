@@ -1,4 +1,4 @@
-/// The parameter servers as workers see them: which range of the weights each holds, and what can be asked of it.
+/// The parameter servers as seen by workers: the range of the weights that each holds, and its calls.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// Calls return when they are sent, those with an answer when it is there. None is collective.
+/// Calls return once they are sent, those with an answer once it arrives. None is collective.
 class ServerClient {
   using Kind = ServerCall::Kind;
 
@@ -33,16 +33,16 @@ class ServerClient {
 
   /// The next batch of the epoch, `next` or later.
   AcquireAnswer acquire(std::size_t next) const { return ask<AcquireAnswer>({.kind = Kind::acquire, .number = next}); }
-  /// The batch that was acquired does not exist.
+  /// Reports that the acquired batch does not exist.
   void release() const { call(0, {.kind = Kind::release}); }
-  /// The number of the update that the acquired batch's gradient makes, once it may have one.
+  /// The number of the update from the acquired batch's gradient, once it is that update's turn.
   std::uint64_t number_update() const { return ask<std::uint64_t>({.kind = Kind::update}); }
-  /// No more batches in this epoch, for anybody.
+  /// Ends the epoch's batches for all workers.
   void close() const { call(0, {.kind = Kind::close}); }
 
   // Of one server.
 
-  /// Its weights, as so many updates or more have left them.
+  /// Requests its weights after so many updates or more.
   void pull(std::size_t server, std::uint64_t version) const { call(server, {.kind = Kind::pull, .number = version}); }
   /// Announces a gradient: update `number`, a mean over so many positions, from a batch of so many rows.
   void push(std::size_t server, std::uint64_t number, double positions, std::size_t rows) const {
@@ -51,9 +51,9 @@ class ServerClient {
 
   // Of all.
 
-  /// All that they hold, sent to the chief.
+  /// Makes the servers send their complete states to the chief.
   void fetch() const { call_all({.kind = Kind::fetch}); }
-  /// Nothing more in this epoch.
+  /// Ends this worker's calls in the epoch.
   void leave() const { call_all({.kind = Kind::leave}); }
 
  private:

@@ -1,4 +1,4 @@
-/// One process's part of a model under ParameterServerStrategy: a worker's replica, a server's range, or both.
+/// The engine of a process under ParameterServerStrategy: a worker's replica, a server's range, or both.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 
 namespace trireme {
 
-/// With a staleness of 0 all workers share the rows of each batch, the servers add up what they push, and everybody is
-/// in every step. Else each worker acquires whole batches and goes its own pace from the first acquire of an epoch
-/// until `finish_epoch`: what is collective waits until then, and a server serves there.
+/// With a staleness of 0 all workers share the rows of each batch, the servers add up the gradients, and every process
+/// takes part in every step. Otherwise each worker acquires whole batches and goes its own pace from the first acquire
+/// of an epoch until `finish_epoch`: collective operations wait until then, and a server serves there.
 template <class ModelType, class SpaceType>
 class ServerEngine : public ServerState<ModelType, SpaceType> {
   using Base = ServerState<ModelType, SpaceType>;
@@ -53,7 +53,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
 
   // The steps of an epoch.
 
-  /// Whether each worker acquires whole batches.
+  /// True if each worker acquires whole batches.
   bool acquires_batches() const { return staleness_ > 0; }
   std::optional<std::size_t> acquire(std::size_t next) {
     if (!acquires_batches()) return next;
@@ -79,8 +79,8 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
       step_together(batch);
   }
 
-  /// Waits for the workers, and serves them until they are here; then all have the weights, and every gradient that was
-  /// pushed has been applied. True if a hook of a batch wished to stop. Collective.
+  /// Waits for the workers, and serves them until they arrive; then all have the weights, and every gradient that was
+  /// pushed has been applied. True if a hook of a batch requested to stop. Collective.
   Uniform<bool> finish_epoch() {
     if (acquires_batches()) {
       if (this->is_worker()) servers_.leave();
@@ -93,8 +93,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
     return group_->any(std::exchange(wished_, false));
   }
 
-  /// While the processes go their own pace a request to stop ends the epoch for all, and is agreed upon in
-  /// `finish_epoch`.
+  /// While the processes go their own pace a request to stop ends the epoch for all; `finish_epoch` agrees on it.
   template <class StopRequests>
   bool resolve(StopRequests const& requests) {
     if (!apart_) return Base::resolve(requests);
@@ -106,7 +105,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
     this->require_together("agree");
     return Base::agree(request);
   }
-  /// While the processes go their own pace the chief's calls run there, and the others' nowhere.
+  /// While the processes go their own pace the chief's calls run there, and those of the others do nothing.
   template <class F, class... Arguments>
   auto on_chief(F&& f, Arguments&&... arguments) const {
     using Result = std::invoke_result_t<F, ChiefScope const&, Arguments...>;
@@ -158,7 +157,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
     this->count_updates();
   }
 
-  /// Everybody with all weights is given those of the servers.
+  /// Sends the servers' weights to every process that holds all weights.
   void exchange_weights() {
     if (roles_.ranks == 1) return;
     if (replica_)
@@ -173,7 +172,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
     if (replica_) replica_->take_pulled(servers_);
   }
 
-  /// Takes the weights as so many updates, or more, have left them.
+  /// Receives the weights after so many updates or more.
   void pull(std::uint64_t version) {
     for (std::size_t server = 0; server < servers_.count(); ++server) {
       requests_.push(replica_->pull(servers_, server));
@@ -184,8 +183,8 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
     replica_->set_iteration(version);
   }
 
-  /// The acquired batch: its gradient is pushed when its update has its number. Returns when the servers have taken it:
-  /// what this worker does next then keeps nobody waiting.
+  /// A step on the acquired batch: pushes its gradient when its update has a number. Returns when the servers have
+  /// received it, so that this worker's next work delays no other process.
   void step_apart(Batch<T, L> const& batch) {
     auto const positions =
         model_.masks_positions() ? model_.counted_positions(batch.y, batch.rows) : model_.positions(batch.global_rows);

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-/// Of a server whose range of the weights is a `Shard` (ParameterShard). The first server schedules batches.
+/// `Shard`: the server's range of the weights (ParameterShard). The first server schedules batches.
 template <class Shard>
 class ServerLoop {
   using Kind = ServerCall::Kind;
@@ -19,7 +19,7 @@ class ServerLoop {
  public:
   explicit ServerLoop(std::size_t staleness) : scheduler_(staleness) {}
 
-  /// Answers so many workers until all have left. A call that cannot be answered yet waits for others.
+  /// Answers so many workers until all have left. Calls that cannot be answered yet are deferred.
   void run(Communicator const& group, std::size_t workers, Shard& shard) {
     scheduler_.start_epoch(shard.updater().iteration());
     std::size_t left = 0;
@@ -42,7 +42,7 @@ class ServerLoop {
     ServerCall call;
   };
 
-  /// False if it is too early.
+  /// Answers a call; false if it is too early.
   bool answer(Communicator const& group, Shard& shard, DeadlineWait const& waiting) {
     auto const& [worker, call] = waiting;
     switch (call.kind) {

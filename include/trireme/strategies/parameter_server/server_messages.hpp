@@ -8,9 +8,9 @@ namespace trireme {
 /// A worker's call to a server. Those for the schedule go to the first server, the others to each.
 struct ServerCall {
   enum class Kind : std::uint64_t {
-    acquire,  ///< number: the first batch that will do; answered by AcquireAnswer
+    acquire,  ///< number: the lowest batch allowed; answered by AcquireAnswer
     release,  ///< the batch acquired does not exist
-    update,   ///< the gradient is there; answered by the number of its update
+    update,   ///< the gradient is complete; answered by the number of its update
     close,    ///< no more batches in this epoch
     pull,     ///< number: updates that the weights must have seen; answered by the server's range of the weights
     push,     ///< number: of the update; the gradient follows
@@ -19,7 +19,7 @@ struct ServerCall {
   };
   Kind kind = Kind::leave;
   std::uint64_t number = 0;
-  double positions = 0;    ///< push: that the mean is over
+  double positions = 0;    ///< push: over which the mean is taken
   std::uint64_t rows = 0;  ///< push: of the batch
 };
 

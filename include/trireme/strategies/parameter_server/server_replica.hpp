@@ -30,13 +30,13 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   using typename Base::T;
   using Positions = PerOutput<Model::outputs>;
 
-  /// \param workers  those that share a batch's rows where all work on the same one.
+  /// \param workers  the processes that share a batch's rows if all work on the same one.
   ServerReplica(Model model, Space const& space, std::shared_ptr<Communicator const> workers, Parallelism plan,
                 std::size_t servers)
       : Base(std::move(model), space, std::move(workers), 1, plan, false), pushed_(servers), stages_(servers) {}
 
   /// Puts the summands of these rows to the mean gradient over so many positions into `gradients()`, complete on
-  /// return. `number`: of the step, for random keys. `shared`: whether other workers have the batch's other rows.
+  /// return. `number`: of the step, for random keys. `shared`: true if other workers have the batch's other rows.
   void differentiate(Batch<T, L> const& batch, Positions const& positions, std::uint64_t number, bool shared) {
     Base::differentiate(this->begin_step(batch, positions, number), nullptr, shared ? &processes_ : nullptr);
     partitions_.context().fence("trireme: gradient complete before it is sent");
@@ -56,7 +56,7 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
     return servers.group().ireceive(stages_[server].place(parameters_.data() + range.begin, range.size()),
                                     servers.rank(server), server_tags::weights);
   }
-  /// Puts the weights of all servers, which have been received, in their place.
+  /// Copies the received weights of all servers into the arena.
   void take_pulled(ServerClient const& servers) {
     for (std::size_t server = 0; server < servers.count(); ++server) {
       ElementRange const range = servers.range(server);
@@ -74,10 +74,10 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   /// The running sums of the epoch's training, of each partition.
   std::vector<double> sums() const { return partitions_.totals().all(Phase::train); }
   void set_sums(std::span<double> sums) { partitions_.totals().set(Phase::train, sums); }
-  /// Of all weights.
+  /// The penalty of all weights.
   double penalty() { return this->mean_penalty(Phase::test, 1); }
 
-  /// What was sent to each server.
+  /// Counts and hashes of the gradients sent to each server.
   std::vector<GradientLedger> const& pushed() const { return pushed_; }
 
  private:

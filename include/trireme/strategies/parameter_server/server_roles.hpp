@@ -12,12 +12,12 @@
 
 namespace trireme {
 
-/// Workers come first, then the servers, then the evaluator. A single process is worker and server in one.
+/// Workers come first, then the servers, then the evaluator. A single process is both worker and server.
 struct ServerRoles {
   std::size_t ranks = 1, workers = 1, servers = 1;
   bool evaluator = false;
 
-  /// \throws ValueError if no rank is left to work.
+  /// \throws ValueError if no rank is left for a worker.
   static ServerRoles of(std::size_t ranks, std::size_t servers, bool evaluator) {
     require_in(intervals::positive_count, "ParameterServerOptions::servers", static_cast<double>(servers));
     if (ranks == 1) return {};
@@ -43,11 +43,11 @@ struct ElementRange {
   std::size_t size() const { return end - begin; }
 };
 
-/// Cuts what a step changes of an arena (parameters and states, not what is frozen) into ranges of about the same size,
-/// one a server: between two tensors if one ends near enough, so that no range is larger than the even one by more than
-/// a quarter, and else within a tensor.
+/// Cuts the elements of an arena that a step changes (parameters and states, not frozen weights) into ranges of about
+/// the same size, one per server: between two tensors if one ends near enough, so that no range is larger than the even
+/// one by more than a quarter, otherwise within a tensor.
 ///
-/// \param alignment  elements that ranges begin at multiples of.
+/// \param alignment  ranges begin at multiples of so many elements.
 inline std::vector<ElementRange> cut_arena(ModelDescription const& model, std::size_t servers, std::size_t alignment) {
   std::size_t const total = model.reduced_elements();
   std::vector<std::size_t> ends;

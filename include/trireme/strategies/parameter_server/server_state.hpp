@@ -1,4 +1,4 @@
-/// ServerState: weights that processes of a ParameterServerStrategy hold, all of them in workers, ranges in servers.
+/// ServerState: the weights of processes under a ParameterServerStrategy, all of them in workers, ranges in servers.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@
 
 namespace trireme {
 
-/// Everything but the steps (ServerEngine). A single process is worker and server in one: its shard lies in the weights
-/// of its replica.
+/// All members except the steps (ServerEngine). A single process is both worker and server: its shard lies in the
+/// weights of its replica.
 template <class ModelType, class SpaceType>
 class ServerState : public EngineBase<ModelType, Communicator> {
   using Base = EngineBase<ModelType, Communicator>;
@@ -44,10 +44,10 @@ class ServerState : public EngineBase<ModelType, Communicator> {
   /// The elements of the arena that each server holds.
   std::vector<ElementRange> const& ranges() const { return servers_.ranges(); }
 
-  /// Gradients that this process has applied as a server to which they were sent.
+  /// The number of gradients that this process has applied as a server.
   std::uint64_t applied() const { return shard_ ? shard_->applied().count : 0; }
 
-  /// What processes do together they cannot do while each goes its own pace: it would hang.
+  /// Throws while processes go their own pace: an operation of all of them would hang.
   void require_together(char const* what) const {
     if (apart_)
       throw ValueError(
@@ -61,8 +61,8 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     if (shard_ && phase == Phase::train) shard_->updater().set_trained_penalty(0);
   }
 
-  /// Exact over all processes, and collective; but of a worker's own batches, with the penalty of its own weights,
-  /// while the processes go their own pace.
+  /// Exact over all processes, and collective; while the processes go their own pace, of a worker's own batches only,
+  /// with the penalty of its own weights.
   Uniform<Metrics> metrics(Phase phase) {
     std::vector<double> totals = replica_ ? replica_->totals(phase) : std::vector<double>(Model::totals_width, 0.0);
     totals.push_back(0);
@@ -95,7 +95,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
   }
   std::size_t updates() const { return updates_; }
 
-  /// What this process holds, where it lies.
+  /// The weights that this process holds at one moment, in the space's memory.
   struct Snapshot {
     Arena<T, Space> replica, shard;
   };
@@ -109,7 +109,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     if (shard_ && !replica_) copy_view(shard_->weights(), snapshot.shard);
   }
 
-  /// The whole of a snapshot, on the chief, and the snapshot whose whole the chief gives. Collective.
+  /// The complete snapshot on the chief, and the chief's complete snapshot on all processes. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     return group_->is_chief() ? to_host(snapshot.replica) : std::vector<T>();
   }
@@ -123,8 +123,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     return result;
   }
 
-  /// What a run has besides weights and the optimizer's state: the epoch's running sums, those of each process.
-  /// Collective.
+  /// The state of a run besides weights and optimizer state: the epoch's running sums of each process. Collective.
   template <class Archive>
   void state(Archive& archive) {
     require_together("saving the run");
@@ -168,8 +167,8 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     if (shard_) shard_->assign_slot(slot, values);
   }
 
-  /// Sends the complete state to the chief. Collective; but while the workers go their own pace the chief alone is
-  /// given it, as the servers have it then.
+  /// Sends the complete state to the chief. Collective; but while the workers go their own pace only the chief receives
+  /// it, as the servers have it then.
   template <class State>
   void gather_state(State& state) const {
     if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
@@ -190,14 +189,14 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     }
   }
 
-  /// What this process takes, of which the optimizer's state lies on the servers.
+  /// The memory of this process; the optimizer's state is on the servers.
   MemoryUse memory_use(std::size_t rows) const {
     ModelCost cost = model_.cost();
     if (shard_) cost.arena_bytes = shard_->trained() * sizeof(T);
     return {cost, shard_ ? slots() : 0, roles_.ranks, rows, replica_ ? replica_->workspace_bytes(rows) : 0};
   }
 
-  /// Throws if some process's weights are not those of the servers, to the bit. Collective.
+  /// Throws if some process's weights are not bitwise those of the servers. Collective.
   void verify_replicas() {
     if (roles_.ranks == 1) return;
     std::vector<T> const weights = replica_ ? replica_->host_parameters() : std::vector<T>{};
@@ -252,7 +251,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     if (replica_) replica_->set_iteration(iteration);
     if (shard_) shard_->updater().set_iteration(iteration);
   }
-  /// Once a step: the updates since the one before.
+  /// Counts the updates since the previous call, which is made once a step.
   void count_updates() { updates_ = static_cast<std::size_t>(iteration() - std::exchange(updates_seen_, iteration())); }
 
   /// Throws unless each server has applied what was pushed to it. Collective.
@@ -293,7 +292,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     }
   }
 
-  std::uint64_t updates_seen_ = 0;  ///< after the batch before
+  std::uint64_t updates_seen_ = 0;  ///< after the previous batch
   std::size_t updates_ = 0;         ///< since then
 };
 

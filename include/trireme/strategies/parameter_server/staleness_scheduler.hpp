@@ -13,10 +13,10 @@ namespace trireme {
 
 /// Batches are acquired one after the other; an update is numbered when its worker has computed the gradient.
 ///
-/// What is bounded: of the updates that come before that of a batch, at most `staleness` are not yet in the weights
-/// that its gradient is taken at. So at most `staleness` + 1 batches are worked on at once, and while a worker
-/// computes, the others make at most `staleness` updates together and then wait for it. Whoever has waited longest can
-/// always go on: the update of the oldest batch is never put off, so that nothing waits for ever while the workers
+/// The bound: of the updates that come before that of a batch, at most `staleness` are missing from the weights at
+/// which its gradient is taken. So at most `staleness` + 1 batches are worked on at once, and while a worker computes,
+/// the others make at most `staleness` updates together and then wait for it. The worker that has waited longest can
+/// always continue: the update of the oldest batch is never postponed, so that no worker waits forever while others
 /// compute.
 class StalenessScheduler {
  public:
@@ -28,7 +28,7 @@ class StalenessScheduler {
 
   explicit StalenessScheduler(std::size_t staleness) : staleness_(staleness) {}
 
-  /// A new epoch, after so many updates and every one of the epoch before.
+  /// Starts an epoch after so many updates, which include all of the previous epoch.
   void start_epoch(std::uint64_t updates) {
     updates_ = first_number_ = updates;
     first_.reset();
@@ -36,7 +36,7 @@ class StalenessScheduler {
     end_ = std::numeric_limits<std::size_t>::max();
   }
 
-  /// Whether a batch may be acquired now, or the answer is known to be that there is none.
+  /// True if a batch may be acquired now, or if it is known that there is none.
   bool can_acquire() const { return ended() || open_.size() <= staleness_; }
   /// The next batch, `first` or later, for a worker that has none; nothing if the epoch has ended.
   std::optional<Acquired> acquire(std::size_t worker, std::size_t first) {
@@ -48,16 +48,16 @@ class StalenessScheduler {
     open_.push_back(open);
     return open.acquired;
   }
-  /// The batch that the worker has acquired does not exist: the epoch ends before it.
+  /// Ends the epoch before the batch that the worker has acquired, which does not exist.
   void release(std::size_t worker) {
     auto const found = find(worker);
     end_ = std::min(end_, found->acquired.batch);
     open_.erase(found);
   }
-  /// No more batches in this epoch.
+  /// Ends the batches of this epoch.
   void close() { end_ = 0; }
 
-  /// Whether the update of the worker's batch can be the next one, and the batches acquired before it can still have
+  /// True if the update of the worker's batch can be the next one, and the batches acquired before it can still have
   /// theirs in time.
   bool can_update(std::size_t worker) const {
     std::uint64_t number = updates_ + 1;
@@ -65,13 +65,13 @@ class StalenessScheduler {
       if (number - open->acquired.version > staleness_) return false;
     return true;
   }
-  /// The number of the update, which ends its turn.
+  /// Returns the number of the update, and ends the worker's turn.
   std::uint64_t update(std::size_t worker) {
     open_.erase(find(worker));
     return updates_++;
   }
 
-  /// Batches that somebody works on.
+  /// Batches that workers have acquired and not yet updated.
   std::size_t open() const { return open_.size(); }
   std::uint64_t updates() const { return updates_; }
 

@@ -24,7 +24,7 @@ namespace trireme {
 /// Designated initializers name the members in this order.
 struct PipelineOptions {
   std::size_t micro_batches = 4;  ///< into which a process's rows of a batch are cut
-  std::size_t stages = 0;         ///< where the type says no cuts; 0: as many as ranks
+  std::size_t stages = 0;         ///< if the type has no cuts; 0: as many as ranks
 
   void config(Config& c) const {
     c("micro_batches", micro_batches, intervals::positive_count);
@@ -43,14 +43,14 @@ constexpr bool are_cuts(std::initializer_list<std::size_t> cuts) {
 }
 }  // namespace detail
 
-/// `PipelineStrategy<Space, 2, 5>(world)`: three stages, of which the second begins with layer 2 and the third with
-/// layer 5 (from 0, the Input not counted). Without cuts, stages begin at layers with parameters, so that the one with
-/// most floating-point operations has as few as can be.
+/// `PipelineStrategy<Space, 2, 5>(world)`: three stages; the second begins with layer 2 and the third with layer 5
+/// (from 0, the Input not counted). Without cuts, stages begin at layers with parameters, so that the stage with the
+/// most floating-point operations has as few as possible.
 ///
-/// Of S stages and D * S ranks, rank d * S + s holds stage s for share d of each batch. Which weights come out depends
+/// With S stages and D * S ranks, rank d * S + s holds stage s for shard d of each batch. The resulting weights depend
 /// neither on S nor on D nor on the micro-batches, unless layers take statistics of their rows: BatchNormalization sees
-/// micro-batches. What a stage waits for: see PipelineSchedule. Sources: Huang et al., GPipe, 2019; Narayanan et al.,
-/// PipeDream, 2019.
+/// micro-batches. For the idle time of a stage see PipelineSchedule. Sources: Huang et al., GPipe, 2019; Narayanan et
+/// al., PipeDream, 2019.
 template <class SpaceType = Kokkos::DefaultExecutionSpace, std::size_t... Cuts>
 class PipelineStrategy {
   static_assert(
@@ -77,7 +77,7 @@ class PipelineStrategy {
   Communicator const& communicator() const { return *group_; }
 
   /// Collective. \throws ValueError on all ranks, if the stages do not divide the ranks, or if they are more than the
-  /// model can be cut into; under the parallelism over samples, since all threads of a stage work on each product.
+  /// model can be cut into; under parallelism over samples, since all threads of a stage work on each product.
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     std::size_t const ranks = group_->size();

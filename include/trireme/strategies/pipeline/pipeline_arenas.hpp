@@ -29,12 +29,12 @@ class StageArenas {
     if (micro_batches > 1) micro_ = make_view<Arena<T, Space>>("trireme::micro_batch_gradients", size());
   }
 
-  /// Elements of the sums: gradients, and behind them what the states move towards.
+  /// Elements of the sums: gradients, then the updates that the states move towards.
   std::size_t size() const { return elements_ + states_; }
   T* gradient_sums() const { return sums_.data(); }
   T* update_sums() const { return sums_.data() + elements_; }
 
-  /// Runs a pass of micro-batch m, and adds up what it leaves; without rows that is nothing.
+  /// Runs a pass of micro-batch m, and adds up its results; without rows there are none.
   template <class Context, class Pass>
   void forward(Context& context, std::size_t m, bool has_rows, Pass const& pass) {
     into_ = m == 0 ? sums_.data() : micro_.data();

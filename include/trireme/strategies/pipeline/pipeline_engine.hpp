@@ -1,4 +1,4 @@
-/// A process's part of the model under PipelineStrategy: a stage of its layers, for its share of each batch.
+/// The engine of a process under PipelineStrategy: a stage of the model's layers, for its shard of each batch.
 #pragma once
 
 #include <array>
@@ -57,8 +57,8 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     return {place_.data_group->rank(), place_.data_group->size(), place_.data_group->size()};
   }
 
-  /// One optimizer step on the global batch, of which `batch` is this pipeline's part (possibly empty). Collective; may
-  /// still be under way when it returns.
+  /// One optimizer step on the global batch; `batch` is this pipeline's part (possibly empty). Collective; may still be
+  /// under way when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     Step const step = this->begin_step(batch, place_.is_last());
@@ -120,13 +120,13 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
                   "is collective");
   }
 
-  /// Waits for what is in flight; nobody ends an epoch here meanwhile.
+  /// Waits for work in flight. Always false: no hook here ends an epoch alone.
   Uniform<bool> finish_epoch() {
     this->settle();
     return detail::UniformAccess::make(false);
   }
 
-  /// Throws if the replicas of a stage are no longer the same to the bit. Collective.
+  /// Throws if the replicas of a stage are no longer bitwise the same. Collective.
   void verify_replicas() const {
     if (place_.data_group->size() == 1) return;
     auto const values = to_host(this->snapshot());
@@ -138,7 +138,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
                                   updater_.iteration())));
   }
 
-  /// What this process takes for batches of up to `rows` rows of its pipeline.
+  /// The memory of this process for batches of up to `rows` rows of its pipeline.
   MemoryUse memory_use(std::size_t rows) const {
     ModelCost cost = model_.cost();
     cost.arena_bytes = parameters_ * sizeof(T);
@@ -146,13 +146,13 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     return {cost, updater_.slots().size(), place_.data_group->size(), rows, workspace_.bytes(pass_, rows)};
   }
 
-  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const {
     return this->describe_placement(
         formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
   }
 
-  /// What a run has besides weights and the optimizer's state. Collective.
+  /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
@@ -203,13 +203,13 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
 
   /// The rows of micro-batch m.
   RowRange micro_batch(std::size_t rows, std::size_t m) const { return row_range(rows, m, schedule_.micro_batches); }
-  /// Whether the layers run for a micro-batch: without rows they do only to add up those of other pipelines.
+  /// True if the layers run for a micro-batch: without rows they run only to sum over those of other pipelines.
   bool runs(std::size_t rows, std::size_t m) const {
     RowRange const range = micro_batch(rows, m);
     return range.begin != range.end || mixes_rows_;
   }
 
-  /// Returns what the stage makes of micro-batch m, and sends it to the next one.
+  /// Returns the stage's output for micro-batch m, and sends it to the next stage.
   T* forward(Slice<T, L> const& slice, std::size_t m, StepKeys keys, bool training) {
     RowRange const range = micro_batch(slice.rows, m);
     std::size_t const rows = range.end - range.begin, slot = m % schedule_.in_flight();
@@ -275,13 +275,13 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     twin_.push(context_.space(), 0, arenas_.size());
   }
 
-  /// The first stage reads its input where it lies, unless there are several to be set apart.
+  /// True if inputs are stored. The first stage reads its input in place, unless several inputs must be separated.
   bool keeps_input() const { return !place_.is_first() || Model::several_inputs; }
-  /// Micro-batch m's input: its rows of the batch, or what the stage before has sent or was set apart.
+  /// Micro-batch m's input: its rows of the batch, or the stored input, received from the stage before or separated.
   T const* input(Slice<T, L> const& slice, std::size_t m) const {
     return keeps_input() ? workspace_.input(m) : slice.x + micro_batch(slice.rows, m).begin * model_.input_size();
   }
-  /// Where the last stage puts the model's output, of which z is what the layers left.
+  /// Memory for the model's output in the last stage; z is the output of the layers.
   T* activated(T* z) const { return Model::on_logits ? workspace_.model_output() : z; }
 
   PipelinePlace place_;

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-/// Messages to one neighbour, in the order in which it receives them; nothing is sent where there are no elements.
+/// Messages to one neighbour, in the order in which it receives them; none is sent for 0 elements.
 template <class T, class Space>
 class PipelineLink {
  public:
@@ -19,13 +19,13 @@ class PipelineLink {
   PipelineLink(Communicator const& group, Space const& space, std::size_t neighbour, std::size_t slots)
       : group_(&group), space_(space), neighbour_(neighbour), slots_(slots) {}
 
-  /// The memory of message `slot` may be used again.
+  /// Waits until the memory of message `slot` may be used again.
   void wait(std::size_t slot) { slots_[slot].request.wait(); }
   void wait_all() {
     for (Slot& slot : slots_) slot.request.wait();
   }
 
-  /// The elements stay as they are until `wait(slot)`.
+  /// The elements must not change until `wait(slot)`.
   void send(std::size_t slot, T* data, std::size_t count) {
     if (count == 0) return;
     ProfilingRegion const region("trireme::PipelineLink::send");

@@ -16,7 +16,7 @@ namespace trireme {
 
 namespace detail {
 
-/// The model's slices: its stages, or what stages can be made of.
+/// The model's slices: its stages, or the units of stages.
 template <class Layers, std::size_t... Cuts>
 constexpr auto pipeline_cuts() {
   static_assert(is_sequential<Layers>, "trireme: PipelineStrategy cuts a Sequential between its layers");
@@ -41,7 +41,7 @@ struct PipelinePlace {
   std::shared_ptr<Communicator const> stage_group;  ///< the stages of this pipeline, in order
   std::shared_ptr<Communicator const> data_group;   ///< this stage of all pipelines
 
-  /// Of this process; stage i begins at slice begins[i]. Collective.
+  /// The place of this process. Stage i begins at slice begins[i]. Collective.
   template <std::size_t N>
   static PipelinePlace of(Communicator const& group, std::array<std::size_t, N> const& begins, std::size_t stages) {
     std::size_t const stage = group.rank() % stages, pipeline = group.rank() / stages;

@@ -7,9 +7,9 @@
 namespace trireme {
 
 /// Stage s of S runs min(M, S - 1 - s) micro-batches of M ahead, then one forward and one backward in turn, then the
-/// backwards that are left. At most min(M, S - s) micro-batches are so between forward and backward, whatever M is. A
-/// stage waits for (S - 1) of M + S - 1 slots of time, if all stages take equally long: with M = 4 S about a fifth.
-/// Source: Narayanan et al., PipeDream, 2019.
+/// remaining backwards. So at most min(M, S - s) micro-batches are between forward and backward, for any M. A stage
+/// waits for (S - 1) of M + S - 1 slots of time, if all stages take equally long: with M = 4 S about a fifth. Source:
+/// Narayanan et al., PipeDream, 2019.
 struct PipelineSchedule {
   std::size_t stage, stages, micro_batches;
 

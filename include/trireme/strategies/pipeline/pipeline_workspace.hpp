@@ -1,4 +1,4 @@
-/// The memory that the micro-batches of a pipeline's stage take.
+/// The memory for the micro-batches of a pipeline's stage.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace trireme {
 
-/// First what one micro-batch at a time needs: the gradient of the stage's output, the model's output, and two
-/// gradients of the stage's input, which are on their way in turn. Then for each micro-batch in flight its input, if
-/// it is kept here, and what the pass keeps.
+/// First the buffers for one micro-batch at a time: the gradient of the stage's output, the model's output, and two
+/// gradients of the stage's input, which are sent in turn. Then for each micro-batch in flight its input, if it is kept
+/// here, and the memory of the pass.
 template <class T, class Space>
 class StageWorkspace {
  public:
-  /// \param keeps_input  whether micro-batches have an input here, and are not read where the batch lies
+  /// \param keeps_input  true if micro-batches have an input here, and are not read from the batch
   StageWorkspace(PipelineSchedule const& schedule, bool keeps_input) : schedule_(schedule), keeps_input_(keeps_input) {}
 
   /// Bytes for batches of up to `rows` rows. \param pass  the stage's SlicePass.
@@ -27,7 +27,7 @@ class StageWorkspace {
     return layout(pass, micro_rows(rows)).slot_begin(schedule_.in_flight());
   }
 
-  /// It grows to the largest batch seen, and then stays.
+  /// Grows to the largest batch seen; never shrinks.
   template <class Pass>
   void reserve(Pass const& pass, std::size_t rows) {
     std::size_t const most = micro_rows(rows);
@@ -43,7 +43,7 @@ class StageWorkspace {
   T* input_gradient(std::size_t m) const { return at(2 * layout_.output + (m % 2) * layout_.input); }
   /// Micro-batch m's input, if inputs are kept here.
   T* input(std::size_t m) const { return at(slot_begin(m)); }
-  /// What the pass keeps of micro-batch m.
+  /// The memory that the pass keeps for micro-batch m.
   std::byte* kept(std::size_t m) const { return memory_.data() + slot_begin(m) + layout_.input; }
 
  private:

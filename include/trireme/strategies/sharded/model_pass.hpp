@@ -1,4 +1,4 @@
-/// A model's mathematics over a slice of rows, whose weights come and gradients go slice of layers by slice of layers.
+/// Passes of a model over a slice of rows, with weights fetched and gradients released by slices of layers.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace trireme {
 
 namespace detail {
-/// Whether a model is made of layers one after the other.
+/// True if a model consists of consecutive layers.
 template <class Model>
 constexpr bool has_layers() {
   if constexpr (requires(Model const& model) { model.architecture(); })
@@ -26,7 +26,7 @@ constexpr bool has_layers() {
 }
 }  // namespace detail
 
-/// `weights` as in SlicePass; `memory` has workspace_bytes(rows). Which of them are asked for does not depend on rows.
+/// `weights` as in SlicePass; `memory` has workspace_bytes(rows). The slices requested do not depend on rows.
 template <class Model, class Context, bool = detail::has_layers<Model>()>
 class ModelPass {
   using T = typename Model::scalar;
@@ -45,7 +45,7 @@ class ModelPass {
            pass_.workspace_bytes(rows);
   }
 
-  /// Forward, loss, metrics and backward. Layers that add up rows of other processes run without rows of their own too.
+  /// Forward, loss, metrics and backward. Layers that sum over rows of other processes run even without own rows.
   template <class Weights>
   void train(Model const& model, Context& context, Slice<T, L> const& slice, PerOutput<Model::outputs> const& scales,
              std::byte* memory, Weights& weights, double* totals, StepKeys const& keys) const {
@@ -98,7 +98,7 @@ class ModelPass {
       rest = workspace.take<std::byte>(0);
     }
     T* dz;
-    T* y;  ///< where the loss takes something else
+    T* y;  ///< the model's output, if the loss takes something else
     T* x;  ///< of several inputs, each apart
     std::byte* rest;
   };
@@ -124,7 +124,7 @@ class ModelPass {
   bool mixes_rows_;
 };
 
-/// A model that is not made of layers is one slice.
+/// A model that does not consist of layers is one slice.
 template <class Model, class Context>
 class ModelPass<Model, Context, false> {
   using T = typename Model::scalar;

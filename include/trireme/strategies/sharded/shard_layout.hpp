@@ -51,11 +51,11 @@ constexpr std::size_t largest_slice(std::span<SliceRange const> slices) {
 /// Buffers of a slice: one that is worked on, and one that travels.
 constexpr std::size_t slice_buffers(std::size_t slices) { return std::min<std::size_t>(2, slices); }
 
-/// Bytes that a rank takes for the model under ShardedStrategy, whatever the batch. Weights of batches, such as
-/// activations, come on top (`workspace_bytes`), and a number for each parameter that is clipped.
+/// Bytes that a rank takes for the model under ShardedStrategy, for any batch. Memory of batches, such as activations,
+/// comes on top (`workspace_bytes`), and a number for each parameter that is clipped.
 struct ShardedMemory {
   std::size_t parameters = 0;  ///< all of them under stages 1 and 2, the shard under stage 3; states and frozen weights
-  std::size_t gradients = 0;   ///< all under stage 1, the shard under 2 and 3; and what states move towards
+  std::size_t gradients = 0;   ///< all under stage 1, the shard under 2 and 3; and the updates of states
   std::size_t optimizer = 0;   ///< the shard's
   std::size_t buffers = 0;     ///< two slices of gradients under stage 2; of parameters too under stage 3
 
@@ -103,7 +103,7 @@ class ShardLayout {
   /// All ranks' parts of it.
   RankParts const& parts(std::size_t i) const { return parts_[i]; }
 
-  /// Where the shards lie.
+  /// The map of the shards.
   ArenaMap shards() const {
     std::vector<std::vector<HeldRange>> ranks(ranks_);
     for (std::size_t r = 0; r < ranks_; ++r) {
@@ -116,8 +116,8 @@ class ShardLayout {
     }
     return ArenaMap(std::move(ranks));
   }
-  /// Where the weights lie that a rank holds, `behind` elements behind the parameters included: under stage 3 its
-  /// shard, else all.
+  /// The map of the weights that each rank holds, including `behind` elements behind the parameters: under stage 3 its
+  /// shard, otherwise all.
   ArenaMap weights(std::size_t behind) const {
     std::vector<std::vector<HeldRange>> ranks(ranks_);
     ArenaMap const owners = shards();

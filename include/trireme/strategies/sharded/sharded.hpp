@@ -26,8 +26,8 @@
 
 namespace trireme {
 
-/// A rank's part of the model under ShardedStrategy. All threads of the space work on each product: gradients of
-/// their own would be what sharding saves.
+/// The engine of a rank under ShardedStrategy. All threads of the space work on each product: a gradient arena for each
+/// thread would take the memory that sharding saves.
 template <class ModelType, class SpaceType, std::size_t Stage>
 class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   using Base = PartialEngine<ModelType, SpaceType>;
@@ -41,14 +41,14 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   using typename Base::Space;
   using typename Base::T;
   using Layout = ShardLayout<T, Stage>;
-  /// Whether a process can do with the weights what needs all of them, by itself.
+  /// True if a process holds all weights, and so can use them by itself.
   static constexpr bool holds_all = Stage < 3;
 
-  /// Which part of each global batch this process draws.
+  /// The shard of each global batch that this process draws.
   DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size()}; }
 
-  /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective; may
-  /// still be under way when it returns.
+  /// One optimizer step on the global batch; `batch` is this process's part (possibly empty). Collective; may still be
+  /// under way when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     auto const step = this->begin_step(batch);
@@ -93,17 +93,17 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
     pass_.predict(model_, context_, rows, x, y, reserve(rows), arenas_);
   }
 
-  /// Waits for what is in flight; nobody ends an epoch here meanwhile.
+  /// Waits for work in flight. Always false: no hook here ends an epoch alone.
   Uniform<bool> finish_epoch() {
     settle();
     return detail::UniformAccess::make(false);
   }
 
-  /// Throws if weights that several processes hold are no longer the same to the bit. Collective.
+  /// Throws if weights that several processes hold are no longer bitwise the same. Collective.
   void verify_replicas() const {
     if (group_->size() == 1) return;
     settle();
-    // All weights but for those of a shard, which nobody else has.
+    // All weights except those of a shard, which no other process has.
     std::size_t const first = holds_all ? 0 : held_.extent(0) - behind();
     std::vector<T> values(held_.extent(0) - first);
     copy_view(host_view(values), space_view<Space>(held_.data() + first, values.size()));
@@ -112,16 +112,16 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
     });
   }
 
-  /// What this process takes for batches of up to `rows` rows of its own, and what it gives to a step's reduction.
+  /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
   MemoryUse memory_use(std::size_t rows) const {
     return {model_.cost(), updater_.slots().size(), group_->size(),
             rows,          workspace_bytes(rows),   this->division_.slots.size(group_->rank()) * sizeof(T)};
   }
 
-  /// What the bits of a result depend on, for people to read: a run goes on where this is the same. Not collective.
+  /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const { return this->describe_placement(formatted("shards of stage {}", Stage)); }
 
-  /// What a run has besides weights and the optimizer's state. Collective.
+  /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
@@ -168,7 +168,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   std::size_t behind() const { return model_.description().arena_elements() - model_.description().elements; }
 
   std::size_t workspace_bytes(std::size_t rows) const { return pass_.workspace_bytes(model_, rows); }
-  /// Memory for a pass over so many rows: it grows to the largest batch seen, and then stays.
+  /// Memory for a pass over so many rows: it grows to the largest batch seen, and never shrinks.
   std::byte* reserve(std::size_t rows) {
     rows = std::max<std::size_t>(1, rows);
     if (rows > reserved_rows_) {
@@ -187,8 +187,8 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
 };
 
 /// Each rank of N owns 1/N of the optimizer's state (Stage 1), of the gradients too (2), of the parameters too (3).
-/// Sums of gradients go to their owners, and new parameters from them to all. Which weights come out does not depend
-/// on the stage, nor on N. Sources: Rajbhandari et al., ZeRO, 2020; Zhao et al., PyTorch FSDP, 2023.
+/// Sums of gradients go to their owners, and new parameters from them to all. The resulting weights depend neither on
+/// the stage nor on N. Sources: Rajbhandari et al., ZeRO, 2020; Zhao et al., PyTorch FSDP, 2023.
 template <class SpaceType = Kokkos::DefaultExecutionSpace, std::size_t Stage = 3>
 class ShardedStrategy {
   static_assert(Stage >= 1 && Stage <= 3,
@@ -207,7 +207,7 @@ class ShardedStrategy {
   Communicator const& group() const { return *group_; }
   Communicator const& communicator() const { return *group_; }
 
-  /// \throws ValueError under the parallelism over samples: threads with gradients of their own would take what
+  /// \throws ValueError under parallelism over samples: a gradient arena for each thread would take the memory that
   /// sharding saves.
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {

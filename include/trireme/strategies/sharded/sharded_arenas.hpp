@@ -1,4 +1,4 @@
-/// The memory of a rank under ShardedStrategy, and what travels between it and that of the others.
+/// The memory of a rank under ShardedStrategy, and its exchange with the other ranks.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@
 
 namespace trireme {
 
-/// The weights of a SlicePass. Every member that asks for a slice is collective: all ranks ask for the same slices in
-/// the same order, whether they have rows or not.
+/// The weights of a SlicePass. Every member that takes a slice is collective: all ranks request the same slices in the
+/// same order, with or without rows.
 ///
-/// Stage 1: gradients of a slice are summed up at their owners while those before it are computed. Stage 2: they are
+/// Stage 1: gradients of a slice are summed at their owners while those before it are computed. Stage 2: they are
 /// written to one of two buffers, and the owners keep the sums. Stage 3: so are parameters, which are gathered while
 /// the slice before (in backward: behind) is computed.
 template <class T, class Space, std::size_t Stage>
 class ShardedArenas {
  public:
-  /// \param held  what this rank holds: parameters as the stage says, then states.
+  /// \param held  the elements that this rank holds: parameters according to the stage, then states.
   ShardedArenas(Communicator const& group, Space const& space, ShardLayout<T, Stage> layout, T* held,
                 std::size_t states)
       : group_(&group),
@@ -47,13 +47,13 @@ class ShardedArenas {
   }
 
   ShardLayout<T, Stage> const& layout() const { return layout_; }
-  /// What this rank's optimizer updates, and the sums of its gradients.
+  /// The parameters that this rank's optimizer updates, and the sums of their gradients.
   T* own_parameters() { return held_ + (Stage == 3 ? 0 : sizes_.offset(group_->rank())); }
   T* own_gradients() { return gradients_.data() + (Stage == 1 ? sizes_.offset(group_->rank()) : 0); }
 
   T* states() { return held_ + held_elements_; }
   T const* frozen() const { return held_ + held_elements_ + states_; }
-  /// What the states move towards: each rank's share, and after `finish` the sum.
+  /// The updates that the states move towards: each rank's share, and after `finish` the sum.
   T* updates() { return gradients_.data() + gradient_elements(); }
 
   T const* forward(std::size_t i) {
@@ -105,7 +105,7 @@ class ShardedArenas {
     }
   }
 
-  /// Waits until the sums of this rank's gradients are where it owns them.
+  /// Waits until the sums of this rank's gradients have arrived.
   void finish() {
     ProfilingRegion const region("trireme::ShardedArenas::finish");
     if constexpr (Stage == 1) {
@@ -118,7 +118,7 @@ class ShardedArenas {
     gradient_twin_.push(space_, gradient_elements(), states_);
   }
 
-  /// The owners' new parameters start on their way to the others, where these hold them.
+  /// Starts to send the owners' new parameters to the ranks that hold them.
   void spread() {
     if constexpr (Stage < 3) {
       std::size_t const begin = sizes_.offset(group_->rank());
@@ -140,7 +140,7 @@ class ShardedArenas {
   std::size_t shard() const { return sizes_.count(group_->rank()); }
   std::size_t gradient_elements() const { return Stage == 1 ? layout_.elements() : shard(); }
 
-  /// The parameters of slice i; those of slice `next`, if there is one, are on their way when this returns.
+  /// The parameters of slice i; those of slice `next`, if it exists, are on their way when this returns.
   T const* gathered(std::size_t i, std::size_t next) {
     fetch(i);
     std::size_t const buffer = i % buffers_, begin = buffer * layout_.largest();
@@ -160,7 +160,7 @@ class ShardedArenas {
     if (layout_.slice(i).elements() == 0) return;
     ProfilingRegion const region("trireme::ShardedArenas::fetch");
     HeldRange const& own = layout_.own(i);
-    held_twin_.pull(space_, own.local, own.end - own.begin);  // waits as well for who still reads the buffer
+    held_twin_.pull(space_, own.local, own.end - own.begin);  // also waits for kernels that still read the buffer
     gathering_[buffer] = group_->iallgather_parts<T>(
         held_twin_.data() + own.local, gathered_twin_.data() + buffer * layout_.largest(), layout_.parts(i));
   }
