@@ -103,7 +103,7 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
     return Base::moved_agreement();
   }
 
-  /// What a run has besides weights and the optimizer's state. Collective.
+  /// State of a run besides the weights and the optimizer's state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     Base::state(archive);

@@ -76,7 +76,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
     return copy;
   }
 
-  /// What a run has besides the means: each process's weights, optimizer state and running sums. Collective.
+  /// State of a run besides the means: each process's weights, optimizer state and running sums. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", this->placement());
