@@ -9,6 +9,7 @@
 
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/gemm/device_blas.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/split_gemm.hpp"
