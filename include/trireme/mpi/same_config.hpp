@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -65,7 +64,7 @@ void require_same_config(Group const& group, char const* call, F const& f) {
     std::string text = config_text(config);
     std::uint64_t const hash = data::hash_bytes(text.data(), text.size());
     std::uint64_t const size = group.size();
-    std::array<std::uint64_t, 3> least{error ? group.rank() : size, hash, ~hash};
+    std::vector<std::uint64_t> least{error ? group.rank() : size, hash, ~hash};  // nvcc mistakes an array of three here
     group.min(least);
     if (least[0] != size) group.agree_no_error(error);
     if (least[1] == ~least[2]) return;
