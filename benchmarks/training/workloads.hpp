@@ -38,7 +38,8 @@ void train(Strategy const& strategy, Model& model, Data const& batches, std::str
   if (steps == 0) {
     EpochClock clock;
     run(4, 4, clock);
-    double const slowest = strategy.group().max(clock.seconds().front()).value();  // all ranks take the same steps
+    double const slowest =
+        strategy.group().allreduce_max(clock.seconds().front()).value();  // all ranks take the same steps
     steps = steps_in(options.seconds, slowest / 4);
   }
   EpochClock clock;

@@ -38,7 +38,7 @@ class GossipSynchronization {
   void at_epoch_end(Weights const& weights) {
     weights.context.fence("gossip: the epoch's steps are complete");
     std::span<T> const own(weights.values, weights.size);
-    world_->sum(own);
+    world_->allreduce_sum(own);
     for (T& weight : own) weight /= static_cast<T>(world_->size());
   }
 

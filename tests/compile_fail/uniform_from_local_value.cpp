@@ -6,7 +6,7 @@ trireme::Uniform<bool> resolve(trireme::Communicator const& world, bool request)
   static_cast<void>(world);
   trireme::Uniform<bool> u = request;
 #else
-  trireme::Uniform<bool> u = world.any(request);
+  trireme::Uniform<bool> u = world.allreduce_or(request);
 #endif
   return u;
 }

@@ -171,7 +171,7 @@ std::uint64_t weight_bits(Model const& model) {
 template <class Group, class Model>
 void check_equal_on_all(Group const& group, Model const& model) {
   std::uint64_t const bits = weight_bits(model);
-  BOOST_TEST(group.min(bits).value() == group.max(bits).value());
+  BOOST_TEST(group.allreduce_min(bits).value() == group.allreduce_max(bits).value());
 }
 
 }  // namespace trireme::test

@@ -134,7 +134,7 @@ class BatchIterator {
   /// After the last batch of an epoch. Collective where processes acquire batches.
   /// \throws ValueError on all processes if the data turn out to have no sample, or to end before the requested steps
   void finish() const {
-    std::size_t const ended = acquires_batches() ? engine_->group().min(ended_).value() : ended_;
+    std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
     if (ended == 0) raise_uniform(no_sample());
     if (limit_ && ended < first_ + *limit_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",

@@ -47,7 +47,7 @@ class RunStatus {
   /// Makes the records. Collective. \param directory  parent of the run's own; empty: the folder for temporary files,
   /// and the run goes on if that cannot be used. \throws FileError if the requested directory cannot be used
   void open(Communicator const& world, std::string directory) {
-    if (!world.all(RankRegistry::current() == nullptr).value()) return;
+    if (!world.allreduce_and(RankRegistry::current() == nullptr).value()) return;
     if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
       directory = chosen;
     std::uint64_t const run = world.broadcast(fresh_number());

@@ -93,7 +93,7 @@ class SharedLinks {
       if (trained_only && !link.trains) continue;
       auto const members = link.shared->members();
       auto const& group = engine.group();
-      if (group.min(members.size()).value() != group.max(members.size()).value())
+      if (group.allreduce_min(members.size()).value() != group.allreduce_max(members.size()).value())
         raise_uniform(ValueError(formatted(
             "the layer of '{}' is Shared by {} models on rank {} and by another number elsewhere: models that share "
             "layers are compiled, and end, on the same processes",

@@ -152,7 +152,7 @@ void load_state(Engine& engine, std::string const& path) {
     read_weights(path, tensors);
   });
   if (detail::is_divided<Engine>) {
-    with_optimizer = engine.group().any(with_optimizer).value();
+    with_optimizer = engine.group().allreduce_or(with_optimizer).value();
     engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
     engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
   }

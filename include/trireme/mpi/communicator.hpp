@@ -32,7 +32,7 @@ namespace trireme {
 ///
 /// Every member is collective, to be called by all processes of the group in the same order, unless it says "local".
 /// All throw CommunicationError with rank, call and MPI's text. Ranges may lie in device memory if the MPI is
-/// GPU-aware, except for those of `min` and `max`. To be used on the thread that started MPI.
+/// GPU-aware, except for those of `allreduce_min` and `allreduce_max`. To be used on the thread that started MPI.
 ///
 /// Calls that wait for other processes do so until the Environment's deadline, and then end all processes with a
 /// message that names the rank that did not come.
@@ -68,39 +68,39 @@ class Communicator {
 
   // Reductions of one value, with a result that all may branch on, or of a range in place.
   template <Reducible T>
-  Uniform<T> sum(T value) const {
-    sum(std::span<T>(&value, 1));
+  Uniform<T> allreduce_sum(T value) const {
+    allreduce_sum(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
   template <Reducible T>
-  Uniform<T> max(T value) const {
-    max(std::span<T>(&value, 1));
+  Uniform<T> allreduce_max(T value) const {
+    allreduce_max(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
   template <Reducible T>
-  Uniform<T> min(T value) const {
-    min(std::span<T>(&value, 1));
+  Uniform<T> allreduce_min(T value) const {
+    allreduce_min(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
   template <ReducibleRange R>
-  void sum(R&& values) const {
+  void allreduce_sum(R&& values) const {
     allreduce(values, MPI_SUM);
   }
   /// A NaN anywhere gives NaN everywhere.
   template <ReducibleRange R>
-  void max(R&& values) const {
+  void allreduce_max(R&& values) const {
     extremum<detail::Extremum::largest>(values);
   }
   template <ReducibleRange R>
-  void min(R&& values) const {
+  void allreduce_min(R&& values) const {
     extremum<detail::Extremum::smallest>(values);
   }
 
-  Uniform<bool> any(bool value) const {
-    return max(value ? 1 : 0).map([](int v) { return v != 0; });
+  Uniform<bool> allreduce_or(bool value) const {
+    return allreduce_max(value ? 1 : 0).map([](int v) { return v != 0; });
   }
-  Uniform<bool> all(bool value) const {
-    return min(value ? 1 : 0).map([](int v) { return v != 0; });
+  Uniform<bool> allreduce_and(bool value) const {
+    return allreduce_min(value ? 1 : 0).map([](int v) { return v != 0; });
   }
 
   /// Starts adding the n values at `data` over the ranks; they belong to MPI until the request is complete.

@@ -10,7 +10,7 @@ namespace trireme {
 inline void Communicator::agree_no_error(std::exception_ptr const& error) const {
   // Lowest rank that failed, and whether all did, in one reduction.
   std::array<std::size_t, 2> failure{error ? rank_ : size_, error ? std::size_t{1} : std::size_t{0}};
-  min(failure);
+  allreduce_min(failure);
   auto const [lowest, all_failed] = failure;
   if (lowest == size_) return;
   detail::SharedError shared = lowest == rank_ ? detail::SharedError::from(error) : detail::SharedError{};

@@ -65,7 +65,7 @@ void require_same_config(Group const& group, char const* call, F const& f) {
     std::uint64_t const hash = data::hash_bytes(text.data(), text.size());
     std::uint64_t const size = group.size();
     std::vector<std::uint64_t> least{error ? group.rank() : size, hash, ~hash};  // nvcc mistakes an array of three here
-    group.min(least);
+    group.allreduce_min(least);
     if (least[0] != size) group.agree_no_error(error);
     if (least[1] == ~least[2]) return;
     std::vector<std::uint64_t> const hashes = group.allgather(hash);

@@ -38,9 +38,9 @@ class SharedArrays {
   static std::unique_ptr<SharedArrays> make(Communicator const& communicator, std::size_t n) {
     std::size_t const bytes = line + n * sizeof(T);
     bool const one_node = communicator.split_by_node().size() == communicator.size();
-    if (!communicator.all(one_node && is_free(bytes * communicator.size())).value()) return nullptr;
+    if (!communicator.allreduce_and(one_node && is_free(bytes * communicator.size())).value()) return nullptr;
     std::unique_ptr<SharedArrays> arrays(new SharedArrays(communicator, bytes));
-    return communicator.all(arrays->is_coherent()).value() ? std::move(arrays) : nullptr;
+    return communicator.allreduce_and(arrays->is_coherent()).value() ? std::move(arrays) : nullptr;
   }
   SharedArrays(SharedArrays const&) = delete;
   SharedArrays& operator=(SharedArrays const&) = delete;

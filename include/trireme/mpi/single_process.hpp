@@ -26,20 +26,20 @@ class SingleProcess {
   bool is_chief() const { return true; }
 
   template <class T>
-  requires std::is_arithmetic_v<T> Uniform<T> sum(T value)
+  requires std::is_arithmetic_v<T> Uniform<T> allreduce_sum(T value)
   const { return detail::UniformAccess::make(value); }
   template <class Range>
-  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void sum(Range&&) const {}
+  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void allreduce_sum(Range&&) const {}
   template <class T>
-  Uniform<T> max(T value) const {
+  Uniform<T> allreduce_max(T value) const {
     return detail::UniformAccess::make(value);
   }
   template <class T>
-  Uniform<T> min(T value) const {
+  Uniform<T> allreduce_min(T value) const {
     return detail::UniformAccess::make(value);
   }
-  Uniform<bool> any(bool value) const { return detail::UniformAccess::make(value); }
-  Uniform<bool> all(bool value) const { return detail::UniformAccess::make(value); }
+  Uniform<bool> allreduce_or(bool value) const { return detail::UniformAccess::make(value); }
+  Uniform<bool> allreduce_and(bool value) const { return detail::UniformAccess::make(value); }
 
   template <class Range>
   requires(!std::is_arithmetic_v<std::decay_t<Range>>) void broadcast(Range&&, std::size_t = 0) const {}

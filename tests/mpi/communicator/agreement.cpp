@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_error_that_all_agreed_on_passes_through_unchanged) {
 
 BOOST_AUTO_TEST_CASE(the_communicator_works_on_after_an_error) {
   BOOST_CHECK_THROW(world().together([] { throw Error("once"); }), Error);
-  BOOST_TEST(world().sum(1).value() == static_cast<int>(world().size()));
+  BOOST_TEST(world().allreduce_sum(1).value() == static_cast<int>(world().size()));
 }
 
 BOOST_AUTO_TEST_CASE(only_the_chief_does_its_work_and_all_are_given_the_result) {

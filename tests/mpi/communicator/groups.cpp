@@ -19,7 +19,8 @@ BOOST_AUTO_TEST_CASE(two_halves_work_at_once_and_do_not_meet) {
   // Another number of collectives in each half, and one of the whole under way meanwhile.
   double whole = 1.0;
   Request request = world().iallreduce_sum(&whole, 1);
-  for (std::size_t i = 0; i <= color; ++i) BOOST_TEST(half.sum(color + 1).value() == expected_size * (color + 1));
+  for (std::size_t i = 0; i <= color; ++i)
+    BOOST_TEST(half.allreduce_sum(color + 1).value() == expected_size * (color + 1));
   request.wait();
   BOOST_TEST(whole == static_cast<double>(world().size()));
 }
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_moved_communicator_has_one_owner) {
   BOOST_TEST((first.get() == MPI_COMM_NULL));
   first = world().duplicate();
   second = std::move(first);
-  BOOST_TEST(second.sum(1).value() == static_cast<int>(world().size()));
+  BOOST_TEST(second.allreduce_sum(1).value() == static_cast<int>(world().size()));
 }
 
 BOOST_AUTO_TEST_CASE(the_caller_keeps_his_communicator_and_its_error_handler) {

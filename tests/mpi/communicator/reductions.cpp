@@ -15,17 +15,18 @@ using namespace trireme;
 using test::chopped, test::ramp, test::ramp_sum, test::world;
 
 BOOST_AUTO_TEST_CASE(a_sum_of_values_is_the_same_on_every_rank) {
-  Uniform<std::uint64_t> const ranks = world().sum(std::uint64_t{1});
+  Uniform<std::uint64_t> const ranks = world().allreduce_sum(std::uint64_t{1});
   BOOST_TEST(ranks.value() == world().size());
-  BOOST_TEST(world().sum(0.5).value() == 0.5 * static_cast<double>(world().size()));
+  BOOST_TEST(world().allreduce_sum(0.5).value() == 0.5 * static_cast<double>(world().size()));
 }
 
 BOOST_AUTO_TEST_CASE(extrema_over_ranks_are_found) {
   auto const rank = static_cast<int>(world().rank());
-  BOOST_TEST(world().max(rank).value() == static_cast<int>(world().size()) - 1);
-  BOOST_TEST(world().min(10.0f - static_cast<float>(rank)).value() == 11.0f - static_cast<float>(world().size()));
+  BOOST_TEST(world().allreduce_max(rank).value() == static_cast<int>(world().size()) - 1);
+  BOOST_TEST(world().allreduce_min(10.0f - static_cast<float>(rank)).value() ==
+             11.0f - static_cast<float>(world().size()));
   std::vector<std::int64_t> values{rank, -rank};
-  world().max(values);
+  world().allreduce_max(values);
   BOOST_TEST(values[0] == static_cast<int>(world().size()) - 1);
   BOOST_TEST(values[1] == 0);
 }
@@ -33,25 +34,25 @@ BOOST_AUTO_TEST_CASE(extrema_over_ranks_are_found) {
 BOOST_AUTO_TEST_CASE(a_nan_on_the_last_rank_is_the_extremum_on_every_rank) {
   bool const last = world().rank() + 1 == world().size();
   double const value = last ? std::numeric_limits<double>::quiet_NaN() : 1.0;
-  BOOST_TEST(std::isnan(world().max(value).value()));
-  BOOST_TEST(std::isnan(world().min(value).value()));
+  BOOST_TEST(std::isnan(world().allreduce_max(value).value()));
+  BOOST_TEST(std::isnan(world().allreduce_min(value).value()));
 }
 
 BOOST_AUTO_TEST_CASE(one_wish_is_any_and_only_all_wishes_are_all) {
   bool const last = world().rank() + 1 == world().size();
-  BOOST_TEST(world().any(last).value());
-  BOOST_TEST(!world().any(false).value());
-  BOOST_TEST(world().all(true).value());
-  BOOST_TEST(!world().all(!last).value());
+  BOOST_TEST(world().allreduce_or(last).value());
+  BOOST_TEST(!world().allreduce_or(false).value());
+  BOOST_TEST(world().allreduce_and(true).value());
+  BOOST_TEST(!world().allreduce_and(!last).value());
 }
 
 BOOST_AUTO_TEST_CASE(a_range_is_summed_in_place) {
   auto values = ramp(7);
-  world().sum(std::span<double>(values).subspan(1));
+  world().allreduce_sum(std::span<double>(values).subspan(1));
   BOOST_TEST(values[0] == static_cast<double>(100 * world().rank()));
   for (std::size_t i = 1; i < values.size(); ++i) BOOST_TEST(values[i] == ramp_sum(i));
   std::vector<float> nothing;
-  world().sum(nothing);
+  world().allreduce_sum(nothing);
   BOOST_TEST(nothing.empty());
 }
 
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_range_longer_than_one_call_takes_is_summed_in_pieces) {
   Communicator const comm = chopped();
   Request request = comm.iallreduce_sum(started.data(), started.size());
   request.wait();
-  comm.sum(values);
+  comm.allreduce_sum(values);
   for (std::size_t i = 0; i < values.size(); ++i) {
     BOOST_TEST(values[i] == ramp_sum(i));
     BOOST_TEST(started[i] == ramp_sum(i));
@@ -114,5 +115,5 @@ BOOST_AUTO_TEST_CASE(a_wrong_call_says_rank_call_and_the_text_of_mpi) {
   BOOST_CHECK_EXCEPTION(world().broadcast(values, 99), CommunicationError, names_the_call);
   BOOST_CHECK_THROW(Communicator(MPI_COMM_NULL), CommunicationError);
   // The communicator works on.
-  BOOST_TEST(world().sum(1).value() == static_cast<int>(world().size()));
+  BOOST_TEST(world().allreduce_sum(1).value() == static_cast<int>(world().size()));
 }

@@ -56,7 +56,7 @@ void check_nothing_is_lost(Codec const& codec, ModelDescription const& model) {
     gradients.begin(arena.data());
     gradients.finish();
     std::uint64_t const bits = data::hash_bytes(arena.data(), arena.size() * sizeof(T));
-    BOOST_REQUIRE(world().min(bits).value() == world().max(bits).value());
+    BOOST_REQUIRE(world().allreduce_min(bits).value() == world().allreduce_max(bits).value());
     for (std::size_t i = 0; i < model.elements; ++i) {
       applied[i] += static_cast<double>(arena[i]);
       for (std::size_t rank = 0; rank < ranks; ++rank)
@@ -73,12 +73,12 @@ void check_nothing_is_lost(Codec const& codec, ModelDescription const& model) {
              "something was left out");
   std::vector<double> left(model.elements, 0.0);
   if (ranks > 1) std::copy(gradients.residual().begin(), gradients.residual().end(), left.begin());
-  world().sum(left);
+  world().allreduce_sum(left);
   for (std::size_t i = 0; i < model.elements; ++i) left[i] += applied[i];
   double const lost = test::distance(left, wanted);
   BOOST_TEST(lost <= 4 * std::numeric_limits<T>::epsilon(), lost << " of the gradients were lost");
 
-  std::uint64_t const all = world().sum(gradients.bytes_sent()).value();
+  std::uint64_t const all = world().allreduce_sum(gradients.bytes_sent()).value();
   std::size_t const states = model.state_elements * sizeof(T);
   std::size_t const of_all = gradients.contribution() - states;  // one contribution to the parameters' sums
   bool const sparse = std::is_same_v<Codec, TopK>;
@@ -105,7 +105,7 @@ void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
   before.begin(arena.data());
   before.finish();
   std::vector<double> left(before.residual().begin(), before.residual().end());
-  world().sum(left);
+  world().allreduce_sum(left);
   before.state(saving);
 
   Communicator const fewer = world().split(world().rank() < ranks ? 0 : 1);
@@ -117,7 +117,7 @@ void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
   after.begin(arena.data());
   after.finish();
   std::vector<double> still(after.residual().begin(), after.residual().end());
-  fewer.sum(still);
+  fewer.allreduce_sum(still);
   for (std::size_t i = 0; i < model.elements; ++i) still[i] += arena[i];
   BOOST_TEST(test::distance(still, left) <= 1e-14);
 }
@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(half_the_bytes_of_a_reduction_in_float_travel) {
   gradients.finish();
   std::size_t const ranks = world().size();
   // A ring sends (ranks - 1) / ranks of the arena twice.
-  BOOST_TEST(world().sum(gradients.bytes_sent()).value() == (ranks - 1) * 2 * model.elements * sizeof(float) / 2);
+  BOOST_TEST(world().allreduce_sum(gradients.bytes_sent()).value() ==
+             (ranks - 1) * 2 * model.elements * sizeof(float) / 2);
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_are_chosen_and_nan_is_not_hidden) {

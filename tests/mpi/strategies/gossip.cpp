@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(means_of_a_step_are_over_own_rows_and_those_of_metrics_over
   BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-14);
   double const found = model.engine().metrics(Phase::train).value()[0];
   test::check_close(found, loss / positions, 1e-14, "the loss over all ranks");
-  BOOST_TEST(world().min(found).value() == world().max(found).value());
+  BOOST_TEST(world().allreduce_min(found).value() == world().allreduce_max(found).value());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_of_weights_between_two_epochs_has_the_mean_and_changes_nobodys) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_weights_between_two_epochs_has_the_mean_and_chang
   model.engine().train_step(OwnRows{world().rank()}.batch(samples, all));
   auto const own = model.engine().host_parameters();
   auto mean = own;
-  world().sum(mean);
+  world().allreduce_sum(mean);
   for (double& weight : mean) weight /= static_cast<double>(ranks);
   model.save_weights("mean.npz");
   BOOST_TEST((model.engine().host_parameters() == own));

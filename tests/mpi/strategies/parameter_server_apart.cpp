@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(every_batch_of_every_epoch_is_trained_on_once_and_its_gradi
       BOOST_TEST(model.engine().iteration() == fits * 3 * 26u);
       auto const applied = model.engine().applied();
       std::size_t const servers = strategy.roles().ranks == 1 ? 0 : strategy.roles().servers;
-      BOOST_TEST(world().sum(applied).value() == fits * 3 * 26u * servers);
+      BOOST_TEST(world().allreduce_sum(applied).value() == fits * 3 * 26u * servers);
       BOOST_TEST(history["loss"].size() == 3u);
     }
     if (!strategy.roles().is_worker(world().rank())) {
@@ -235,10 +235,10 @@ BOOST_AUTO_TEST_CASE(early_stopping_stops_all_at_the_same_epoch_and_restores_the
             ReduceLROnPlateau<"val_loss">{.factor = 0.5, .patience = 1});
     std::size_t const epochs = history.epochs.size();
     BOOST_TEST(epochs < 60u);
-    BOOST_TEST(world().min(epochs).value() == world().max(epochs).value());
+    BOOST_TEST(world().allreduce_min(epochs).value() == world().allreduce_max(epochs).value());
     BOOST_TEST(model.engine().learning_rate() < 0.5);
-    BOOST_TEST(world().min(model.engine().learning_rate()).value() ==
-               world().max(model.engine().learning_rate()).value());
+    BOOST_TEST(world().allreduce_min(model.engine().learning_rate()).value() ==
+               world().allreduce_max(model.engine().learning_rate()).value());
     auto const& losses = history["val_loss"];
     test::check_close(evaluate(strategy, model, tests).find("loss")->value(),
                       *std::min_element(losses.begin(), losses.end()), 1e-13, "the best loss");

@@ -140,7 +140,7 @@ class Saboteur {
       if (mine)
         other_.allgather(1);
       else
-        world_.sum(1.0);
+        world_.allreduce_sum(1.0);
       return;
     }
     if (!mine) return;

@@ -115,7 +115,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
     std::array<double, Model::totals_width> sums{};
     auto const of_replicas = sums_.to_host(phase);
     for (std::size_t i = 0; i < of_replicas.size(); ++i) sums[i % sums.size()] += of_replicas[i];
-    group_->sum(sums);
+    group_->allreduce_sum(sums);
     auto values = model_.results(sums.data());
     if (penalized_ && sums[1] > 0) values[0] += mean_penalty(phase, sums[1]);
     return detail::UniformAccess::make(values);
@@ -237,7 +237,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   double global_positions(Batch<T, L> const& batch) const {
     if (!model_.masks_positions()) return model_.positions(batch.global_rows)[0];
     auto counts = model_.counted_positions(batch.y, batch.rows);
-    group_->sum(counts);
+    group_->allreduce_sum(counts);
     return counts[0];
   }
 

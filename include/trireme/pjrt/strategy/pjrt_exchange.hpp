@@ -28,7 +28,7 @@ class GradientExchange {
   void sum(Group const& group, Buffer const& of_this_process) {
     T* const sum = gradients_[0].template write<T>();
     of_this_process.to_host(sum);
-    group.sum(std::span<T>(sum, size_));
+    group.allreduce_sum(std::span<T>(sum, size_));
     for (std::size_t r = 1; r < gradients_.size(); ++r) std::copy_n(sum, size_, gradients_[r].template write<T>());
   }
 

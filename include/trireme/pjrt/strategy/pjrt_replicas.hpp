@@ -121,7 +121,7 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     std::uint64_t const first = hash(0);
     bool differ = false;
     for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
-    if (group_->any(differ).value()) {
+    if (group_->allreduce_or(differ).value()) {
       Error error(formatted("the weights of some replicas differ after step {}", iteration_));
       error.mark_uniform();
       throw error;

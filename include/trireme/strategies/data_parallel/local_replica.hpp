@@ -40,7 +40,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
     if (updater_.penalized())
       totals.back() = phase == Phase::train ? updater_.trained_penalty()
                                             : totals[1] * updater_.penalty(partitions_.context(), parameters_.data());
-    group_->sum(totals);
+    group_->allreduce_sum(totals);
     auto values = model_.results(totals.data());
     if (totals[1] > 0) values[0] += totals.back() / totals[1];
     return detail::UniformAccess::make(values);
@@ -152,8 +152,8 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
   /// The mean over the processes, or these values if all have the same. Collective.
   std::vector<T> mean(std::vector<T> values) const {
     std::uint64_t const bits = data::hash_bytes(values.data(), values.size() * sizeof(T));
-    if (group_->min(bits).value() == group_->max(bits).value()) return values;
-    group_->sum(values);
+    if (group_->allreduce_min(bits).value() == group_->allreduce_max(bits).value()) return values;
+    group_->allreduce_sum(values);
     for (T& value : values) value /= static_cast<T>(group_->size());
     return values;
   }

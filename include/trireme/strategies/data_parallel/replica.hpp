@@ -80,7 +80,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// Loss and metrics since the reset, exact over all processes. Collective.
   Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
     std::vector<double> totals = partitions_.totals().sum(phase);
-    group_->sum(totals);
+    group_->allreduce_sum(totals);
     return results(totals, phase);
   }
 

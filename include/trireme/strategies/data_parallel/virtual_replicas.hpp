@@ -29,7 +29,7 @@ template <class Group>
 class ShardSums final : public ProcessSum {
  public:
   explicit ShardSums(ShardTree<Group> const& tree) : tree_(&tree) {}
-  void sum(std::span<double> values) const override {
+  void allreduce_sum(std::span<double> values) const override {
     double const* const partition = values.data();
     std::vector<double> total;
     sum_partitions(std::span(&partition, 1), values.size(), total);

@@ -51,7 +51,7 @@ class CrossReplicaSum {
 
   /// The same if the whole space runs one partition at a time.
   void sum(std::span<double> values, StatisticsScope scope) const {
-    if (scope == StatisticsScope::global && processes_) processes_->sum(values);
+    if (scope == StatisticsScope::global && processes_) processes_->allreduce_sum(values);
   }
 
  private:

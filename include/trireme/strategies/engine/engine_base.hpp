@@ -30,7 +30,7 @@ class EngineBase {
   Group const& group() const { return *group_; }
 
   /// Turns a request of this process into a decision of all. Collective.
-  Uniform<bool> agree(bool request) const { return group_->any(request); }
+  Uniform<bool> agree(bool request) const { return group_->allreduce_or(request); }
 
   /// Turns requests of callbacks into the decision of all processes; collective only if some hook may decide alone.
   template <class StopRequests>
@@ -77,7 +77,7 @@ class EngineBase {
     auto positions = model_.positions(batch.global_rows);
     if (model_.masks_positions()) {
       positions = counts ? model_.counted_positions(batch.y, batch.rows) : decltype(positions){};
-      group_->sum(positions);
+      group_->allreduce_sum(positions);
     }
     return positions;
   }
@@ -85,7 +85,7 @@ class EngineBase {
   /// Throws message(rank) on all processes if some rank's sum is not the chief's. Collective.
   template <class Message>
   void require_same(std::uint64_t sum, Message const& message) const {
-    if (group_->min(sum).value() == group_->max(sum).value()) return;
+    if (group_->allreduce_min(sum).value() == group_->allreduce_max(sum).value()) return;
     std::vector<std::uint64_t> const sums = group_->allgather(sum);
     auto const differs = std::find_if(sums.begin(), sums.end(), [&](std::uint64_t s) { return s != sums[0]; });
     raise_uniform(Error(message(static_cast<std::size_t>(differs - sums.begin()))));

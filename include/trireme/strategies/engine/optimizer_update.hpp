@@ -168,10 +168,10 @@ class Updater {
   void sum_norms(Context& context) {
     context.fence("trireme: norms complete before they are added up over processes");
     if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Context::memory_space>::accessible) {
-      parts_->sum({norms_.data(), norms_.extent(0)});
+      parts_->allreduce_sum({norms_.data(), norms_.extent(0)});
     } else {
       auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), norms_);
-      parts_->sum({host.data(), host.extent(0)});
+      parts_->allreduce_sum({host.data(), host.extent(0)});
       copy_view(norms_, host);
     }
   }

@@ -59,7 +59,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
     context_.fence("trireme: totals complete");
     std::vector<double> totals = to_host(totals_[static_cast<std::size_t>(phase)]);
-    group_->sum(totals);
+    group_->allreduce_sum(totals);
     auto values = model_.results(totals.data());
     if (updater_.penalized() && totals[1] > 0) values[0] += mean_penalty(phase, totals[1]);
     return detail::UniformAccess::make(values);
@@ -232,7 +232,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   double mean_penalty(Phase phase, double positions) {
     double const own =
         phase == Phase::train ? updater_.trained_penalty() / positions : updater_.penalty(context_, own_);
-    return parts_->sum(own).value();
+    return parts_->allreduce_sum(own).value();
   }
 
   std::array<Totals, 2> totals_;

@@ -11,7 +11,7 @@ namespace trireme {
 class ProcessSum {
  public:
   /// Collective; called on the thread that started MPI.
-  virtual void sum(std::span<double> values) const = 0;
+  virtual void allreduce_sum(std::span<double> values) const = 0;
   virtual bool is_needed() const = 0;
   /// total[i], i < count, becomes the sum over the values of the partitions of all processes. Collective.
   virtual void sum_partitions(std::span<double const* const> partitions, std::size_t count,
@@ -19,7 +19,7 @@ class ProcessSum {
     total.assign(count, 0.0);
     for (double const* const values : partitions)
       for (std::size_t i = 0; i < count; ++i) total[i] += values[i];
-    sum(std::span(total));
+    allreduce_sum(std::span(total));
   }
 
  protected:
@@ -30,7 +30,7 @@ template <class Group>
 class GroupSum final : public ProcessSum {
  public:
   explicit GroupSum(Group const& group) : group_(&group) {}
-  void sum(std::span<double> values) const override { group_->sum(values); }
+  void allreduce_sum(std::span<double> values) const override { group_->allreduce_sum(values); }
   bool is_needed() const override { return group_->size() > 1; }
 
  private:

@@ -249,11 +249,11 @@ class SparseGradients {
     std::size_t const size = table.rows * table.columns;
     context_.fence("trireme: table complete before its allreduce");
     if constexpr (host_visible) {
-      group_->sum(std::span<T>(rows_of(table), size));
+      group_->allreduce_sum(std::span<T>(rows_of(table), size));
     } else {
       sent_.resize(size);
       copy_to_host(sent_.data(), rows_of(table), size);
-      group_->sum(sent_);
+      group_->allreduce_sum(sent_);
       copy_from_host(rows_of(table), sent_.data(), size);
     }
     table.all_dirty = true;

@@ -90,7 +90,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
       this->set_counted(group_->broadcast(this->iteration(), servers_.rank(0)));
     }
     this->check_ledgers();
-    return group_->any(std::exchange(wished_, false));
+    return group_->allreduce_or(std::exchange(wished_, false));
   }
 
   /// While the processes go their own pace a request to stop ends the epoch for all; `finish_epoch` agrees on it.

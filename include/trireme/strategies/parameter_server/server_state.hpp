@@ -71,7 +71,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     } else {
       // In a test the penalty is that of the weights, whatever their number of samples.
       if (shard_) totals.back() = phase == Phase::train ? shard_->updater().trained_penalty() : shard_->penalty();
-      group_->sum(totals);
+      group_->allreduce_sum(totals);
       if (phase == Phase::test) totals.back() *= totals[1];
     }
     auto values = model_.results(totals.data());
@@ -207,7 +207,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
       ElementRange const range = servers_.range(server);
       if (replica_ && hash != hash_of(std::span(weights).subspan(range.begin, range.size()))) wrong = group_->rank();
     }
-    std::size_t const lowest = group_->min(wrong).value();
+    std::size_t const lowest = group_->allreduce_min(wrong).value();
     if (lowest == roles_.ranks) return;
     raise_uniform(
         Error(formatted("the weights of rank {} are not those of the servers after step {}", lowest, iteration())));
@@ -261,7 +261,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     if (replica_) std::copy(replica_->pushed().begin(), replica_->pushed().end(), ledgers.begin());
     if (shard_) ledgers[roles_.servers + roles_.server_index(group_->rank())] = shard_->applied();
     static_assert(sizeof(GradientLedger) == 2 * sizeof(std::uint64_t));
-    group_->sum(std::span(&ledgers[0].count, 2 * ledgers.size()));
+    group_->allreduce_sum(std::span(&ledgers[0].count, 2 * ledgers.size()));
     for (std::size_t server = 0; server < roles_.servers; ++server) {
       auto const &pushed = ledgers[server], &applied = ledgers[roles_.servers + server];
       if (pushed.count != applied.count || pushed.sum != applied.sum)

@@ -131,8 +131,9 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     if (place_.data_group->size() == 1) return;
     auto const values = to_host(this->snapshot());
     auto const hash = data::hash_bytes(values.data(), values.size() * sizeof(T));
-    bool const differ = place_.data_group->min(hash).value() != place_.data_group->max(hash).value();
-    std::size_t const stage = group_->min(differ ? place_.stage : place_.stages).value();
+    bool const differ =
+        place_.data_group->allreduce_min(hash).value() != place_.data_group->allreduce_max(hash).value();
+    std::size_t const stage = group_->allreduce_min(differ ? place_.stage : place_.stages).value();
     if (stage == place_.stages) return;
     raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
                                   updater_.iteration())));
