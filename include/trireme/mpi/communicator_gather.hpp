@@ -27,12 +27,8 @@ struct GatherLayout {
 
 template <Transferable T>
 std::vector<T> Communicator::allgather(T const& value) const {
-  std::vector<T> values(size_);
-  auto const [type, units] = detail::wire_type<T>();
-  int const count = static_cast<int>(units);
-  detail::complete("MPI_Iallgather", comm_, [&, t = type](MPI_Request* request) {
-    return MPI_Iallgather(&value, count, t, values.data(), count, t, comm_, request);
-  });
+  std::vector<T> values;
+  allgather_into(value, values);
   return values;
 }
 
@@ -41,7 +37,9 @@ void Communicator::allgather_into(T const& value, std::vector<T>& values) const 
   values.resize(size_);
   auto const [type, units] = detail::wire_type<T>();
   int const count = static_cast<int>(units);
-  check(MPI_Allgather(&value, count, type, values.data(), count, type, comm_), "MPI_Allgather", comm_);
+  detail::complete("MPI_Iallgather", comm_, [&, t = type](MPI_Request* request) {
+    return MPI_Iallgather(&value, count, t, values.data(), count, t, comm_, request);
+  });
 }
 
 template <Transferable T>
@@ -62,9 +60,10 @@ void Communicator::allgatherv_into(std::span<T const> own, std::vector<std::size
         formatted("allgatherv_into on rank {}: {} counts that add up to {}, for {} ranks, {} values of "
                   "its own and room for {}",
                   rank_, counts.size(), total, size_, own.size(), values.size()));
-  check(MPI_Allgatherv(own.data(), static_cast<int>(own.size() * units), type, values.data(), sizes.data(),
-                       offsets.data(), type, comm_),
-        "MPI_Allgatherv", comm_);
+  detail::complete(
+      "MPI_Iallgatherv", comm_, [&, t = type, count = static_cast<int>(own.size() * units)](MPI_Request* request) {
+        return MPI_Iallgatherv(own.data(), count, t, values.data(), sizes.data(), offsets.data(), t, comm_, request);
+      });
 }
 
 template <class T>

@@ -47,10 +47,10 @@ int MPI_Iallreduce(void const* from, void* to, int count, MPI_Datatype type, MPI
   count_bytes(count, type);
   return PMPI_Iallreduce(from, to, count, type, op, comm, request);
 }
-int MPI_Allgatherv(void const* from, int count, MPI_Datatype type, void* to, int const* counts, int const* offsets,
-                   MPI_Datatype to_type, MPI_Comm comm) {
+int MPI_Iallgatherv(void const* from, int count, MPI_Datatype type, void* to, int const* counts, int const* offsets,
+                    MPI_Datatype to_type, MPI_Comm comm, MPI_Request* request) {
   count_bytes(count, type);
-  return PMPI_Allgatherv(from, count, type, to, counts, offsets, to_type, comm);
+  return PMPI_Iallgatherv(from, count, type, to, counts, offsets, to_type, comm, request);
 }
 }
 
