@@ -16,15 +16,15 @@ struct UniformAccess;
 /// Result of a collective, so that every process may branch on it and all take the same branch.
 ///
 /// No plain value converts to it: a decision that one process makes alone has to be agreed on first
-/// (`Communicator::any`, `run.agree`), since otherwise some processes would go on while others wait for them.
+/// (`Communicator::allreduce_or`, `run.agree`), since otherwise some processes would go on while others wait for them.
 template <class T>
 class Uniform {
  public:
   template <class U>
   Uniform(U const&) {
     static_assert(detail::is_uniform_source<U>,
-                  "trireme: a value of one process is not Uniform; agree on it first, with Communicator::any, "
-                  "Communicator::sum or run.agree");
+                  "trireme: a value of one process is not Uniform; agree on it first, with "
+                  "Communicator::allreduce_or, Communicator::allreduce_sum or run.agree");
   }
   /// Conversion from another type if the values convert: Uniform<float> to Uniform<double>.
   template <class U>
