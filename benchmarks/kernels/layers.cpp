@@ -44,14 +44,14 @@ struct Bench {
   }
   void forward() {
     tr::ThreadContext context;
-    Layer{}.forward(context, In{},
-                    tr::Forward<float>{rows, x.data(), y.data(), parameters.data(), workspace(), {}, true});
+    tr::detail::run_forward(context, Layer{}, In{},
+                            tr::ForwardPass<float>{rows, x.data(), y.data(), parameters.data(), workspace(), {}, true});
   }
   void backward() {
     tr::ThreadContext context;
-    Layer{}.backward(
-        context, In{},
-        tr::Backward<float>{
+    tr::detail::run_backward(
+        context, Layer{}, In{},
+        tr::BackwardPass<float>{
             rows, x.data(), y.data(), dy.data(), dx.data(), parameters.data(), gradients.data(), workspace(), {}});
   }
 };

@@ -78,8 +78,9 @@ class HandWritten {
     std::byte* const first_space = own.workspace.data();
     std::byte* const second_space =
         first_space + tr::detail::workspace_bytes<float, tr::ThreadContext>(first, input, batch_ / threads_ + 1);
-    first.forward(context, input, tr::Forward<float>{n, x, h, p, first_space, {}, true});
-    second.forward(context, hidden, tr::Forward<float>{n, h, y, p + first_size, second_space, {}, true});
+    tr::detail::run_forward(context, first, input, tr::ForwardPass<float>{n, x, h, p, first_space, {}, true});
+    tr::detail::run_forward(context, second, hidden,
+                            tr::ForwardPass<float>{n, h, y, p + first_size, second_space, {}, true});
     tr::SparseCategoricalCrossentropy const loss{.from_logits = true};
     for (std::size_t i = 0; i < n; ++i) {
       std::int32_t const* const label = labels + range.begin + i;
@@ -87,9 +88,11 @@ class HandWritten {
       own.totals[1] += 1;
       tr::Accuracy{}.update(y + i * 10, label, 10, 1.0, own.totals.data() + 2);
     }
-    second.backward(context, hidden,
-                    tr::Backward<float>{n, h, y, dy, dh, p + first_size, g + first_size, second_space, {}});
-    first.backward(context, input, tr::Backward<float>{n, x, h, dh, nullptr, p, g, first_space, {}});
+    tr::detail::run_backward(
+        context, second, hidden,
+        tr::BackwardPass<float>{n, h, y, dy, dh, p + first_size, g + first_size, second_space, {}});
+    tr::detail::run_backward(context, first, input,
+                             tr::BackwardPass<float>{n, x, h, dh, nullptr, p, g, first_space, {}});
   }
 
   void update(tr::AdamStep<float> const& adam, std::size_t begin, std::size_t end) {

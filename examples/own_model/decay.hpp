@@ -61,7 +61,8 @@ class Model : public tr::OwnModel<double, tr::Adam, tr::MeanSquaredError> {
 
   template <class Context>
   void train(Context& context, tr::Slice<double, double> const& slice, tr::PerOutput<1> const& scales, double const* p,
-             double* gradient, std::byte* memory, double* totals, tr::StepKeys const&, tr::GradientListener*) const {
+             double* gradient, std::byte* memory, double* totals, tr::StepKeys const&,
+             tr::GradientSink<double>*) const {
     tr::Workspace workspace(memory);
     auto* const y = workspace.take<double>(slice.rows);
     auto* const dy = workspace.take<double>(slice.rows);

@@ -29,11 +29,11 @@ struct Shift {
   void forward(Context& context, In const& in, tr::Forward<T> const& f) const {
     tr::kernels::copy(context, f.rows * in.size(), f.x, f.y);
     context.for_each("shift", f.rows * in.size() / in.back(), in.back(),
-                     tr::kernels::AddBias<T>{f.parameters, f.y, in.back()});
+                     tr::kernels::AddBias<T>{f.parameters[0], f.y, in.back()});
   }
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, tr::Backward<T> const& b) const {
-    context.column_sums("shift_gradient", b.rows * in.size() / in.back(), in.back(), b.dy, b.gradients);
+    b.gradients[0].column_sums(context, "shift_gradient", b.rows * in.size() / in.back(), b.dy);
     if (b.dx) tr::kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
   }
 };

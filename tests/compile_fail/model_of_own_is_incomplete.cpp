@@ -20,7 +20,7 @@ struct Line : OwnModel<double, SGD, MeanSquaredError> {
 #endif
   template <class Context>
   void train(Context&, Slice<double, double> const&, PerOutput<1> const&, double const*, double*, std::byte*, double*,
-             StepKeys const&, GradientListener*) const {}
+             StepKeys const&, GradientSink<double>*) const {}
   template <class Context>
   void test(Context&, Slice<double, double> const&, double const*, std::byte*, double*) const {}
 };

@@ -16,10 +16,13 @@
 // expect layer_normalization_axis: trireme: LayerNormalization takes as options
 // expect attention_activation: trireme: MultiHeadAttention takes as options
 // expect attention_two_widths: trireme: MultiHeadAttention takes as options
+// expect up_sampling_same: trireme: UpSampling2D takes as option
+// expect up_sampling_twice: trireme: UpSampling2D takes as option
 // expect values_for_options: trireme: sizes and options of a layer are arguments of its template
 // expect values_for_sizes: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_convolution: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_pooling: trireme: sizes and options of a layer are arguments of its template
+// expect values_of_up_sampling: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_input: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_lstm: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_embedding: trireme: sizes and options of a layer are arguments of its template
@@ -38,6 +41,7 @@
 #include "trireme/layers/lstm.hpp"
 #include "trireme/layers/multi_head_attention.hpp"
 #include "trireme/layers/pooling2d.hpp"
+#include "trireme/layers/up_sampling2d.hpp"
 #include "trireme/optimizers/adam.hpp"
 
 namespace tr = trireme;
@@ -79,6 +83,10 @@ void make_layers() {
   auto layer = tr::MultiHeadAttention<2, 4, tr::ReLU>{};
 #elif defined(misuse_attention_two_widths)
   auto layer = tr::MultiHeadAttention<2, 4, tr::ValueDim<3>, tr::ValueDim<5>>{};
+#elif defined(misuse_up_sampling_same)
+  auto layer = tr::UpSampling2D<2, 2, tr::Same>{};
+#elif defined(misuse_up_sampling_twice)
+  auto layer = tr::UpSampling2D<2, 2, tr::Bilinear, tr::Bilinear>{};
 #elif defined(misuse_values_for_options)
   auto layer = tr::Dense{32, tr::ReLU{}};
 #elif defined(misuse_values_for_sizes)
@@ -87,6 +95,8 @@ void make_layers() {
   auto layer = tr::Conv2D{8, 3, 3, tr::ReLU{}};
 #elif defined(misuse_values_of_pooling)
   auto layer = tr::MaxPooling2D{2, 2};
+#elif defined(misuse_values_of_up_sampling)
+  auto layer = tr::UpSampling2D{2, 2};
 #elif defined(misuse_values_of_input)
   auto layer = tr::Input{28, 28, 1};
 #elif defined(misuse_values_of_lstm)
@@ -105,6 +115,7 @@ void make_layers() {
   [[maybe_unused]] tr::Conv2D<8, 3, 3, tr::ReLU, tr::Same, tr::Strides<2, 2>, tr::Dilation<1, 1>, tr::NoBias> conv;
   [[maybe_unused]] tr::MaxPooling2D<2, 2, tr::Same, tr::Strides<1, 1>> max_pooling;
   [[maybe_unused]] tr::AveragePooling2D<2, 2, tr::Valid> average_pooling;
+  [[maybe_unused]] tr::UpSampling2D<2, 2, tr::Bilinear> up_sampling;
   [[maybe_unused]] tr::LSTM<8, tr::ReturnSequences, tr::GoBackwards, tr::NoBias, tr::Tanh,
                             tr::RecurrentActivation<tr::Sigmoid>>
       lstm;

@@ -49,21 +49,28 @@ void check(ReferenceCase const& c, L const& layer, In const& in) {
   auto* const workspace = static_cast<std::byte*>(std::align(arena_alignment, bytes, aligned, space));
 
   Context context;
-  layer.forward(context, in,
-                Forward<T>{rows,
-                           x.data(),
-                           y.data(),
-                           parameters.data(),
-                           workspace,
-                           {},
-                           training,
-                           states.data(),
-                           training ? updates.data() : nullptr});
+  detail::run_forward(context, layer, in,
+                      ForwardPass<T>{.rows = rows,
+                                     .x = x.data(),
+                                     .y = y.data(),
+                                     .parameters = parameters.data(),
+                                     .workspace = workspace,
+                                     .keys = {},
+                                     .training = training,
+                                     .states = states.data(),
+                                     .state_updates = training ? updates.data() : nullptr});
   c.compare<T>("y", c.array<double>("y").values, y);
   if (!training) return;
-  layer.backward(
-      context, in,
-      Backward<T>{rows, x.data(), y.data(), dy.data(), dx.data(), parameters.data(), gradients.data(), workspace, {}});
+  detail::run_backward(context, layer, in,
+                       BackwardPass<T>{.rows = rows,
+                                       .x = x.data(),
+                                       .y = y.data(),
+                                       .dy = dy.data(),
+                                       .dx = dx.data(),
+                                       .parameters = parameters.data(),
+                                       .gradients = gradients.data(),
+                                       .workspace = workspace,
+                                       .keys = {}});
   c.compare<T>("dx", c.array<double>("dx").values, dx);
   auto const expected = arena<T>(c, trained, "gradient");
   c.compare<T>("gradients", std::vector<double>(expected.begin(), expected.end()), gradients);

@@ -14,7 +14,7 @@
 #include "parity/reference.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
-#include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -22,8 +22,8 @@ namespace trireme::test {
 
 /// Classes with test programs of their own: those with windows, those that normalize or go over sequences, and joins.
 inline std::set<std::string> const window_classes{"AveragePooling2D", "Conv2D", "GlobalAveragePooling2D",
-                                                  "MaxPooling2D"};
-inline std::set<std::string> const sequence_classes{"BatchNormalization", "LSTM", "LayerNormalization",
+                                                  "MaxPooling2D", "UpSampling2D"};
+inline std::set<std::string> const sequence_classes{"BatchNormalization", "GRU", "LSTM", "LayerNormalization",
                                                     "MultiHeadAttention"};
 inline std::set<std::string> const join_classes{"Add", "Concatenate"};
 
@@ -67,8 +67,8 @@ class LayerNumbers {
   }
 
   std::size_t rows() const { return rows_; }
-  Forward<T> forward() { return {rows_, x_.data(), y_.data(), parameters_.data(), workspace(), {}, true}; }
-  Backward<T> backward() {
+  ForwardPass<T> forward() { return {rows_, x_.data(), y_.data(), parameters_.data(), workspace(), {}, true}; }
+  BackwardPass<T> backward() {
     return {rows_,       x_.data(), y_.data(), dy_.data(), dx_.data(), parameters_.data(), gradients_.data(),
             workspace(), {}};
   }
@@ -109,8 +109,8 @@ void check_layer(ReferenceCase const& c, char const* where, L const& layer, In c
   LayerNumbers<T> numbers(c, where, {parameters.begin(), parameters.end()},
                           detail::workspace_bytes<T, Context>(layer, in, rows));
   Context context;
-  layer.forward(context, in, numbers.forward());
-  layer.backward(context, in, numbers.backward());
+  detail::run_forward(context, layer, in, numbers.forward());
+  detail::run_backward(context, layer, in, numbers.backward());
   numbers.compare();
 }
 

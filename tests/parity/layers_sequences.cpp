@@ -11,6 +11,7 @@
 #include "parity/reference.hpp"
 #include "trireme/activations/hard_sigmoid.hpp"
 #include "trireme/activations/relu.hpp"
+#include "trireme/layers/gru.hpp"
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/layers/lstm.hpp"
 #include "trireme/layers/multi_head_attention.hpp"
@@ -35,6 +36,21 @@ bool lstm(ReferenceCase const& c, json const& config) {
   return lstm_is<>(c, config) || lstm_is<ReturnSequences>(c, config) ||
          lstm_is<ReturnSequences, GoBackwards>(c, config) ||
          lstm_is<ReLU, RecurrentActivation<HardSigmoid>, NoBias>(c, config);
+}
+
+template <class... Options>
+bool gru_is(ReferenceCase const& c, json const& config) {
+  using L = GRU<dynamic, Options...>;
+  return config.at("return_sequences") == L::sequences && config.at("go_backwards") == L::backwards &&
+         config.at("use_bias") == L::use_bias && config.at("reset_after") == L::reset_after &&
+         config.at("activation") == std::string(L::A::name.view()) &&
+         config.at("recurrent_activation") == std::string(L::R::name.view()) &&
+         check_layer<2>(c, L{.units = config.at("units").get<std::size_t>()});
+}
+
+bool gru(ReferenceCase const& c, json const& config) {
+  return gru_is<>(c, config) || gru_is<ReturnSequences>(c, config) || gru_is<ResetBefore>(c, config) ||
+         gru_is<ReturnSequences, ResetBefore>(c, config);
 }
 
 template <std::size_t Axes, class... Options>
@@ -89,6 +105,7 @@ bool attention(ReferenceCase const& c, json const& config) {
 /// False if the library has no such layer with this configuration.
 bool run(ReferenceCase const& c, json const& config) {
   if (c.class_name() == "LSTM") return lstm(c, config);
+  if (c.class_name() == "GRU") return gru(c, config);
   if (c.class_name() == "LayerNormalization") return layer_normalization(c, config);
   return attention(c, config);
 }
@@ -96,5 +113,5 @@ bool run(ReferenceCase const& c, json const& config) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(layers_over_sequences_have_keras_outputs_and_gradients) {
-  check_layers({"LSTM", "LayerNormalization", "MultiHeadAttention"}, false, run);
+  check_layers({"GRU", "LSTM", "LayerNormalization", "MultiHeadAttention"}, false, run);
 }

@@ -1,4 +1,5 @@
-// Conv2D and 2-D pooling give Keras's output and gradients, in float and double, on a thread and on a host space.
+// Conv2D, 2-D pooling and up-sampling give Keras's output and gradients, in float and double, on a thread and on a host
+// space.
 #define BOOST_TEST_MODULE parity_layers_windows
 #include "support/kokkos_fixture.hpp"
 
@@ -10,6 +11,7 @@
 #include "trireme/activations/relu.hpp"
 #include "trireme/layers/conv2d.hpp"
 #include "trireme/layers/pooling2d.hpp"
+#include "trireme/layers/up_sampling2d.hpp"
 
 using namespace trireme;
 using namespace trireme::test;
@@ -54,12 +56,20 @@ bool pooling(ReferenceCase const& c, json const& config) {
          pooling_is<Pooling, 3, 2, Strides<2, 3>, Same>(c, config);
 }
 
+template <std::size_t H, std::size_t W, class... Options>
+bool up_sampling_is(ReferenceCase const& c, json const& config) {
+  using L = UpSampling2D<H, W, Options...>;
+  return config.at("size") == json{H, W} && config.at("data_format") == "channels_last" &&
+         config.at("interpolation") == (L::bilinear ? "bilinear" : "nearest") && check_layer<3>(c, L{});
+}
+
 /// False if the library has no such layer with this configuration.
 bool run(ReferenceCase const& c, json const& config) {
   std::string const name = c.class_name();
   if (name == "Conv2D") return conv2d(c, config);
   if (name == "MaxPooling2D") return pooling<MaxPooling2D>(c, config);
   if (name == "AveragePooling2D") return pooling<AveragePooling2D>(c, config);
+  if (name == "UpSampling2D") return up_sampling_is<2, 3>(c, config) || up_sampling_is<2, 3, Bilinear>(c, config);
   return !config.at("keepdims") && check_layer<3>(c, GlobalAveragePooling2D{});
 }
 

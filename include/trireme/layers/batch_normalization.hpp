@@ -33,6 +33,9 @@ struct BasicBatchNormalization {
   static constexpr bool center = !Chosen::template has<NoCenter>;
   static constexpr std::size_t axis = Chosen::template number<Axis, 0>;  ///< 0: the last
   static constexpr std::string_view class_name = "BatchNormalization";
+  static constexpr std::size_t gamma = detail::gamma_index<scale>, beta = detail::beta_index<scale, center>;
+  enum States : std::size_t { moving_mean, moving_variance };
+  enum Saved : std::size_t { batch_mean, inverse_deviation, sums };
 
   double momentum = 0.99;
   double epsilon = 1e-3;
@@ -57,8 +60,8 @@ struct BasicBatchNormalization {
   constexpr auto parameters(In const& in) const {
     return detail::scale_and_shift<scale, center>({features(in)});
   }
-  Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
-  Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }
+  Initializer initializer(std::size_t i) const { return i == gamma ? gamma_initializer : beta_initializer; }
+  Regularizer regularizer(std::size_t i) const { return i == gamma ? gamma_regularizer : beta_regularizer; }
 
   template <class In>
   constexpr auto states(In const& in) const {
@@ -67,8 +70,9 @@ struct BasicBatchNormalization {
   }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t) const {
-    return 2 * aligned_bytes(features(in) * sizeof(T)) + aligned_bytes((2 * features(in) + 1) * sizeof(double));
+  constexpr auto saved(In const& in, std::size_t) const {
+    return std::array{SavedTensor{features(in)}, SavedTensor{features(in)},
+                      SavedTensor::of<double>(2 * features(in) + 1)};
   }
 
   template <class Context, class In, class T>
@@ -76,28 +80,29 @@ struct BasicBatchNormalization {
     std::size_t const n = features(in), rows = f.rows * in.size() / n;
     auto const at = place(in);
     using At = std::decay_t<decltype(at)>;
-    Kept<T> const kept(n, f.workspace);
+    T *const mean = f.saved[batch_mean], *const inverse = f.saved[inverse_deviation];
     if (f.training && !f.frozen) {
-      kernels::add_columns(context, rows, n, kernels::Values<T, At>{f.x, at}, kept.sums);
-      context.for_each("trireme::count_rows", 1, kernels::SetCount{kept.sums + n, static_cast<double>(rows)});
-      context.cross_replica_sum(kept.sums, n + 1, Scope);
-      context.for_each("trireme::batch_mean", n, kernels::BatchMean<T>{kept.sums, kept.sums + n, kept.mean});
-      kernels::add_columns(context, rows, n, kernels::Squares<T, At>{f.x, kept.mean, at}, kept.sums);
-      context.cross_replica_sum(kept.sums, n, Scope);
+      double* const totals = saved_as<double>(f, sums);
+      kernels::add_columns(context, rows, n, kernels::Values<T, At>{f.x, at}, totals);
+      context.for_each("trireme::count_rows", 1, kernels::SetCount{totals + n, static_cast<double>(rows)});
+      context.cross_replica_sum(totals, n + 1, Scope);
+      context.for_each("trireme::batch_mean", n, kernels::BatchMean<T>{totals, totals + n, mean});
+      kernels::add_columns(context, rows, n, kernels::Squares<T, At>{f.x, mean, at}, totals);
+      context.cross_replica_sum(totals, n, Scope);
       double const share =
           f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
-      context.for_each("trireme::batch_variance", n,
-                       kernels::BatchVariance<T>{kept.sums, kept.sums + n, kept.mean, kept.inverse, f.state_updates,
-                                                 f.state_updates ? f.state_updates + aligned_count<T>(n) : nullptr,
-                                                 static_cast<T>(epsilon), static_cast<T>(share)});
+      context.for_each(
+          "trireme::batch_variance", n,
+          kernels::BatchVariance<T>{totals, totals + n, mean, inverse, f.state_updates[moving_mean],
+                                    f.state_updates[moving_variance], static_cast<T>(epsilon), static_cast<T>(share)});
     } else {
       context.for_each("trireme::moving_statistics", n,
-                       kernels::MovingStatistics<T>{f.states, f.states + aligned_count<T>(n), kept.mean, kept.inverse,
+                       kernels::MovingStatistics<T>{f.states[moving_mean], f.states[moving_variance], mean, inverse,
                                                     static_cast<T>(epsilon)});
     }
-    context.for_each("trireme::batch_normalization", rows, n,
-                     kernels::NormalizeColumns<T, At>{f.x, kept.mean, kept.inverse, gamma(f.parameters),
-                                                      beta(f.parameters, n), f.y, at});
+    context.for_each(
+        "trireme::batch_normalization", rows, n,
+        kernels::NormalizeColumns<T, At>{f.x, mean, inverse, f.parameters[gamma], f.parameters[beta], f.y, at});
   }
 
   template <class Context, class In, class T>
@@ -105,29 +110,28 @@ struct BasicBatchNormalization {
     std::size_t const n = features(in), rows = b.rows * in.size() / n;
     auto const at = place(in);
     using At = std::decay_t<decltype(at)>;
-    Kept<T> const kept(n, b.workspace);
+    T const *const mean = b.saved[batch_mean], *const inverse = b.saved[inverse_deviation];
     if (b.frozen) {
       if (b.dx)
         context.for_each("trireme::scale_gradient", rows, n,
-                         kernels::ScaleColumns<T, At>{b.dy, kept.inverse, gamma(b.parameters), b.dx, at});
+                         kernels::ScaleColumns<T, At>{b.dy, inverse, b.parameters[gamma], b.dx, at});
       return;
     }
-    double* const products = kept.sums;
-    double* const sums = kept.sums + n;
     // This slice's sums are its part of the gradients; over all rows of the scope they are what dx needs.
-    double* const count = kept.sums + 2 * n;
-    kernels::add_columns(context, rows, n, kernels::Products<T, At>{b.dy, b.x, kept.mean, kept.inverse, at}, products);
-    kernels::add_columns(context, rows, n, kernels::Values<T, At>{b.dy, at}, sums);
-    if constexpr (scale) context.for_each("trireme::gamma_gradient", n, kernels::FromDouble<T>{products, b.gradients});
+    double* const products = saved_as<double>(b, sums);
+    double *const totals = products + n, *const count = products + 2 * n;
+    kernels::add_columns(context, rows, n, kernels::Products<T, At>{b.dy, b.x, mean, inverse, at}, products);
+    kernels::add_columns(context, rows, n, kernels::Values<T, At>{b.dy, at}, totals);
+    if constexpr (scale)
+      context.for_each("trireme::gamma_gradient", n, kernels::FromDouble<T>{products, b.gradients[gamma].values()});
     if constexpr (center)
-      context.for_each("trireme::beta_gradient", n,
-                       kernels::FromDouble<T>{sums, b.gradients + (scale ? aligned_count<T>(n) : 0)});
+      context.for_each("trireme::beta_gradient", n, kernels::FromDouble<T>{totals, b.gradients[beta].values()});
     context.for_each("trireme::count_rows", 1, kernels::SetCount{count, static_cast<double>(rows)});
-    context.cross_replica_sum(kept.sums, 2 * n + 1, Scope);
+    context.cross_replica_sum(products, 2 * n + 1, Scope);
     if (b.dx)
       context.for_each("trireme::batch_normalization_gradient", rows, n,
-                       kernels::NormalizeColumnsGradient<T, At>{b.dy, b.x, kept.mean, kept.inverse, gamma(b.parameters),
-                                                                products, sums, count, b.dx, at});
+                       kernels::NormalizeColumnsGradient<T, At>{b.dy, b.x, mean, inverse, b.parameters[gamma], products,
+                                                                totals, count, b.dx, at});
   }
 
  private:
@@ -144,28 +148,6 @@ struct BasicBatchNormalization {
       for (std::size_t i = axis; i < In::rank; ++i) inner *= in[i];
       return kernels::EarlierAxis{features(in), inner};
     }
-  }
-
-  template <class T>
-  struct Kept {
-    Kept(std::size_t features, std::byte* memory) {
-      Workspace workspace(memory);
-      mean = workspace.take<T>(features);
-      inverse = workspace.take<T>(features);
-      sums = workspace.take<double>(2 * features + 1);
-    }
-    T* mean;
-    T* inverse;  ///< 1 / standard deviation
-    double* sums;
-  };
-
-  template <class T>
-  static T const* gamma(T const* parameters) {
-    return scale ? parameters : nullptr;
-  }
-  template <class T>
-  static T const* beta(T const* parameters, std::size_t n) {
-    return center ? parameters + (scale ? aligned_count<T>(n) : 0) : nullptr;
   }
 };
 

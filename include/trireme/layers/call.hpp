@@ -1,8 +1,11 @@
-/// Arguments of a layer's forward and backward: a slice of rows, its parameters, its workspace.
+/// Arguments of a layer's forward and backward.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "trireme/layers/gradient.hpp"
 
 namespace trireme {
 
@@ -17,68 +20,40 @@ struct StepKeys {
   std::size_t global_rows = 0;   ///< of the batch, over all processes
 };
 
-/// Samples are contiguous, row-major, channels last. `workspace` holds what backward needs, and survives until then.
+/// Tensors, parameters or states that a layer has at most.
+inline constexpr std::size_t most_layer_tensors = 16;
+
+/// A layer's tensors by their index in its declaration: addresses or Gradients.
+template <class Tensor>
+class LayerTensors {
+ public:
+  constexpr void add(Tensor const& tensor) { all_[count_++] = tensor; }
+  constexpr std::size_t size() const { return count_; }
+  /// Null for one that the layer does not declare, such as the bias of a layer without one.
+  constexpr Tensor operator[](std::size_t i) const { return i < count_ ? all_[i] : Tensor{}; }
+
+ private:
+  std::array<Tensor, most_layer_tensors> all_{};
+  std::size_t count_ = 0;
+};
+
+/// Samples are contiguous, row-major, channels last.
 template <class T>
 struct Forward {
   std::size_t rows;
   T const* x;
   T* y;
-  T const* parameters;
-  std::byte* workspace;
+  LayerTensors<T const*> parameters;
+  LayerTensors<T*> saved;  ///< what `saved` of the layer declares: backward finds it as forward leaves it
   StepKeys keys;
   bool training;
-  T const* states = nullptr;
-  T* state_updates = nullptr;         ///< while training: this slice's part of the batch's mean
-  T const* frozen_weights = nullptr;  ///< of the layers within it that are Frozen
-  bool frozen = false;                ///< true if the layer itself is Frozen: it takes no statistics of the batch
-  T const* const* x_rows = nullptr;   ///< where x is null: its rows, which lie apart; see takes_scattered_rows
+  bool frozen;  ///< true if the layer is Frozen: it takes no statistics of the batch
+  LayerTensors<T const*> states;
+  LayerTensors<T*> state_updates;    ///< while training: this slice's part of the batch's mean; otherwise null
+  T const* const* x_rows = nullptr;  ///< where x is null: its rows, which lie apart; see takes_scattered_rows
 };
 
-/// The gradient (m, n) of a matrix of weights as a product not computed yet: x^T dy, of the layer's input (k, m) and of
-/// the gradient of its output (k, n), row after row, all in the model's scalar.
-struct SharedProduct {
-  std::size_t m, n, k;
-  void const *x, *dy;
-  void const* gradients;
-  void const* x_rows = nullptr;  ///< where x is null: pointers to its rows, which lie apart
-};
-
-/// Receiver of the gradients of a backward pass. The model calls `gradients_ready` as the pass goes on: from that
-/// address of the gradient arena on, all gradients are final, so that their reduction can start while earlier layers
-/// still compute.
-class GradientListener {
- public:
-  virtual void gradients_ready(void const* from) = 0;
-
-  /// Called before the sparse gradients of a table are written: all rows are zero except those that `indices` name,
-  /// `count` numbers in the model's scalar, which stay where they are until the step ends. If true, the other rows are
-  /// zero already, and the layer adds to the named ones; if false, it overwrites all of them.
-  virtual bool only_rows(void const* /*gradients*/, void const* /*indices*/, std::size_t /*count*/) { return false; }
-
-  /// True if the listener consumes these `count` gradients directly. The layer then passes each once to `take` instead
-  /// of storing it. Called before they are written, by a layer that has finished reading the weights: `take` may change
-  /// them.
-  virtual bool takes(void const* /*gradients*/, std::size_t /*count*/) { return false; }
-  /// Takes the `values` of `count` gradients, in the model's scalar, which are valid until the call returns. Called by
-  /// any thread of the host.
-  virtual void take(void const* /*gradients*/, void const* /*values*/, std::size_t /*count*/) {}
-
-  /// True if the layer leaves this product to `share`, which it calls once, with x and dy that stay until the step
-  /// ends. Called under a context with `shares_products`, before dy is computed; k is the same multiple of the rows in
-  /// all slices of a batch.
-  virtual bool shares(std::size_t /*m*/, std::size_t /*n*/, std::size_t /*k*/) { return false; }
-  virtual void share(SharedProduct const&) {}
-
-  /// Called at the end, and mostly instead of all other calls, where a batch has no rows and its gradients are set to
-  /// zero.
-  virtual void no_rows() {}
-
- protected:
-  ~GradientListener() = default;
-};
-
-/// `dy` may be overwritten; `dx` is null where it is not needed; `gradients` are overwritten, not added to, and null
-/// where the layer is `frozen`.
+/// `dy` may be overwritten; `dx` is null where it is not needed, and otherwise overwritten.
 template <class T>
 struct Backward {
   std::size_t rows;
@@ -86,14 +61,18 @@ struct Backward {
   T const* y;
   T* dy;
   T* dx;
-  T const* parameters;
-  T* gradients;
-  std::byte* workspace;
+  LayerTensors<T const*> parameters;
+  LayerTensors<Gradient<T>> gradients;  ///< of the parameters; null where the layer is Frozen
+  LayerTensors<T*> saved;
   StepKeys keys;
-  GradientListener* listener = nullptr;
-  T const* frozen_weights = nullptr;
-  bool frozen = false;
+  bool frozen;
   T const* const* x_rows = nullptr;  ///< as in Forward
 };
+
+/// A saved tensor as numbers of another type than the model's scalar.
+template <class U, class Call>
+U* saved_as(Call const& call, std::size_t i) {
+  return reinterpret_cast<U*>(call.saved[i]);
+}
 
 }  // namespace trireme

@@ -36,6 +36,8 @@ struct Conv2D {
   static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
   static constexpr bool use_bias = !Chosen::template has<NoBias>;
   static constexpr std::string_view class_name = "Conv2D";
+  enum Parameters : std::size_t { kernel, bias };
+  enum Saved : std::size_t { preactivation, workspace };
 
   [[no_unique_address]] Extent<Filters> filters{};
   [[no_unique_address]] A activation{};
@@ -57,14 +59,14 @@ struct Conv2D {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const kernel{"kernel", {KH, KW, in[2], filters}};
+    ParameterShape const weights{"kernel", {KH, KW, in[2], filters}};
     if constexpr (use_bias)
-      return std::array{kernel, ParameterShape{"bias", {filters}}};
+      return std::array{weights, ParameterShape{"bias", {filters}}};
     else
-      return std::array{kernel};
+      return std::array{weights};
   }
-  Initializer initializer(std::size_t i) const { return i == 0 ? kernel_initializer : bias_initializer; }
-  Regularizer regularizer(std::size_t i) const { return i == 0 ? kernel_regularizer : bias_regularizer; }
+  Initializer initializer(std::size_t i) const { return i == kernel ? kernel_initializer : bias_initializer; }
+  Regularizer regularizer(std::size_t i) const { return i == kernel ? kernel_regularizer : bias_regularizer; }
 
   /// Operations of forward, for one sample.
   template <class In>
@@ -78,44 +80,36 @@ struct Conv2D {
   }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    std::size_t const preactivation =
-        needs_preactivation<A>() ? aligned_bytes(rows * output(in).size() * sizeof(T)) : 0;
-    return preactivation + convolution_workspace<T, Context>(window(in), filters, rows);
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    return std::array{SavedTensor{needs_preactivation<A>() ? rows * output(in).size() : 0},
+                      SavedTensor::of<std::byte>(convolution_workspace<T, Context>(window(in), filters, rows))};
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Window2D const w = window(in);
-    std::size_t const positions = f.rows * w.positions();
-    Workspace workspace(f.workspace);
-    T* const z = needs_preactivation<A>() ? workspace.take<T>(positions * filters) : f.y;
-    convolution(context, w, filters, f.rows, f.x, f.parameters, z, workspace);
+    T* const z = needs_preactivation<A>() ? f.saved[preactivation] : f.y;
+    convolution(context, w, filters, f.rows, f.x, f.parameters[kernel], z,
+                Workspace(saved_as<std::byte>(f, workspace)));
     if constexpr (use_bias || !std::is_same_v<A, Linear>)
-      kernels::bias_activation(context, activation, positions, filters, bias(w, f.parameters), z, f.y);
+      kernels::bias_activation(context, activation, f.rows * w.positions(), filters, f.parameters[bias], z, f.y);
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     Window2D const w = window(in);
     std::size_t const positions = b.rows * w.positions();
-    Workspace workspace(b.workspace);
-    T const* const z = needs_preactivation<A>() ? workspace.take<T>(positions * filters) : b.y;
+    T const* const z = needs_preactivation<A>() ? b.saved[preactivation] : b.y;
     if constexpr (!std::is_same_v<A, Linear>)
       kernels::activation_gradient(context, activation, positions, filters, z, b.y, b.dy, b.dy);
-    if (use_bias && !b.frozen)
-      context.column_sums("trireme::conv2d_bias_gradient", positions, filters, b.dy, bias(w, b.gradients));
-    convolution_backward(context, w, filters, b.rows, b.x, b.parameters, b.dy, b.gradients, b.dx, workspace);
+    b.gradients[bias].column_sums(context, "trireme::conv2d_bias_gradient", positions, b.dy);
+    convolution_backward(context, w, filters, b.rows, b.x, b.parameters[kernel], b.dy, b.gradients[kernel], b.dx,
+                         Workspace(saved_as<std::byte>(b, workspace)));
   }
 
   template <class In>
   constexpr Window2D window(In const& in) const {
     return detail::window_2d<KH, KW, S, D, same>("Conv2D", in);
-  }
-  /// The bias among the parameters, behind the kernel; null without one.
-  template <class T>
-  T* bias(Window2D const& w, T* parameters) const {
-    return use_bias ? parameters + aligned_count<T>(w.taps() * w.channels * filters) : nullptr;
   }
 };
 template <class... Values>

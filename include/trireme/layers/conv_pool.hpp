@@ -10,6 +10,7 @@
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/conv2d.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/layers/pooling2d.hpp"
 
 namespace trireme {
@@ -41,27 +42,29 @@ struct ConvPool {
   }
 
   template <class Context, class In, class T>
-  void forward(Context&, In const& in, Forward<T> const& f) const {
+  void forward(Context&, In const& in, ForwardPass<T> const& f) const {
     using Kernels = KernelsFor<T, In>;
     Window2D const w = convolution.window(in);
+    auto const parameters = detail::layer_tensors(convolution.parameters(in), f.parameters);
     Workspace workspace(f.workspace);
     auto* const taps = workspace.take<typename Kernels::Tap>(f.rows * output(in).size());
     Kernels(w, convolution.filters, workspace)
-        .forward(convolution.activation, f.rows, f.x, f.parameters, convolution.bias(w, f.parameters), f.y, taps);
+        .forward(convolution.activation, f.rows, f.x, parameters[Conv::kernel], parameters[Conv::bias], f.y, taps);
   }
 
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     using Kernels = KernelsFor<T, In>;
     Window2D const w = convolution.window(in);
+    auto const parameters = detail::layer_tensors(convolution.parameters(in), b.parameters);
+    auto const gradients = detail::layer_gradients(convolution.parameters(in), b.gradients, b.sink);
     std::size_t const positions = b.rows * output(in).size() / convolution.filters;
     Workspace workspace(b.workspace);
     auto const* const taps = workspace.take<typename Kernels::Tap>(positions * convolution.filters);
     kernels::activation_gradient(context, convolution.activation, positions, convolution.filters, b.y, b.y, b.dy, b.dy);
-    if (Conv::use_bias && !b.frozen)
-      context.column_sums("trireme::conv2d_bias_gradient", positions, convolution.filters, b.dy,
-                          convolution.bias(w, b.gradients));
-    Kernels(w, convolution.filters, workspace).backward(b.rows, b.x, b.parameters, b.dy, taps, b.gradients, b.dx);
+    gradients[Conv::bias].column_sums(context, "trireme::conv2d_bias_gradient", positions, b.dy);
+    Kernels(w, convolution.filters, workspace)
+        .backward(b.rows, b.x, parameters[Conv::kernel], b.dy, taps, gradients[Conv::kernel].values(), b.dx);
   }
 
  private:

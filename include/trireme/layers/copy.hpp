@@ -20,6 +20,14 @@ struct Clear {
   KOKKOS_FUNCTION void operator()(std::size_t i) const { x[i] = T{0}; }
 };
 
+/// Rows of a matrix whose rows lie `stride` apart.
+template <class T>
+struct ClearStrided {
+  T* x;
+  std::size_t stride;
+  KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t j) const { x[row * stride + j] = T{0}; }
+};
+
 /// to += from.
 template <class T>
 struct AddTo {

@@ -12,7 +12,6 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/options.hpp"
-#include "trireme/layers/weight_gradient.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -31,6 +30,8 @@ struct Dense {
   using A = typename Chosen::template get<detail::AnyActivation, Linear>;
   static constexpr bool use_bias = !Chosen::template has<NoBias>;
   static constexpr std::string_view class_name = "Dense";
+  enum Parameters : std::size_t { kernel, bias };
+  enum Saved : std::size_t { preactivation, preactivation_gradient };
 
   [[no_unique_address]] Extent<Units> units{};
   [[no_unique_address]] A activation{};
@@ -52,14 +53,14 @@ struct Dense {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const kernel{"kernel", {in.back(), units}};
+    ParameterShape const weights{"kernel", {in.back(), units}};
     if constexpr (use_bias)
-      return std::array{kernel, ParameterShape{"bias", {units}}};
+      return std::array{weights, ParameterShape{"bias", {units}}};
     else
-      return std::array{kernel};
+      return std::array{weights};
   }
-  Initializer initializer(std::size_t i) const { return i == 0 ? kernel_initializer : bias_initializer; }
-  Regularizer regularizer(std::size_t i) const { return i == 0 ? kernel_regularizer : bias_regularizer; }
+  Initializer initializer(std::size_t i) const { return i == kernel ? kernel_initializer : bias_initializer; }
+  Regularizer regularizer(std::size_t i) const { return i == kernel ? kernel_regularizer : bias_regularizer; }
 
   using final_activation = A;
   constexpr auto without_activation() const {
@@ -67,9 +68,10 @@ struct Dense {
   }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    std::size_t const bytes = aligned_bytes(rows * output(in).size() * sizeof(T));
-    return (needs_preactivation<A>() ? bytes : 0) + (may_share<Context>(in) ? bytes : 0);
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    std::size_t const outputs = rows * output(in).size();
+    return std::array{SavedTensor{needs_preactivation<A>() ? outputs : 0},
+                      SavedTensor{may_defer<Context>(in) ? outputs : 0}};
   }
 
   using scattered_rows_of = Dense;
@@ -84,27 +86,26 @@ struct Dense {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     std::size_t const rows = f.rows * in.size() / in.back();
-    T* const z = needs_preactivation<A>() ? Workspace(f.workspace).take<T>(rows * units) : f.y;
+    T* const z = needs_preactivation<A>() ? f.saved[preactivation] : f.y;
     Product<T> product = forward_product<T>(in, f.rows);
     product.a = f.x;
     product.a_rows = f.x_rows;
-    product.b = f.parameters;
+    product.b = f.parameters[kernel];
     product.c = z;
     context.gemm(product);
     if constexpr (use_bias || !std::is_same_v<A, Linear>)
-      kernels::bias_activation(context, activation, rows, units, bias(in, f.parameters), z, f.y);
+      kernels::bias_activation(context, activation, rows, units, f.parameters[bias], z, f.y);
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     std::size_t const n = in.back(), rows = b.rows * in.size() / n;
-    Workspace workspace(b.workspace);
-    T const* const z = needs_preactivation<A>() ? workspace.take<T>(rows * units) : b.y;
-    bool const shared = may_share<Context>(in) && !b.frozen && b.listener && b.listener->shares(n, units, rows);
-    T* const dz = shared ? workspace.take<T>(rows * units) : b.dy;
+    T const* const z = needs_preactivation<A>() ? b.saved[preactivation] : b.y;
+    bool const deferred = may_defer<Context>(in) && b.gradients[kernel].defers(context, rows, n, units);
+    T* const dz = deferred ? b.saved[preactivation_gradient] : b.dy;
     if constexpr (!std::is_same_v<A, Linear>)
       kernels::activation_gradient(context, activation, rows, units, z, b.y, b.dy, dz);
-    else if (shared)
+    else if (deferred)
       kernels::copy(context, rows * units, static_cast<T const*>(b.dy), dz);
     if (b.dx)
       context.gemm(Product<T>{.m = rows,
@@ -112,28 +113,14 @@ struct Dense {
                               .k = units,
                               .a = dz,
                               .lda = units,
-                              .b = b.parameters,
+                              .b = b.parameters[kernel],
                               .ldb = units,
                               .c = b.dx,
                               .ldc = n,
                               .transpose_b = true});
-    if (b.frozen) return;
-    if constexpr (use_bias)
-      context.column_sums("trireme::dense_bias_gradient", rows, units, dz, b.gradients + kernel_elements<T>(in));
-    if (shared) return b.listener->share({n, units, rows, b.x, dz, b.gradients, b.x_rows});
-    weight_gradient(context,
-                    Product<T>{.m = n,
-                               .n = units,
-                               .k = rows,
-                               .a = b.x,
-                               .lda = n,
-                               .b = dz,
-                               .ldb = units,
-                               .c = b.gradients,
-                               .ldc = units,
-                               .transpose_a = true,
-                               .a_rows = b.x_rows},
-                    b.listener);
+    b.gradients[bias].column_sums(context, "trireme::dense_bias_gradient", rows, dz);
+    b.gradients[kernel].product(context, rows, {b.x, n, b.x_rows}, {dz, units},
+                                deferred ? Lifetime::step : Lifetime::call);
   }
 
  private:
@@ -152,16 +139,8 @@ struct Dense {
             .ldc = units};
   }
   template <class Context, class In>
-  constexpr bool may_share(In const& in) const {
-    return shares_products<Context> && pays_to_share(in.back(), units, in.size() / in.back());
-  }
-  template <class T, class In>
-  std::size_t kernel_elements(In const& in) const {
-    return aligned_count<T>(in.back() * units);
-  }
-  template <class T, class In>
-  T const* bias(In const& in, T const* parameters) const {
-    return use_bias ? parameters + kernel_elements<T>(in) : nullptr;
+  constexpr bool may_defer(In const& in) const {
+    return defers_products<Context> && pays_to_defer(in.back(), units, in.size() / in.back());
   }
 };
 template <class... Values>

@@ -31,6 +31,7 @@ struct Embedding {
   static_assert(Vocabulary > 0 && Dim > 0, "trireme: Embedding has at least one row of at least one number, not 0");
   static constexpr bool looks_up = true;
   static constexpr std::string_view class_name = "Embedding";
+  enum Parameters : std::size_t { embeddings };
 
   [[no_unique_address]] Extent<Vocabulary> vocabulary{};
   [[no_unique_address]] Extent<Dim> dim{};
@@ -58,9 +59,15 @@ struct Embedding {
   Regularizer regularizer(std::size_t) const { return embeddings_regularizer; }
   bool by_rows() const { return vocabulary * dim >= sparse_from; }
 
-  /// No workspace. Checks the vocabulary when a model is compiled.
+  /// Operations of forward, for one sample: a copy of a row for each index.
+  template <class In>
+  constexpr std::size_t flops(In const& in) const {
+    return in.size() * dim;
+  }
+
+  /// Nothing. Checks the vocabulary when a model is compiled.
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const&, std::size_t) const {
+  constexpr auto saved(In const&, std::size_t) const {
     constexpr std::size_t exact = std::size_t{1} << std::numeric_limits<T>::digits;
     static_assert(Vocabulary == dynamic || Vocabulary <= exact,
                   "trireme: a vocabulary has at most as many indices as the model's scalar holds exactly, 2^24 in "
@@ -68,22 +75,21 @@ struct Embedding {
     if (vocabulary > exact)
       throw ValueError(formatted("a vocabulary of {} is more than the {} indices that the model's scalar holds exactly",
                                  std::size_t{vocabulary}, exact));
-    return 0;
+    return std::array<SavedTensor, 0>{};
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     context.for_each("trireme::embedding", f.rows * in.size(), dim,
-                     kernels::LookUp<T>{f.x, f.parameters, f.y, vocabulary, dim});
+                     kernels::LookUp<T>{f.x, f.parameters[embeddings], f.y, vocabulary, dim});
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     if (b.dx) context.for_each("trireme::no_gradient", b.rows * in.size(), kernels::Clear<T>{b.dx});
-    if (b.frozen) return;
-    if (!b.listener || !b.listener->only_rows(b.gradients, b.x, b.rows * in.size()))
-      context.for_each("trireme::clear_table", vocabulary * dim, kernels::Clear<T>{b.gradients});
-    kernels::AddToTable<T> const add{b.x, b.dy, b.gradients, b.rows * in.size(), vocabulary, dim};
+    if (!b.gradients[embeddings]) return;
+    T* const table = b.gradients[embeddings].table(context, b.x, b.rows * in.size());
+    kernels::AddToTable<T> const add{b.x, b.dy, table, b.rows * in.size(), vocabulary, dim};
     context.for_rows("trireme::embedding_gradient", add.blocks(), add);
   }
 };

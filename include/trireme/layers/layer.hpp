@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/core/declares_member.hpp"
 #include "trireme/initializers/glorot.hpp"
 #include "trireme/initializers/initializer.hpp"
 #include "trireme/layers/call.hpp"
@@ -19,7 +20,7 @@ namespace trireme {
 /// A layer is a struct with
 ///   output(in)                       extents of its output for the extents of its input: Extents<...>
 ///   forward(context, in, Forward)    writes y from x
-///   backward(context, in, Backward)  writes dx and, unless it is frozen, gradients from dy
+///   backward(context, in, Backward)  writes dx and states the gradients of its parameters, from dy
 /// and, where it has any,
 ///   parameters(in)                   std::array of ParameterShape
 ///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
@@ -28,9 +29,9 @@ namespace trireme {
 ///                                    cross_replica_sum
 ///   looks_up, by_rows()              marks a layer that takes indices below its member `vocabulary`; true if its
 ///                                    parameter is a table whose gradients should be sparse: of the rows that occur
-///   workspace<T, Context>(in, rows)  bytes that it keeps from forward to backward
-///   flops(in)                        operations of forward for a sample, where those of models/flops.hpp are far off
-///   takes_scattered_rows<T, Context>(in, rows)  true if it reads `rows` rows that lie apart (Forward::x_rows),
+///   saved<T, Context>(in, rows)      std::array of SavedTensor: what it keeps from forward to backward
+///   flops(in)                        operations of forward for a sample, where those of models/layer_flops.hpp are far
+///   off takes_scattered_rows<T, Context>(in, rows)  true if it reads `rows` rows that lie apart (Forward::x_rows),
 ///                                    forward and backward, as fast as others; with
 ///   scattered_rows_of                the layer itself: one that derives from it has a `forward` of its own
 ///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
@@ -38,7 +39,8 @@ namespace trireme {
 ///   final_activation                 what it ends in, with
 ///   without_activation()             the same layer before that, with the same parameters (see models/logits.hpp)
 ///
-/// The context runs kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
+/// Forward and Backward hand it its tensors by their index in `parameters`, `states` and `saved`. The context runs
+/// kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
 template <class L, class In>
 concept Layer = requires(L const layer, In const in) {
   layer.output(in);
@@ -61,6 +63,38 @@ constexpr auto states_of(L const& layer, In const& in) {
     return layer.states(in);
   else
     return std::array<StateShape, 0>{};
+}
+
+struct SavedName {
+  struct Named {
+    int saved;
+  };
+  template <class Class>
+  using Member = decltype(&Class::saved);
+};
+struct WorkspaceName {
+  struct Named {
+    int workspace;
+  };
+  template <class Class>
+  using Member = decltype(&Class::workspace);
+};
+/// A sentence for a layer that declares saved tensors in another way, which would get none.
+template <class L>
+consteval bool require_no_other_saved() {
+  constexpr bool fits = !declares_member<SavedName, L, false> && !declares_member<WorkspaceName, L, false>;
+  static_assert(fits,
+                "trireme: a layer declares what it keeps for backward in saved<T, Context>(in, rows) const, a template "
+                "that returns a std::array of trireme::SavedTensor");
+  return fits;
+}
+
+template <class T, class Context, class L, class In>
+constexpr auto saved_of(L const& layer, In const& in, std::size_t rows) {
+  if constexpr (requires { layer.template saved<T, Context>(in, rows); })
+    return layer.template saved<T, Context>(in, rows);
+  else if constexpr (require_no_other_saved<L>())
+    return std::array<SavedTensor, 0>{};
 }
 
 template <class L>
@@ -189,10 +223,13 @@ inline constexpr bool is_shared = requires(L const& layer) {
 /// Bytes between forward and backward for a slice of `rows`.
 template <class T, class Context, class L, class In>
 constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t rows) {
-  if constexpr (requires { layer.template workspace<T, Context>(in, rows); })
-    return aligned_bytes(layer.template workspace<T, Context>(in, rows));
+  std::size_t bytes = 0;
+  if constexpr (is_composite<L>)
+    bytes = aligned_bytes(layer.template workspace<T, Context>(in, rows));
   else
-    return 0;
+    for (SavedTensor const& tensor : saved_of<T, Context>(layer, in, rows))
+      bytes += aligned_bytes(tensor.template bytes<T>());
+  return bytes;
 }
 
 /// True if a layer reads `rows` rows of its input where they lie apart.

@@ -29,6 +29,8 @@ struct LayerNormalization {
   static constexpr bool center = !Chosen::template has<NoCenter>;
   static constexpr std::size_t axes = Chosen::template number<LastAxes, 1>;
   static constexpr std::string_view class_name = "LayerNormalization";
+  static constexpr std::size_t gamma = detail::gamma_index<scale>, beta = detail::beta_index<scale, center>;
+  enum Saved : std::size_t { normalized, inverse_deviation };
 
   double epsilon = 1e-3;
   Initializer gamma_initializer = Ones{};
@@ -52,41 +54,33 @@ struct LayerNormalization {
     for (std::size_t axis = In::rank - axes; axis < In::rank; ++axis) shape.extents[shape.rank++] = in[axis];
     return detail::scale_and_shift<scale, center>(shape);
   }
-  Initializer initializer(std::size_t i) const { return scale && i == 0 ? gamma_initializer : beta_initializer; }
-  Regularizer regularizer(std::size_t i) const { return scale && i == 0 ? gamma_regularizer : beta_regularizer; }
+  Initializer initializer(std::size_t i) const { return i == gamma ? gamma_initializer : beta_initializer; }
+  Regularizer regularizer(std::size_t i) const { return i == gamma ? gamma_regularizer : beta_regularizer; }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return aligned_bytes(rows * in.size() * sizeof(T)) + aligned_bytes(rows * in.size() / features(in) * sizeof(T));
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    return std::array{SavedTensor{rows * in.size()}, SavedTensor{rows * in.size() / features(in)}};
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     std::size_t const n = features(in), rows = f.rows * in.size() / n;
-    Workspace workspace(f.workspace);
-    T* const normalized = workspace.take<T>(rows * n);
-    T* const inverse = workspace.take<T>(rows);
-    T const* const gamma = scale ? f.parameters : nullptr;
-    T const* const beta = center ? f.parameters + (scale ? aligned_count<T>(n) : 0) : nullptr;
     context.for_rows("trireme::layer_normalization", rows,
-                     kernels::NormalizeRow<T>{f.x, gamma, beta, f.y, normalized, inverse, n, static_cast<T>(epsilon)});
+                     kernels::NormalizeRow<T>{f.x, f.parameters[gamma], f.parameters[beta], f.y, f.saved[normalized],
+                                              f.saved[inverse_deviation], n, static_cast<T>(epsilon)});
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     std::size_t const n = features(in), rows = b.rows * in.size() / n;
-    Workspace workspace(b.workspace);
-    T* const normalized = workspace.take<T>(rows * n);
-    T const* const inverse = workspace.take<T>(rows);
-    if (center && !b.frozen)
-      context.column_sums("trireme::beta_gradient", rows, n, b.dy, b.gradients + (scale ? aligned_count<T>(n) : 0));
+    b.gradients[beta].column_sums(context, "trireme::beta_gradient", rows, b.dy);
     if (b.dx)
-      context.for_rows(
-          "trireme::layer_normalization_gradient", rows,
-          kernels::NormalizeRowGradient<T>{b.dy, scale ? b.parameters : nullptr, normalized, inverse, b.dx, n});
-    if (scale && !b.frozen) {
-      context.for_each("trireme::gamma_share", rows * n, kernels::Multiply<T>{b.dy, normalized});
-      context.column_sums("trireme::gamma_gradient", rows, n, normalized, b.gradients);
+      context.for_rows("trireme::layer_normalization_gradient", rows,
+                       kernels::NormalizeRowGradient<T>{b.dy, b.parameters[gamma], b.saved[normalized],
+                                                        b.saved[inverse_deviation], b.dx, n});
+    if (b.gradients[gamma]) {
+      context.for_each("trireme::gamma_share", rows * n, kernels::Multiply<T>{b.dy, b.saved[normalized]});
+      b.gradients[gamma].column_sums(context, "trireme::gamma_gradient", rows, b.saved[normalized]);
     }
   }
 

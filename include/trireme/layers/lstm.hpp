@@ -50,6 +50,10 @@ struct LSTM {
   static constexpr bool sequences = Chosen::template has<ReturnSequences>;
   static constexpr bool backwards = Chosen::template has<GoBackwards>;
   static constexpr std::string_view class_name = "LSTM";
+  enum Parameters : std::size_t { kernel, recurrent_kernel, bias };
+  /// (rows, time, …) each, the gates' activations, the cell, and the state before each step; and the gradients that
+  /// backward carries from step to step.
+  enum Saved : std::size_t { gates, cell, state_before, state_gradient, cell_gradient };
   static_assert(A::elementwise && R::elementwise && !needs_preactivation<A>() && !needs_preactivation<R>(),
                 "trireme: an activation of LSTM is elementwise, with a derivative that follows from its output");
 
@@ -81,162 +85,130 @@ struct LSTM {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const kernel{"lstm_cell/kernel", {in[1], 4 * units}};
+    ParameterShape const input{"lstm_cell/kernel", {in[1], 4 * units}};
     ParameterShape const recurrent{"lstm_cell/recurrent_kernel", {units, 4 * units}};
     if constexpr (use_bias)
-      return std::array{kernel, recurrent, ParameterShape{"lstm_cell/bias", {4 * units}}};
+      return std::array{input, recurrent, ParameterShape{"lstm_cell/bias", {4 * units}}};
     else
-      return std::array{kernel, recurrent};
+      return std::array{input, recurrent};
   }
   Initializer initializer(std::size_t i) const {
-    return i == 0 ? kernel_initializer : i == 1 ? recurrent_initializer : bias_initializer;
+    return i == kernel ? kernel_initializer : i == recurrent_kernel ? recurrent_initializer : bias_initializer;
   }
   Regularizer regularizer(std::size_t i) const {
-    return i == 0 ? kernel_regularizer : i == 1 ? recurrent_regularizer : bias_regularizer;
+    return i == kernel ? kernel_regularizer : i == recurrent_kernel ? recurrent_regularizer : bias_regularizer;
+  }
+
+  /// Operations of forward, for one sample: a step's products of input and state, and for each unit 8 of the gates'
+  /// biases and activations, 3 of the cell and 2 of the state.
+  template <class In>
+  constexpr std::size_t flops(In const& in) const {
+    return in[0] * units * (4 * 2 * (in[1] + units) + 13);
   }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+  constexpr auto saved(In const& in, std::size_t rows) const {
     std::size_t const steps = rows * in[0];
-    return aligned_bytes(steps * 4 * units * sizeof(T)) + 2 * aligned_bytes(steps * units * sizeof(T)) +
-           2 * aligned_bytes(rows * units * sizeof(T));
+    return std::array{SavedTensor{steps * 4 * units}, SavedTensor{steps * units}, SavedTensor{steps * units},
+                      SavedTensor{rows * units}, SavedTensor{rows * units}};
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
-    std::size_t const time = in[0], gates = 4 * units, stride = sequences ? time * units : std::size_t{units};
-    Kept<T> const kept(*this, in, f.rows, f.workspace);
-    T const* const bias = use_bias ? f.parameters + bias_offset<T>(in) : nullptr;
+    std::size_t const time = in[0], width = 4 * units, stride = sequences ? time * units : std::size_t{units};
+    T *const z = f.saved[gates], *const states = f.saved[state_before];
     // The contribution of the inputs, for all steps at once; each step adds that of the state before it.
     context.gemm(Product<T>{.m = f.rows * time,
-                            .n = gates,
+                            .n = width,
                             .k = in[1],
                             .a = f.x,
                             .lda = in[1],
-                            .b = f.parameters,
-                            .ldb = gates,
-                            .c = kept.gates,
-                            .ldc = gates});
+                            .b = f.parameters[kernel],
+                            .ldb = width,
+                            .c = z,
+                            .ldc = width});
     context.for_each("trireme::lstm_first_state", f.rows, units,
-                     kernels::ClearStep<T>{kept.before + slot(0, time) * units, time * units});
+                     kernels::ClearStrided<T>{states + slot(0, time) * units, time * units});
     for (std::size_t step = 0; step < time; ++step) {
       std::size_t const t = slot(step, time);
       if (step > 0)
         context.gemm(Product<T>{.m = f.rows,
-                                .n = gates,
+                                .n = width,
                                 .k = units,
-                                .a = kept.before + t * units,
+                                .a = states + t * units,
                                 .lda = time * units,
-                                .b = f.parameters + recurrent_offset<T>(in),
-                                .ldb = gates,
-                                .c = kept.gates + t * gates,
-                                .ldc = time * gates,
+                                .b = f.parameters[recurrent_kernel],
+                                .ldb = width,
+                                .c = z + t * width,
+                                .ldc = time * width,
                                 .accumulate = true});
       bool const last = step + 1 == time;
       T* const y = sequences ? f.y + step * units : f.y;
-      context.for_each(
-          "trireme::lstm_step", f.rows, units,
-          kernels::LstmStep<T, A, R, use_bias, sequences>{
-              activation, recurrent_activation, units, time, bias, kept.gates + t * gates, kept.cell + t * units,
-              kept.cell_before(step, time, units), last ? y : kept.before + slot(step + 1, time) * units,
-              last ? stride : time * units, y, stride});
+      context.for_each("trireme::lstm_step", f.rows, units,
+                       kernels::LstmStep<T, A, R, use_bias, sequences>{
+                           activation, recurrent_activation, units, time, f.parameters[bias], z + t * width,
+                           f.saved[cell] + t * units, cell_before(f, step, time),
+                           last ? y : states + slot(step + 1, time) * units, last ? stride : time * units, y, stride});
     }
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
-    std::size_t const time = in[0], gates = 4 * units, steps = b.rows * time;
+    std::size_t const time = in[0], width = 4 * units, steps = b.rows * time;
     std::size_t const stride = sequences ? time * units : std::size_t{units};
-    Kept<T> const kept(*this, in, b.rows, b.workspace);
     std::size_t const carried = b.rows * units;
+    T* const z = b.saved[gates];
     if constexpr (sequences)
-      context.for_each("trireme::lstm_last_state", carried, kernels::Clear<T>{kept.dh});
+      context.for_each("trireme::lstm_last_state", carried, kernels::Clear<T>{b.saved[state_gradient]});
     else
-      kernels::copy(context, carried, b.dy, kept.dh);
-    context.for_each("trireme::lstm_last_cell", carried, kernels::Clear<T>{kept.dc});
+      kernels::copy(context, carried, static_cast<T const*>(b.dy), b.saved[state_gradient]);
+    context.for_each("trireme::lstm_last_cell", carried, kernels::Clear<T>{b.saved[cell_gradient]});
     for (std::size_t step = time; step-- > 0;) {
       std::size_t const t = slot(step, time);
       context.for_each("trireme::lstm_step_gradient", b.rows, units,
                        kernels::LstmStepGradient<T, A, R, sequences>{
-                           activation, recurrent_activation, units, time, kept.gates + t * gates, kept.cell + t * units,
-                           kept.cell_before(step, time, units), sequences ? b.dy + step * units : nullptr, stride,
-                           kept.dh, kept.dc});
+                           activation, recurrent_activation, units, time, z + t * width, b.saved[cell] + t * units,
+                           cell_before(b, step, time), sequences ? b.dy + step * units : nullptr, stride,
+                           b.saved[state_gradient], b.saved[cell_gradient]});
       if (step > 0)
         context.gemm(Product<T>{.m = b.rows,
                                 .n = units,
-                                .k = gates,
-                                .a = kept.gates + t * gates,
-                                .lda = time * gates,
-                                .b = b.parameters + recurrent_offset<T>(in),
-                                .ldb = gates,
-                                .c = kept.dh,
+                                .k = width,
+                                .a = z + t * width,
+                                .lda = time * width,
+                                .b = b.parameters[recurrent_kernel],
+                                .ldb = width,
+                                .c = b.saved[state_gradient],
                                 .ldc = units,
                                 .transpose_b = true});
     }
     // The gates now hold the gradients of what their activations were applied to.
-    T const* const dz = kept.gates;
-    auto const weight_gradient = [&](T const* left, std::size_t width, T* gradient) {
-      context.gemm(Product<T>{.m = width,
-                              .n = gates,
-                              .k = steps,
-                              .a = left,
-                              .lda = width,
-                              .b = dz,
-                              .ldb = gates,
-                              .c = gradient,
-                              .ldc = gates,
-                              .transpose_a = true});
-    };
-    if (!b.frozen) {
-      weight_gradient(b.x, in[1], b.gradients);
-      weight_gradient(kept.before, units, b.gradients + recurrent_offset<T>(in));
-      if constexpr (use_bias)
-        context.column_sums("trireme::lstm_bias_gradient", steps, gates, dz, b.gradients + bias_offset<T>(in));
-    }
     if (b.dx)
       context.gemm(Product<T>{.m = steps,
                               .n = in[1],
-                              .k = gates,
-                              .a = dz,
-                              .lda = gates,
-                              .b = b.parameters,
-                              .ldb = gates,
+                              .k = width,
+                              .a = z,
+                              .lda = width,
+                              .b = b.parameters[kernel],
+                              .ldb = width,
                               .c = b.dx,
                               .ldc = in[1],
                               .transpose_b = true});
+    b.gradients[kernel].product(context, steps, {b.x, in[1]}, {z, width}, Lifetime::step);
+    b.gradients[recurrent_kernel].product(context, steps, {b.saved[state_before], units}, {z, width}, Lifetime::step);
+    b.gradients[bias].column_sums(context, "trireme::lstm_bias_gradient", steps, z);
   }
 
  private:
-  /// Workspace of forward, (rows, time, …) each: the gates' activations, the cell, the state before each step; and the
-  /// gradients that backward carries from step to step.
-  template <class T>
-  struct Kept {
-    template <class In>
-    Kept(LSTM const& layer, In const& in, std::size_t rows, std::byte* memory) {
-      Workspace workspace(memory);
-      gates = workspace.take<T>(rows * in[0] * 4 * layer.units);
-      cell = workspace.take<T>(rows * in[0] * layer.units);
-      before = workspace.take<T>(rows * in[0] * layer.units);
-      dh = workspace.take<T>(rows * layer.units);
-      dc = workspace.take<T>(rows * layer.units);
-    }
-    /// The cell before a step; before the first one the state, which is zero then.
-    T* cell_before(std::size_t step, std::size_t time, std::size_t width) const {
-      return step == 0 ? before + slot(0, time) * width : cell + slot(step - 1, time) * width;
-    }
-    T *gates, *cell, *before, *dh, *dc;
-  };
+  /// The cell before a step; before the first one the state, which is zero then.
+  template <class Call>
+  auto cell_before(Call const& call, std::size_t step, std::size_t time) const {
+    return step == 0 ? call.saved[state_before] + slot(0, time) * units
+                     : call.saved[cell] + slot(step - 1, time) * units;
+  }
 
   /// Position in time of the input of step `step`.
   static constexpr std::size_t slot(std::size_t step, std::size_t time) { return backwards ? time - 1 - step : step; }
-  template <class T, class In>
-  std::size_t recurrent_offset(In const& in) const {
-    return aligned_count<T>(in[1] * 4 * units);
-  }
-  template <class T, class In>
-  std::size_t bias_offset(In const& in) const {
-    return recurrent_offset<T>(in) + aligned_count<T>(units * 4 * units);
-  }
 };
 template <class... Values>
 LSTM(Values const&...) -> LSTM<detail::size_from_values<Values...>()>;

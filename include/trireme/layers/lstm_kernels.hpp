@@ -8,13 +8,6 @@
 
 namespace trireme::kernels {
 
-template <class T>
-struct ClearStep {
-  T* x;
-  std::size_t stride;
-  KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t j) const { x[row * stride + j] = T{0}; }
-};
-
 /// Applies the gates' activations in place, and computes cell and state. Nothing in it depends on the step, so that
 /// loops over it have no branch.
 template <class T, class A, class R, bool UseBias, bool Sequences>

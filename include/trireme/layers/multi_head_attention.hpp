@@ -44,6 +44,23 @@ struct MultiHeadAttention {
   static constexpr std::size_t key_width = Heads * KeyDim, value_width = Heads * value_dim;
   static constexpr std::string_view class_name = "MultiHeadAttention";
   static constexpr bool takes_parts = true;
+  /// Each bias is the parameter behind its kernel.
+  static constexpr std::size_t query_kernel = 0, key_kernel = use_bias ? 2 : 1, value_kernel = 2 * key_kernel,
+                               output_kernel = 3 * key_kernel;
+  /// (rows, positions, heads, width) each, the attention weights (rows, heads, queries, keys); and the gradients of
+  /// all.
+  enum Saved : std::size_t {
+    query,
+    key,
+    value,
+    result,
+    weights,
+    query_gradient,
+    key_gradient,
+    value_gradient,
+    result_gradient,
+    weights_gradient
+  };
 
   Initializer kernel_initializer = GlorotUniform{};
   Initializer bias_initializer = Zeros{};
@@ -68,86 +85,95 @@ struct MultiHeadAttention {
   template <class In>
   constexpr auto parameters(In const& in) const {
     Sides const s(in);
-    ParameterShape const query{"query/kernel", {s.query_features, Heads, KeyDim}};
-    ParameterShape const key{"key/kernel", {s.key_features, Heads, KeyDim}};
-    ParameterShape const value{"value/kernel", {s.value_features, Heads, value_dim}};
+    ParameterShape const queries{"query/kernel", {s.query_features, Heads, KeyDim}};
+    ParameterShape const keys{"key/kernel", {s.key_features, Heads, KeyDim}};
+    ParameterShape const values{"value/kernel", {s.value_features, Heads, value_dim}};
     ParameterShape const out{"attention_output/kernel", {Heads, value_dim, s.output_features()}};
     if constexpr (use_bias)
-      return std::array{query, ParameterShape{"query/bias", {Heads, KeyDim}},
-                        key,   ParameterShape{"key/bias", {Heads, KeyDim}},
-                        value, ParameterShape{"value/bias", {Heads, value_dim}},
-                        out,   ParameterShape{"attention_output/bias", {s.output_features()}}};
+      return std::array{queries, ParameterShape{"query/bias", {Heads, KeyDim}},
+                        keys,    ParameterShape{"key/bias", {Heads, KeyDim}},
+                        values,  ParameterShape{"value/bias", {Heads, value_dim}},
+                        out,     ParameterShape{"attention_output/bias", {s.output_features()}}};
     else
-      return std::array{query, key, value, out};
+      return std::array{queries, keys, values, out};
   }
   Initializer initializer(std::size_t i) const { return is_bias(i) ? bias_initializer : kernel_initializer; }
   Regularizer regularizer(std::size_t i) const { return is_bias(i) ? bias_regularizer : kernel_regularizer; }
 
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+  /// Operations of forward, for one sample: the four projections; and for each score the products of query and key and
+  /// of weight and value, and 6 of the softmax. A causal layer computes the products of all scores, too.
+  template <class In>
+  constexpr std::size_t flops(In const& in) const {
     Sides const s(in);
-    return 2 * (aligned_bytes(rows * s.queries * key_width * sizeof(T)) +
-                aligned_bytes(rows * s.keys * key_width * sizeof(T)) +
-                aligned_bytes(rows * s.keys * value_width * sizeof(T)) +
-                aligned_bytes(rows * s.queries * value_width * sizeof(T)) +
-                aligned_bytes(rows * Heads * s.queries * s.keys * sizeof(T)));
+    return s.queries * key_width * (2 * s.query_features + 1) + s.keys * key_width * (2 * s.key_features + 1) +
+           s.keys * value_width * (2 * s.value_features + 1) +
+           Heads * s.queries * s.keys * (2 * KeyDim + 6 + 2 * value_dim) +
+           s.queries * s.output_features() * (2 * value_width + 1);
+  }
+
+  template <class T, class Context, class In>
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    Sides const s(in);
+    SavedTensor const queries{rows * s.queries * key_width}, keys{rows * s.keys * key_width},
+        values{rows * s.keys * value_width}, results{rows * s.queries * value_width},
+        scores{rows * Heads * s.queries * s.keys};
+    return std::array{queries, keys, values, results, scores, queries, keys, values, results, scores};
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Sides const s(in);
     std::size_t const queries = f.rows * s.queries, keys = f.rows * s.keys;
-    Kept<T> const kept(s, f.rows, f.workspace);
-    T const* const p = f.parameters;
-    project(context, queries, s.query_features, key_width, f.x, p, kept.query);
-    project(context, keys, s.key_features, key_width, f.x + f.rows * s.key_begin, p + s.template key<T>(), kept.key);
-    project(context, keys, s.value_features, value_width, f.x + f.rows * s.value_begin, p + s.template value<T>(),
-            kept.value);
+    project(context, queries, f.x, f, query_kernel, {s.query_features, key_width}, f.saved[query]);
+    project(context, keys, f.x + f.rows * s.key_begin, f, key_kernel, {s.key_features, key_width}, f.saved[key]);
+    project(context, keys, f.x + f.rows * s.value_begin, f, value_kernel, {s.value_features, value_width},
+            f.saved[value]);
     detail::head_products(context, f.rows, Heads, {.m = s.queries, .n = s.keys, .k = KeyDim, .transpose_b = true},
-                          sequences(kept.query, KeyDim, s.queries), sequences(kept.key, KeyDim, s.keys),
-                          scores(kept.shares, s));
+                          sequences(f.saved[query], KeyDim, s.queries), sequences(f.saved[key], KeyDim, s.keys),
+                          scores(f.saved[weights], s));
     context.for_rows("trireme::attention_softmax", queries * Heads,
-                     kernels::AttentionSoftmax<T>{kept.shares, s.queries, s.keys, scale<T>(), causal});
-    detail::head_products(context, f.rows, Heads, {.m = s.queries, .n = value_dim, .k = s.keys}, scores(kept.shares, s),
-                          sequences(kept.value, value_dim, s.keys), sequences(kept.result, value_dim, s.queries));
-    project(context, queries, value_width, s.output_features(), kept.result, p + s.template out<T>(), f.y);
+                     kernels::AttentionSoftmax<T>{f.saved[weights], s.queries, s.keys, scale<T>(), causal});
+    detail::head_products(context, f.rows, Heads, {.m = s.queries, .n = value_dim, .k = s.keys},
+                          scores(f.saved[weights], s), sequences(f.saved[value], value_dim, s.keys),
+                          sequences(f.saved[result], value_dim, s.queries));
+    project(context, queries, f.saved[result], f, output_kernel, {value_width, s.output_features()}, f.y);
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     Sides const s(in);
     std::size_t const queries = b.rows * s.queries, keys = b.rows * s.keys;
-    Kept<T> const kept(s, b.rows, b.workspace);
-    T const* const p = b.parameters;
-    Kept<T> const d = kept.gradients();
-    project_gradient(context, queries, value_width, s.output_features(), kept.result, p + s.template out<T>(), b.dy,
-                     gradient(b, s.template out<T>()), d.result, false);
+    T *const d_query = b.saved[query_gradient], *const d_key = b.saved[key_gradient],
+             *const d_value = b.saved[value_gradient], *const d_result = b.saved[result_gradient],
+             *const d_weights = b.saved[weights_gradient];
+    project_gradient(context, queries, b.saved[result], b, output_kernel, {value_width, s.output_features()}, b.dy,
+                     Lifetime::call, d_result, false);
     detail::head_products(context, b.rows, Heads, {.m = s.queries, .n = s.keys, .k = value_dim, .transpose_b = true},
-                          sequences(d.result, value_dim, s.queries), sequences(kept.value, value_dim, s.keys),
-                          scores(d.shares, s));
+                          sequences(d_result, value_dim, s.queries), sequences(b.saved[value], value_dim, s.keys),
+                          scores(d_weights, s));
     detail::head_products(context, b.rows, Heads, {.m = s.keys, .n = value_dim, .k = s.queries, .transpose_a = true},
-                          scores(kept.shares, s), sequences(d.result, value_dim, s.queries),
-                          sequences(d.value, value_dim, s.keys));
+                          scores(b.saved[weights], s), sequences(d_result, value_dim, s.queries),
+                          sequences(d_value, value_dim, s.keys));
     context.for_rows("trireme::attention_softmax_gradient", queries * Heads,
-                     kernels::AttentionSoftmaxGradient<T>{kept.shares, d.shares, s.keys, scale<T>()});
-    detail::head_products(context, b.rows, Heads, {.m = s.queries, .n = KeyDim, .k = s.keys}, scores(d.shares, s),
-                          sequences(kept.key, KeyDim, s.keys), sequences(d.query, KeyDim, s.queries));
+                     kernels::AttentionSoftmaxGradient<T>{b.saved[weights], d_weights, s.keys, scale<T>()});
+    detail::head_products(context, b.rows, Heads, {.m = s.queries, .n = KeyDim, .k = s.keys}, scores(d_weights, s),
+                          sequences(b.saved[key], KeyDim, s.keys), sequences(d_query, KeyDim, s.queries));
     detail::head_products(context, b.rows, Heads, {.m = s.keys, .n = KeyDim, .k = s.queries, .transpose_a = true},
-                          scores(d.shares, s), sequences(kept.query, KeyDim, s.queries),
-                          sequences(d.key, KeyDim, s.keys));
+                          scores(d_weights, s), sequences(b.saved[query], KeyDim, s.queries),
+                          sequences(d_key, KeyDim, s.keys));
     // The second of two projections of the same input adds its gradient.
-    project_gradient(context, queries, s.query_features, key_width, b.x, p, d.query, gradient(b, 0), b.dx, false);
-    project_gradient(context, keys, s.key_features, key_width, b.x + b.rows * s.key_begin, p + s.template key<T>(),
-                     d.key, gradient(b, s.template key<T>()), b.dx ? b.dx + b.rows * s.key_begin : nullptr,
-                     s.key_begin == 0);
-    project_gradient(context, keys, s.value_features, value_width, b.x + b.rows * s.value_begin,
-                     p + s.template value<T>(), d.value, gradient(b, s.template value<T>()),
-                     b.dx ? b.dx + b.rows * s.value_begin : nullptr, s.value_begin == s.key_begin);
+    project_gradient(context, queries, b.x, b, query_kernel, {s.query_features, key_width}, d_query, Lifetime::step,
+                     b.dx, false);
+    project_gradient(context, keys, b.x + b.rows * s.key_begin, b, key_kernel, {s.key_features, key_width}, d_key,
+                     Lifetime::step, b.dx ? b.dx + b.rows * s.key_begin : nullptr, s.key_begin == 0);
+    project_gradient(context, keys, b.x + b.rows * s.value_begin, b, value_kernel, {s.value_features, value_width},
+                     d_value, Lifetime::step, b.dx ? b.dx + b.rows * s.value_begin : nullptr,
+                     s.value_begin == s.key_begin);
   }
 
  private:
-  /// Query, key and value: positions and features of each, the beginning of a sample's keys and values in the input,
-  /// and that of their parameters.
+  /// Query, key and value: positions and features of each, and the beginning of a sample's keys and values in the
+  /// input.
   struct Sides {
     std::size_t queries, keys;
     std::size_t query_features, key_features, value_features;
@@ -168,54 +194,6 @@ struct MultiHeadAttention {
           value_begin(in.template before<1>()) {}
 
     constexpr std::size_t output_features() const { return output_dim == 0 ? query_features : output_dim; }
-    template <class T>
-    constexpr std::size_t key() const {
-      return elements<T>(query_features * key_width, key_width);
-    }
-    template <class T>
-    constexpr std::size_t value() const {
-      return key<T>() + elements<T>(key_features * key_width, key_width);
-    }
-    template <class T>
-    constexpr std::size_t out() const {
-      return value<T>() + elements<T>(value_features * value_width, value_width);
-    }
-
-   private:
-    template <class T>
-    static constexpr std::size_t elements(std::size_t kernel, std::size_t bias) {
-      return aligned_count<T>(kernel) + (use_bias ? aligned_count<T>(bias) : 0);
-    }
-  };
-
-  /// Workspace of forward: (rows, positions, heads, width) each, and the attention weights `shares` (rows, heads,
-  /// queries, keys). Behind it lies the same again for the gradients.
-  template <class T>
-  struct Kept {
-    Kept(Sides const& s, std::size_t rows, std::byte* memory)
-        : queries(rows * s.queries), keys(rows * s.keys), scores(rows * Heads * s.queries * s.keys) {
-      take(memory);
-    }
-    Kept gradients() const {
-      Kept next = *this;
-      next.take(end);
-      return next;
-    }
-
-    std::size_t queries, keys, scores;
-    T *query, *key, *value, *result, *shares;
-    std::byte* end;
-
-   private:
-    void take(std::byte* memory) {
-      Workspace workspace(memory);
-      query = workspace.take<T>(queries * key_width);
-      key = workspace.take<T>(keys * key_width);
-      value = workspace.take<T>(keys * value_width);
-      result = workspace.take<T>(queries * value_width);
-      shares = workspace.take<T>(scores);
-      end = workspace.take<std::byte>(0);
-    }
   };
 
   template <class T>
@@ -227,54 +205,51 @@ struct MultiHeadAttention {
     return detail::head_scores(data, Heads, s.queries, s.keys);
   }
 
-  /// y (positions, to) = x (positions, from) * kernel + bias, which lies behind the kernel.
+  /// Widths of the input and the output of a projection.
+  struct Widths {
+    std::size_t from, to;
+  };
+
+  /// y (positions, to) = x (positions, from) * kernel + bias, the parameter behind the kernel.
   template <class Context, class T>
-  static void project(Context& context, std::size_t positions, std::size_t from, std::size_t to, T const* x,
-                      T const* parameters, T* y) {
-    context.gemm(Product<T>{
-        .m = positions, .n = to, .k = from, .a = x, .lda = from, .b = parameters, .ldb = to, .c = y, .ldc = to});
+  static void project(Context& context, std::size_t positions, T const* x, Forward<T> const& f, std::size_t kernel,
+                      Widths const& width, T* y) {
+    context.gemm(Product<T>{.m = positions,
+                            .n = width.to,
+                            .k = width.from,
+                            .a = x,
+                            .lda = width.from,
+                            .b = f.parameters[kernel],
+                            .ldb = width.to,
+                            .c = y,
+                            .ldc = width.to});
     if constexpr (use_bias)
-      context.for_each("trireme::add_bias", positions, to,
-                       kernels::AddBias<T>{parameters + aligned_count<T>(from * to), y, to});
+      context.for_each("trireme::add_bias", positions, width.to,
+                       kernels::AddBias<T>{f.parameters[kernel + 1], y, width.to});
   }
 
-  /// The gradients of kernel and bias; dx is written or added to. Either may be null.
+  /// The gradients of kernel and bias; dx is written or added to, unless it is null.
   template <class Context, class T>
-  static void project_gradient(Context& context, std::size_t positions, std::size_t from, std::size_t to, T const* x,
-                               T const* parameters, T const* dy, T* gradients, T* dx, bool accumulate) {
-    if (gradients)
-      context.gemm(Product<T>{.m = from,
-                              .n = to,
-                              .k = positions,
-                              .a = x,
-                              .lda = from,
-                              .b = dy,
-                              .ldb = to,
-                              .c = gradients,
-                              .ldc = to,
-                              .transpose_a = true});
-    if (use_bias && gradients)
-      context.column_sums("trireme::attention_bias_gradient", positions, to, dy,
-                          gradients + aligned_count<T>(from * to));
+  static void project_gradient(Context& context, std::size_t positions, T const* x, Backward<T> const& b,
+                               std::size_t kernel, Widths const& width, T const* dy, Lifetime lifetime, T* dx,
+                               bool accumulate) {
     if (dx)
       context.gemm(Product<T>{.m = positions,
-                              .n = from,
-                              .k = to,
+                              .n = width.from,
+                              .k = width.to,
                               .a = dy,
-                              .lda = to,
-                              .b = parameters,
-                              .ldb = to,
+                              .lda = width.to,
+                              .b = b.parameters[kernel],
+                              .ldb = width.to,
                               .c = dx,
-                              .ldc = from,
+                              .ldc = width.from,
                               .transpose_b = true,
                               .accumulate = accumulate});
+    b.gradients[kernel].product(context, positions, {x, width.from}, {dy, width.to}, lifetime);
+    if constexpr (use_bias)
+      b.gradients[kernel + 1].column_sums(context, "trireme::attention_bias_gradient", positions, dy);
   }
 
-  /// Destination of the gradients of a projection; null where the layer is frozen.
-  template <class T>
-  static T* gradient(Backward<T> const& b, std::size_t offset) {
-    return b.frozen ? nullptr : b.gradients + offset;
-  }
   template <class T>
   static T scale() {
     return static_cast<T>(1 / std::sqrt(static_cast<double>(KeyDim)));

@@ -1,4 +1,4 @@
-/// Description of one parameter of a layer.
+/// Descriptions of the tensors of a layer: parameters, states, and what it saves for backward.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,22 @@ struct StateShape {
   Shape shape;
   double initial = 0;
   double decay = 0;
+};
+
+/// Memory of a layer between forward and backward of a slice, such as its preactivations or the workspace of a kernel:
+/// `SavedTensor{count}` of the model's scalar, `SavedTensor::of<double>(count)` of another type.
+struct SavedTensor {
+  std::size_t count;
+  std::size_t element_bytes = 0;  ///< 0: of the model's scalar
+
+  template <class U>
+  static constexpr SavedTensor of(std::size_t count) {
+    return {count, sizeof(U)};
+  }
+  template <class T>
+  constexpr std::size_t bytes() const {
+    return count * (element_bytes == 0 ? sizeof(T) : element_bytes);
+  }
 };
 
 }  // namespace trireme

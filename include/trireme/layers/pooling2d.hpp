@@ -1,6 +1,7 @@
 /// MaxPooling2D, AveragePooling2D and GlobalAveragePooling2D over (height, width, channels).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -25,6 +26,7 @@ struct MaxPooling2D {
   static constexpr std::size_t height = H, width = W;
   static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
   static constexpr std::string_view class_name = "MaxPooling2D";
+  enum Saved : std::size_t { taps };  ///< of each output, the tap of its window that was largest
   static_assert(H * W <= 65535, "trireme: a pooling window has at most 65535 taps");
 
   std::string_view name{};
@@ -35,8 +37,8 @@ struct MaxPooling2D {
   }
 
   template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return is_tiling(window(in)) ? 0 : rows * output(in).size() * sizeof(std::uint16_t);
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    return std::array{SavedTensor::of<std::uint16_t>(is_tiling(window(in)) ? 0 : rows * output(in).size())};
   }
 
   template <class Context, class In, class T>
@@ -46,8 +48,8 @@ struct MaxPooling2D {
       context.for_each("trireme::max_pool", f.rows * w.positions(), w.channels,
                        kernels::MaxPoolInside<T, H, W>{w, f.x, f.y});
     } else {
-      auto* const taps = reinterpret_cast<std::uint16_t*>(f.workspace);
-      context.for_rows("trireme::max_pool", f.rows * w.positions(), kernels::MaxPool<T>{w, f.x, f.y, taps});
+      context.for_rows("trireme::max_pool", f.rows * w.positions(),
+                       kernels::MaxPool<T>{w, f.x, f.y, saved_as<std::uint16_t>(f, taps)});
     }
   }
 
@@ -60,9 +62,8 @@ struct MaxPooling2D {
       context.for_each("trireme::max_pool_gradient", b.rows * w.positions(), w.channels,
                        kernels::MaxPoolInsideGradient<T, H, W>{w, b.x, b.y, b.dy, b.dx});
     } else {
-      auto const* const taps = reinterpret_cast<std::uint16_t const*>(b.workspace);
       context.for_rows("trireme::max_pool_gradient", b.rows * w.height.in * w.width.in,
-                       kernels::MaxPoolGradient<T>{w, b.dy, taps, b.dx});
+                       kernels::MaxPoolGradient<T>{w, b.dy, saved_as<std::uint16_t>(b, taps), b.dx});
     }
   }
 

@@ -3,10 +3,17 @@
 
 #include <array>
 
+#include "trireme/layers/call.hpp"
 #include "trireme/layers/parameter.hpp"
 #include "trireme/tensor/shape.hpp"
 
 namespace trireme::detail {
+
+/// Indices of the parameters; those of a parameter that is left out name none.
+template <bool Scale>
+inline constexpr std::size_t gamma_index = Scale ? 0 : most_layer_tensors;
+template <bool Scale, bool Center>
+inline constexpr std::size_t beta_index = Center ? (Scale ? 1 : 0) : most_layer_tensors;
 
 /// The parameters in Keras's order.
 template <bool Scale, bool Center>

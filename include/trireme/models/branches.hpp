@@ -65,11 +65,11 @@ class Branched : public SideBySide<SameInput, Branches...> {
   }
 
   template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     Workspace workspace(f.workspace);
     workspace.take<T>(in.size() * f.rows);
     std::size_t const width = output(in).back();
-    Forward<T> call = f;
+    ForwardPass<T> call = f;
     std::size_t column = 0;
     bool first = true;
     this->for_each_branch(in, [&]<class B>(B const& branch, auto const&) {
@@ -79,7 +79,7 @@ class Branched : public SideBySide<SameInput, Branches...> {
       if constexpr (!reinterprets<B>) {
         call.y = place.y;
         call.workspace = place.memory;
-        branch.forward(context, in, call);
+        run_forward(context, branch, in, call);
         y = place.y;
       }
       Join::put(context, f.rows * out.size() / out.back(), out.back(), y, f.y, width, column, first);
@@ -90,7 +90,7 @@ class Branched : public SideBySide<SameInput, Branches...> {
   }
 
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     Workspace workspace(b.workspace);
     T* const branch_dx = workspace.take<T>(in.size() * b.rows);
     backward_from<0>(context, in, b, workspace, 0, branch_dx);
@@ -120,14 +120,14 @@ class Branched : public SideBySide<SameInput, Branches...> {
   /// Runs the last branch first, since gradients become final from the end of the arena. Branch 0 runs last, and finds
   /// in `dx` what the others left there.
   template <std::size_t I, class Context, class In, class T>
-  void backward_from(Context& context, In const& in, Backward<T> const& b, Workspace workspace, std::size_t column,
+  void backward_from(Context& context, In const& in, BackwardPass<T> const& b, Workspace workspace, std::size_t column,
                      T* branch_dx) const {
     auto const& branch = std::get<I>(branches_);
     using B = std::decay_t<decltype(branch)>;
     auto const out = branch.output(in);
     Place<T> const place = Place<T>::template take<Context>(branch, in, b.rows, workspace);
     if constexpr (I + 1 < count) {
-      Backward<T> next = b;
+      BackwardPass<T> next = b;
       pass_by(branch, in, next);
       backward_from<I + 1>(context, in, next, workspace, column + out.back(), branch_dx);
     }
@@ -137,16 +137,16 @@ class Branched : public SideBySide<SameInput, Branches...> {
       if (b.dx) Join::take(context, rows, out.back(), b.dy, width, column, b.dx, is_first);
     } else if (wants_backward(branch, in, b)) {
       Join::take(context, rows, out.back(), b.dy, width, column, place.dy, true);
-      Backward<T> call = b;
+      BackwardPass<T> call = b;
       call.y = place.y;
       call.dy = place.dy;
       call.workspace = place.memory;
       if (b.dx) call.dx = is_first ? b.dx : branch_dx;
-      branch.backward(context, in, call);
+      run_backward(context, branch, in, call);
       if (b.dx && !is_first)
         context.for_each("trireme::add_gradients", in.size() * b.rows, kernels::AddTo<T>{branch_dx, b.dx});
       if constexpr (!is_composite<B>)
-        if (b.listener && detail::parameter_elements<T>(branch, in) > 0) b.listener->gradients_ready(b.gradients);
+        if (b.sink && detail::parameter_elements<T>(branch, in) > 0) b.sink->ready(b.gradients);
     }
   }
 };
@@ -154,6 +154,7 @@ class Branched : public SideBySide<SameInput, Branches...> {
 /// The same joins of the parts of a tuple.
 template <class Join>
 struct PartsJoin {
+  using join = Join;
   static constexpr bool takes_parts = true;
   std::string_view name{};
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "trireme/backend/execution/storing_context.hpp"
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/conv_pool.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/tensor/arena.hpp"
 
@@ -43,15 +43,15 @@ class ChainPass {
   }
 
   template <class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     Workspace workspace(f.workspace);
     auto const buffers = take_buffers<T>(in, f.rows, workspace);
     forward_from<First>(context, in, f, workspace, buffers.gradients);
   }
 
-  /// Reports each layer's gradients to the listener when they are final.
+  /// Tells the sink when a layer's gradients are final.
   template <class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     Workspace workspace(b.workspace);
     auto const buffers = take_buffers<T>(in, b.rows, workspace);
     backward_from<First>(context, in, b, workspace, buffers, b.dx != nullptr, nullptr);
@@ -149,12 +149,13 @@ class ChainPass {
 
   /// Layers read and write `values` where outputs are kept in another type.
   template <std::size_t I, class In, class T>
-  void forward_from(Context& context, In const& in, Forward<T> f, Workspace workspace, Pair<T> const& values) const {
+  void forward_from(Context& context, In const& in, ForwardPass<T> f, Workspace workspace,
+                    Pair<T> const& values) const {
     constexpr std::size_t following = next<I>;
     auto const& layer = stage<I>();
     using L = std::decay_t<decltype(layer)>;
     auto const out = layer.output(in);
-    Forward<T> call = f;
+    ForwardPass<T> call = f;
     [[maybe_unused]] stored_t<Context, T>* kept = nullptr;
     if constexpr (stores<L, following>) {
       kept = workspace.take<stored_t<Context, T>>(out.size() * f.rows);
@@ -164,7 +165,7 @@ class ChainPass {
     }
     call.workspace = workspace.take<std::byte>(workspace_bytes<T, Context>(layer, in, f.rows));
     if constexpr (!reinterprets<L>)
-      layer.forward(context, in, call);
+      run_forward(context, layer, in, call);
     else if constexpr (following == last)
       kernels::copy(context, f.rows * in.size(), f.x, call.y);
     if constexpr (stores<L, following>)
@@ -181,13 +182,14 @@ class ChainPass {
   /// before it trains nor the caller needs it (`wants_dx`). A layer with nothing to compute is left out. `kept_x`: its
   /// input where that is kept in another type.
   template <std::size_t I, class In, class T>
-  Left<T> backward_from(Context& context, In const& in, Backward<T> b, Workspace workspace, Buffers<T> const& buffers,
-                        bool wants_dx, [[maybe_unused]] stored_t<Context, T> const* kept_x) const {
+  Left<T> backward_from(Context& context, In const& in, BackwardPass<T> b, Workspace workspace,
+                        Buffers<T> const& buffers, bool wants_dx,
+                        [[maybe_unused]] stored_t<Context, T> const* kept_x) const {
     constexpr std::size_t following = next<I>;
     auto const& layer = stage<I>();
     using L = std::decay_t<decltype(layer)>;
     auto const out = layer.output(in);
-    Backward<T> call = b;
+    BackwardPass<T> call = b;
     stored_t<Context, T> const* kept = kept_x;
     if constexpr (stores<L, following>)
       kept = workspace.take<stored_t<Context, T>>(out.size() * b.rows);
@@ -196,7 +198,7 @@ class ChainPass {
     call.workspace = workspace.take<std::byte>(workspace_bytes<T, Context>(layer, in, b.rows));
     bool const trains = !b.frozen && parameter_elements<T>(layer, in) > 0;
     if constexpr (following < last) {
-      Backward<T> rest = b;
+      BackwardPass<T> rest = b;
       if constexpr (!StoresOutputs<Context>) rest.x = call.y;
       if constexpr (!reinterprets<L>) rest.x_rows = nullptr;
       pass_by(layer, in, rest);
@@ -209,14 +211,14 @@ class ChainPass {
       if (kept_x) call.x = input_of<following, L>(context, b.rows * in.size(), kept_x, call.y, buffers.values);
     if constexpr (I > First) call.dx = wants_dx ? buffers.gradients.other(call.dy) : nullptr;
     if constexpr (!reinterprets<L>) {
-      layer.backward(context, in, call);
+      run_backward(context, layer, in, call);
     } else {
       if (I > First)
         call.dx = call.dy;
       else if (call.dx)
         kernels::copy(context, b.rows * in.size(), static_cast<T const*>(call.dy), call.dx);
     }
-    if (trains && b.listener) b.listener->gradients_ready(call.gradients);
+    if (trains && b.sink) b.sink->ready(call.gradients);
     return {call.dx, call.x};
   }
 

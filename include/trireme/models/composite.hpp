@@ -3,14 +3,14 @@
 
 #include <cstddef>
 
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 
 namespace trireme::detail {
 
 /// Advances past a layer at `in`: past its parameters, states and random numbers.
 template <class L, class In, class T>
-void pass_by(L const& layer, In const& in, Forward<T>& call) {
+void pass_by(L const& layer, In const& in, ForwardPass<T>& call) {
   call.parameters += parameter_elements<T>(layer, in);
   if (call.states) call.states += state_elements<T>(layer, in);
   if (call.state_updates) call.state_updates += state_elements<T>(layer, in);
@@ -18,7 +18,7 @@ void pass_by(L const& layer, In const& in, Forward<T>& call) {
   call.keys.layer += leaf_layers<L>();
 }
 template <class L, class In, class T>
-void pass_by(L const& layer, In const& in, Backward<T>& call) {
+void pass_by(L const& layer, In const& in, BackwardPass<T>& call) {
   std::size_t const elements = parameter_elements<T>(layer, in);
   call.parameters += elements;
   if (!call.frozen) call.gradients += elements;
@@ -28,7 +28,7 @@ void pass_by(L const& layer, In const& in, Backward<T>& call) {
 
 /// True if a layer's backward has anything to compute.
 template <class L, class In, class T>
-bool wants_backward(L const& layer, In const& in, Backward<T> const& b) {
+bool wants_backward(L const& layer, In const& in, BackwardPass<T> const& b) {
   return b.dx || (!b.frozen && parameter_elements<T>(layer, in) > 0);
 }
 

@@ -16,6 +16,7 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/input_sources.hpp"
+#include "trireme/models/layer_flops.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -120,6 +121,14 @@ struct Each {
     return all;
   }
 
+  /// Operations of forward, for one sample: the layer runs once a part.
+  template <class In>
+  constexpr std::size_t flops(In const& in) const {
+    std::size_t sum = 0;
+    for_each_part(in, [&](auto const& part, std::size_t) { sum += detail::layer_flops(layer, part); });
+    return sum;
+  }
+
   template <class T, class In>
   constexpr std::size_t parameter_elements(In const& in) const {
     return detail::parameter_elements<T>(layer, in.template part<0>());
@@ -143,10 +152,10 @@ struct Each {
   }
 
   template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     Workspace workspace(f.workspace);
     T* const scratch = workspace.take<T>(scratch_elements<T>(in));
-    Forward<T> call = f;
+    ForwardPass<T> call = f;
     std::uint32_t index = 0;
     for_each_part(in, [&](auto const& part, std::size_t before) {
       call.x = f.x + f.rows * before;
@@ -156,7 +165,7 @@ struct Each {
       if constexpr (detail::reinterprets<L>)
         kernels::copy(context, f.rows * part.size(), call.x, call.y);
       else
-        layer.forward(context, part, call);
+        detail::run_forward(context, layer, part, call);
       if (f.state_updates && index > 0) chain_updates(context, part, f, scratch);
       call.y += f.rows * layer.output(part).size();
       ++index;
@@ -164,11 +173,11 @@ struct Each {
   }
 
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     Workspace workspace(b.workspace);
     T* const scratch = workspace.take<T>(scratch_elements<T>(in));
-    Backward<T> call = b;
-    call.listener = nullptr;  // until all parts have added theirs
+    BackwardPass<T> call = b;
+    call.sink = nullptr;  // until all parts have added theirs
     std::uint32_t index = 0;
     for_each_part(in, [&](auto const& part, std::size_t before) {
       call.x = b.x + b.rows * before;
@@ -177,7 +186,7 @@ struct Each {
       call.keys.layer = key<In>(b.keys.layer, index);
       if (index > 0 && !b.frozen) call.gradients = scratch;
       if constexpr (!detail::reinterprets<L>)
-        layer.backward(context, part, call);
+        detail::run_backward(context, layer, part, call);
       else if (b.dx)
         kernels::copy(context, b.rows * part.size(), static_cast<T const*>(call.dy), call.dx);
       if (index > 0 && !b.frozen) add_gradients(context, part, scratch, b.gradients);
@@ -186,7 +195,7 @@ struct Each {
       call.dy += outputs;
       ++index;
     });
-    if (b.listener && parameter_elements<T>(in) > 0) b.listener->gradients_ready(b.gradients);
+    if (b.sink && parameter_elements<T>(in) > 0) b.sink->ready(b.gradients);
   }
 
  private:
@@ -212,7 +221,7 @@ struct Each {
   }
 
   template <class Context, class In, class T>
-  void chain_updates(Context& context, In const& in, Forward<T> const& f, T const* next) const {
+  void chain_updates(Context& context, In const& in, ForwardPass<T> const& f, T const* next) const {
     double const share =
         f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
     detail::for_each_tensor<T>(

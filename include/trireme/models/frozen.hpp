@@ -71,7 +71,7 @@ struct Frozen {
   }
 
   template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> f) const {
     if constexpr (detail::reinterprets<L>) {
       kernels::copy(context, f.rows * in.size(), f.x, f.y);
     } else {
@@ -80,12 +80,12 @@ struct Frozen {
       f.frozen_weights = f.states + detail::state_elements<T>(layer, in);
       f.state_updates = nullptr;
       f.frozen = true;
-      layer.forward(context, in, f);
+      detail::run_forward(context, layer, in, f);
     }
   }
 
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> b) const {
     if (!b.dx) return;
     if constexpr (detail::reinterprets<L>) {
       kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
@@ -93,9 +93,9 @@ struct Frozen {
       b.parameters = b.frozen_weights;
       b.frozen_weights = b.parameters + detail::parameter_elements<T>(layer, in) + detail::state_elements<T>(layer, in);
       b.gradients = nullptr;
-      b.listener = nullptr;
+      b.sink = nullptr;
       b.frozen = true;
-      layer.backward(context, in, b);
+      detail::run_backward(context, layer, in, b);
     }
   }
 };

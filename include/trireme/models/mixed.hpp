@@ -61,13 +61,12 @@ class MixedModel : public Base {
   template <class Context>
   void train(Context& context, Slice<T, label> const& slice, PerOutput<Base::outputs> const& scales,
              T const* parameters, T* gradients, std::byte* memory, double* totals, StepKeys const& keys,
-             GradientListener* listener) const {
+             GradientSink<T>* sink) const {
     Storing<Context> storing(context);
     T const* const weights = rounded(context, parameters, memory);
-    // A listener of threads' own rows only offers to share products, whose inputs have to stay until the step ends. The
-    // inputs of these layers do not.
-    Base::train(storing, slice, scales, weights, gradients, memory, totals, keys,
-                Context::owns_rows ? nullptr : listener);
+    // A sink of threads' own rows only defers products, whose inputs have to stay until the step ends. The inputs of
+    // these layers do not.
+    Base::train(storing, slice, scales, weights, gradients, memory, totals, keys, Context::owns_rows ? nullptr : sink);
   }
 
   template <class Context>

@@ -12,9 +12,9 @@
 
 #include "trireme/data/requirements.hpp"
 #include "trireme/layers/activation.hpp"
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/join_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/head.hpp"
@@ -137,22 +137,34 @@ class Model {
   /// over the outputs; `totals` are added to. Not collective.
   template <class Context>
   void train(Context& context, Slice<T, label> const& slice, PerOutput<outputs> const& scales, T const* parameters,
-             T* gradients, std::byte* memory, double* totals, StepKeys const& keys, GradientListener* listener) const {
+             T* gradients, std::byte* memory, double* totals, StepKeys const& keys, GradientSink<T>* sink) const {
     Workspace workspace(memory);
     T* const z = workspace.template take<T>(slice.rows * output_size());
     T* const y = take_output(workspace, slice.rows, z);
     T* const dz = workspace.template take<T>(slice.rows * output_size());
     T const* const x = take_input(context, slice.rows, slice.x, workspace);
     std::byte* const inner = workspace.template take<std::byte>(0);
-    architecture_.forward(
-        context, input_,
-        Forward<T>{slice.rows, x, z, parameters, inner, keys, true, parameters + description_->elements,
-                   gradients + description_->elements, frozen(parameters), false, slice.x_rows});
+    ForwardPass<T> pass = forward_pass(slice.rows, x, z, parameters, inner);
+    pass.keys = keys;
+    pass.training = true;
+    pass.state_updates = gradients + description_->elements;
+    pass.x_rows = slice.x_rows;
+    architecture_.forward(context, input_, pass);
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, scales, dz, totals);
     architecture_.backward(context, input_,
-                           Backward<T>{slice.rows, x, z, dz, nullptr, parameters, gradients, inner, keys, listener,
-                                       frozen(parameters), false, slice.x_rows});
+                           BackwardPass<T>{.rows = slice.rows,
+                                           .x = x,
+                                           .y = z,
+                                           .dy = dz,
+                                           .dx = nullptr,
+                                           .parameters = parameters,
+                                           .gradients = gradients,
+                                           .workspace = inner,
+                                           .keys = keys,
+                                           .sink = sink,
+                                           .frozen_weights = pass.frozen_weights,
+                                           .x_rows = slice.x_rows});
   }
 
   /// Forward, loss and metrics.
@@ -164,19 +176,9 @@ class Model {
     T* const y = take_output(workspace, slice.rows, z);
     T const* const x = take_input(context, slice.rows, slice.x, workspace);
     std::byte* const inner = workspace.template take<std::byte>(0);
-    architecture_.forward(context, input_,
-                          Forward<T>{slice.rows,
-                                     x,
-                                     z,
-                                     parameters,
-                                     inner,
-                                     {},
-                                     false,
-                                     parameters + description_->elements,
-                                     nullptr,
-                                     frozen(parameters),
-                                     false,
-                                     slice.x_rows});
+    ForwardPass<T> pass = forward_pass(slice.rows, x, z, parameters, inner);
+    pass.x_rows = slice.x_rows;
+    architecture_.forward(context, input_, pass);
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, {}, static_cast<T*>(nullptr), totals);
   }
@@ -189,16 +191,7 @@ class Model {
     T const* const own_x = take_input(context, rows, x, workspace);
     T* const own_y = several_outputs ? workspace.template take<T>(rows * output_size()) : y;
     architecture_.forward(context, input_,
-                          Forward<T>{rows,
-                                     own_x,
-                                     own_y,
-                                     parameters,
-                                     workspace.template take<std::byte>(0),
-                                     {},
-                                     false,
-                                     parameters + description_->elements,
-                                     nullptr,
-                                     frozen(parameters)});
+                          forward_pass(rows, own_x, own_y, parameters, workspace.template take<std::byte>(0)));
     activate(context, rows, own_y, own_y);
     if constexpr (several_outputs) join_outputs(context, rows, own_y, y);
   }
@@ -211,7 +204,8 @@ class Model {
   template <class Context>
   void activate(Context& context, std::size_t rows, T const* z, T* y) const {
     if constexpr (on_logits)
-      Activation<typename Loss::link>{}.forward(context, output_, Forward<T>{rows, z, y, nullptr, nullptr, {}, false});
+      detail::run_forward(context, Activation<typename Loss::link>{}, output_,
+                          forward_pass(rows, z, y, nullptr, nullptr));
   }
 
   /// The inputs of rows as layers take them: several of them each apart in `memory` (rows, input), one as `x` itself.
@@ -246,8 +240,18 @@ class Model {
     return {values.begin(), values.end()};
   }
 
-  /// The first weight of the Frozen layers.
-  T const* frozen(T const* parameters) const { return parameters + description_->reduced_elements(); }
+  /// Forward without training through the trained part, from the arena of weights at `parameters`, if it has any.
+  ForwardPass<T> forward_pass(std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
+    return {.rows = rows,
+            .x = x,
+            .y = y,
+            .parameters = parameters,
+            .workspace = memory,
+            .keys = {},
+            .training = false,
+            .states = parameters ? parameters + description_->elements : nullptr,
+            .frozen_weights = parameters ? parameters + description_->reduced_elements() : nullptr};
+  }
 
   std::vector<data::IndexColumns> indices() const {
     std::vector<data::IndexColumns> columns;

@@ -15,6 +15,7 @@
 
 #include "trireme/core/config.hpp"
 #include "trireme/core/fixed_string.hpp"
+#include "trireme/core/name.hpp"
 #include "trireme/metrics/metric.hpp"
 
 namespace trireme {
@@ -23,18 +24,6 @@ namespace trireme {
 struct LossWeight {
   double value = 1;
 };
-
-namespace detail {
-
-/// A name as a type of characters: nvcc cannot write down types that have a string among their arguments.
-template <char... Characters>
-struct Name {
-  static constexpr FixedString name{{Characters..., '\0'}};
-};
-template <FixedString Text, std::size_t... I>
-Name<Text.characters[I]...> name_of(std::index_sequence<I...>);
-
-}  // namespace detail
 
 /// Made by `output<"name">(loss, metrics...)`.
 template <class Named, class LossType, class... Metrics>
@@ -56,7 +45,7 @@ struct Output {
 /// \param rest  metrics, and a LossWeight anywhere among them.
 template <FixedString Text, class... LossAndRest>
 constexpr auto output(LossAndRest... given) {
-  using Named = decltype(detail::name_of<Text>(std::make_index_sequence<Text.view().size()>()));
+  using Named = detail::named_t<Text>;
   static_assert(sizeof...(LossAndRest) > 0, "trireme: an output needs a loss: output<\"name\">(MeanSquaredError{})");
   return [&]<class L, class... Rest>(L const& loss, Rest const&... rest) {
     static_assert(Loss<L>, "trireme: output<\"name\">(loss, ...) takes the loss first, then metrics and a LossWeight");

@@ -9,9 +9,9 @@
 
 #include "trireme/core/declares_member.hpp"
 #include "trireme/layers/activation.hpp"
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/chain_pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/input_sources.hpp"
@@ -148,11 +148,11 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
     return pass<Context>().template takes_scattered_rows<T>(in, rows);
   }
   template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     pass<Context>().forward(context, in, f);
   }
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     pass<Context>().backward(context, in, b);
   }
 

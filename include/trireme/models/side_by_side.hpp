@@ -61,6 +61,12 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
     return all;
   }
 
+  /// f(all branches).
+  template <class F>
+  constexpr auto apply_to_branches(F const& f) const {
+    return std::apply(f, branches_);
+  }
+
  protected:
   static constexpr std::size_t count = sizeof...(Branches);
 

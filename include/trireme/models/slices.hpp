@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/sequential.hpp"
 
 namespace trireme {
@@ -144,14 +144,14 @@ class Slices {
 
   /// As a layer's; weights, states and gradients are the slice's own. Keys are those of the whole model.
   template <class Context>
-  void forward(Context& context, std::size_t i, Forward<T> call) const {
+  void forward(Context& context, std::size_t i, ForwardPass<T> call) const {
     call.keys.layer += ranges_[i].first_leaf;
-    visit(i, [&](auto const& slice, auto const& in) { slice.forward(context, in, call); });
+    visit(i, [&](auto const& slice, auto const& in) { detail::run_forward(context, slice, in, call); });
   }
   template <class Context>
-  void backward(Context& context, std::size_t i, Backward<T> call) const {
+  void backward(Context& context, std::size_t i, BackwardPass<T> call) const {
     call.keys.layer += ranges_[i].first_leaf;
-    visit(i, [&](auto const& slice, auto const& in) { slice.backward(context, in, call); });
+    visit(i, [&](auto const& slice, auto const& in) { detail::run_backward(context, slice, in, call); });
   }
 
  private:

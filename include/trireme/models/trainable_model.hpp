@@ -20,7 +20,7 @@ namespace trireme {
 ///   initialize(arena)                         first values, in host memory; or, where the application keeps the
 ///                                             parameters: parameter_view(), a View of them in the space's memory
 ///   workspace_bytes<Context>(rows)
-///   train(context, slice, scales, parameters, gradients, memory, totals, keys, listener)
+///   train(context, slice, scales, parameters, gradients, memory, totals, keys, sink)
 ///   test(context, slice, parameters, memory, totals), predict(context, rows, x, y, parameters, memory)
 ///   results(totals)                           values of log_names from merged totals
 /// and perhaps

@@ -46,16 +46,16 @@ class PartBranches : public SideBySide<Source, Branches...> {
   }
 
   template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     Workspace workspace(f.workspace);
     if constexpr (!Source::own_part) workspace.take<T>(in.size() * f.rows);
-    Forward<T> call = f;
+    ForwardPass<T> call = f;
     this->for_each_branch(in, [&]<class B>(B const& branch, auto const& own) {
       call.workspace = workspace.take<std::byte>(workspace_bytes<T, Context>(branch, own, f.rows));
       if constexpr (reinterprets<B>)
         kernels::copy(context, f.rows * own.size(), call.x, call.y);
       else
-        branch.forward(context, own, call);
+        run_forward(context, branch, own, call);
       if constexpr (Source::own_part) call.x += f.rows * own.size();
       call.y += f.rows * branch.output(own).size();
       pass_by(branch, own, call);
@@ -63,7 +63,7 @@ class PartBranches : public SideBySide<Source, Branches...> {
   }
 
   template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     Workspace workspace(b.workspace);
     T* const branch_dx = Source::own_part ? nullptr : workspace.take<T>(in.size() * b.rows);
     backward_from<0>(context, in, b, workspace, branch_dx);
@@ -73,16 +73,17 @@ class PartBranches : public SideBySide<Source, Branches...> {
   /// Runs the last branch first, since gradients become final from the end of the arena. Of branches on the same input
   /// the first to run writes `dx`, and the others add to it.
   template <std::size_t I, class Context, class In, class T>
-  void backward_from(Context& context, In const& in, Backward<T> const& b, Workspace workspace, T* branch_dx) const {
+  void backward_from(Context& context, In const& in, BackwardPass<T> const& b, Workspace workspace,
+                     T* branch_dx) const {
     auto const& branch = std::get<I>(this->branches_);
     auto const& own = Source::template of<I>(in);
     using B = std::decay_t<decltype(branch)>;
     std::size_t const inputs = b.rows * own.size();
-    Backward<T> call = b;
+    BackwardPass<T> call = b;
     call.workspace = workspace.take<std::byte>(workspace_bytes<T, Context>(branch, own, b.rows));
     constexpr bool runs_first = I + 1 == Base::count;
     if constexpr (!runs_first) {
-      Backward<T> next = b;
+      BackwardPass<T> next = b;
       std::size_t const outputs = b.rows * branch.output(own).size();
       next.y += outputs;
       next.dy += outputs;
@@ -102,10 +103,10 @@ class PartBranches : public SideBySide<Source, Branches...> {
         kernels::copy(context, inputs, static_cast<T const*>(b.dy), b.dx);
     } else if (wants_backward(branch, own, b)) {
       if (b.dx && adds) call.dx = branch_dx;
-      branch.backward(context, own, call);
+      run_backward(context, branch, own, call);
       if (b.dx && adds) context.for_each("trireme::add_gradients", inputs, kernels::AddTo<T>{branch_dx, b.dx});
       if constexpr (!is_composite<B>)
-        if (b.listener && parameter_elements<T>(branch, own) > 0) b.listener->gradients_ready(b.gradients);
+        if (b.sink && parameter_elements<T>(branch, own) > 0) b.sink->ready(b.gradients);
     }
   }
 };

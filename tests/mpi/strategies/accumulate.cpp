@@ -26,7 +26,7 @@ constexpr std::size_t a_bucket_a_parameter = 1;
 
 /// Gradients of one process, that notes what it is told.
 template <class T>
-struct Notes final : GradientListener {
+struct Notes final : GradientSink<T> {
   template <class... A>
   explicit Notes(A const&...) {}
   SharedGradients<T, Kokkos::DefaultExecutionSpace>* shared() { return nullptr; }
@@ -35,11 +35,8 @@ struct Notes final : GradientListener {
     gradients = arena;
     told.clear();
   }
-  GradientListener* listener() { return this; }
-  void gradients_ready(void const* from) override {
-    auto const* const first = static_cast<T const*>(from);
-    told.emplace_back(first, first + size(first));
-  }
+  GradientSink<T>* sink() { return this; }
+  void ready(T const* from) override { told.emplace_back(from, from + size(from)); }
   std::size_t size(T const* first) const { return elements - static_cast<std::size_t>(first - gradients); }
   void finish() {
     ++finished;

@@ -39,7 +39,7 @@ std::size_t wrong_sums(Buckets& buckets) {
   buckets.begin(arena.data());
   for (std::size_t p = parameters; p-- > 0;) {
     for (std::size_t i = 0; i < size; ++i) arena[p * size + i] = static_cast<float>((world().rank() + 1) * (i + p));
-    if (auto* const listener = buckets.listener()) listener->gradients_ready(arena.data() + p * size);
+    if (auto* const sink = buckets.sink()) sink->ready(arena.data() + p * size);
   }
   buckets.finish();
   std::size_t wrong = 0;

@@ -11,7 +11,9 @@
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/branches.hpp"
 #include "trireme/models/frozen.hpp"
+#include "trireme/models/graph.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -71,6 +73,24 @@ auto normalized(Normalization const& normalization) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(graphs_train_in_stages) {
+  // Stages of a node, a block, a node, a block with dropout, and the head.
+  auto const graph = Graph{input(),
+                           node<"first">(Conv2D<3, 3, 3, ReLU, Same>{}),
+                           node<"left">(Conv2D<3, 1, 1>{}),
+                           node<"right", "first">(Conv2D<3, 3, 3, Same>{}),
+                           node<"sum", "left", "right">(Add{}),
+                           node<"pool">(MaxPooling2D<2, 2>{}),
+                           node<"flat">(Flatten{}),
+                           node<"hidden">(Dense<7, Tanh>{}),
+                           node<"frozen", "hidden">(Frozen{Dense<5, Tanh>{}}),
+                           node<"drop", "hidden">(Dropout{.rate = 0.25f}),
+                           node<"both", "drop", "frozen">(Concatenate{}),
+                           node<"head">(Dense<test::classes>{})};
+  static_assert(ParameterCuts<decltype(graph)>::size() >= 3);
+  check_law(graph, 4);
+}
 
 BOOST_AUTO_TEST_CASE(convolutions_train_in_stages) {
   check_law(Sequential{input(), Conv2D<3, 3, 3, ReLU, Same>{}, Frozen{Conv2D<3, 1, 1>{}}, MaxPooling2D<2, 2>{},

@@ -58,18 +58,18 @@ struct BothWays {
     std::vector<std::byte> memory(detail::workspace_bytes<T, Context>(model, in, rows) + arena_alignment, std::byte{7});
     auto const address = reinterpret_cast<std::uintptr_t>(memory.data());
     std::byte* const workspace = memory.data() + (arena_alignment - address % arena_alignment) % arena_alignment;
-    model.forward(context, in, Forward<T>{rows, x.data(), r.y.data(), parameters.data(), workspace, {}, true});
+    model.forward(context, in, ForwardPass<T>{rows, x.data(), r.y.data(), parameters.data(), workspace, {}, true});
     std::vector<T> scratch = dy;
     model.backward(context, in,
-                   Backward<T>{rows,
-                               x.data(),
-                               r.y.data(),
-                               scratch.data(),
-                               r.dx.data(),
-                               parameters.data(),
-                               r.gradients.data(),
-                               workspace,
-                               {}});
+                   BackwardPass<T>{rows,
+                                   x.data(),
+                                   r.y.data(),
+                                   scratch.data(),
+                                   r.dx.data(),
+                                   parameters.data(),
+                                   r.gradients.data(),
+                                   workspace,
+                                   {}});
     return r;
   }
 
@@ -118,9 +118,9 @@ bool pools_separately(Model const& model, In const& in) {
       parameters(detail::parameter_elements<double>(model, in), 1.0);
   std::vector<std::byte> memory(detail::workspace_bytes<double, NotingContext>(model, in, 1) + 64);
   auto const address = reinterpret_cast<std::uintptr_t>(memory.data());
-  model.forward(
-      context, in,
-      Forward<double>{1, x.data(), y.data(), parameters.data(), memory.data() + (64 - address % 64) % 64, {}, false});
+  model.forward(context, in,
+                ForwardPass<double>{
+                    1, x.data(), y.data(), parameters.data(), memory.data() + (64 - address % 64) % 64, {}, false});
   return context.ran("trireme::max_pool");
 }
 

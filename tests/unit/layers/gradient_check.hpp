@@ -11,7 +11,8 @@
 #include <boost/test/unit_test.hpp>
 #include <trireme/backend/execution/space_context.hpp>
 #include <trireme/backend/execution/thread_context.hpp>
-#include <trireme/layers/layer.hpp>
+#include <trireme/layers/gradient.hpp>
+#include <trireme/layers/pass.hpp>
 
 namespace trireme::test {
 
@@ -24,6 +25,33 @@ inline double relative_error(std::vector<double> const& a, std::vector<double> c
   }
   return std::sqrt(difference) / (norm > 0 ? std::sqrt(norm) : 1.0);
 }
+
+/// Leaves every product until the step ends that a sink may leave, of a slice of so many rows.
+struct DeferAll final : GradientSink<double> {
+  explicit DeferAll(std::size_t n) : rows(n) {}
+  void ready(double const*) override {}
+  bool defers(std::size_t m, std::size_t n, std::size_t k) override { return pays_to_defer(m, n, k / rows); }
+  void defer(DeferredProduct<double> const& product) override { products.push_back(product); }
+  void compute() const {
+    for (auto const& p : products)
+      ThreadContext().gemm(Product<double>{.m = p.m,
+                                           .n = p.n,
+                                           .k = p.k,
+                                           .a = p.x,
+                                           .lda = p.m,
+                                           .b = p.dy,
+                                           .ldb = p.n,
+                                           .c = const_cast<double*>(p.gradients),
+                                           .ldc = p.n,
+                                           .transpose_a = true});
+  }
+  std::size_t rows;
+  std::vector<DeferredProduct<double>> products;
+};
+
+struct Nothing {
+  void operator()(std::vector<double>&, std::vector<double>&) const {}
+};
 
 /// One layer over `rows` samples, with its buffers.
 template <class Context, class L, class In>
@@ -59,9 +87,15 @@ struct LayerHarness {
 
   std::vector<double> forward() {
     std::vector<double> y(rows * layer.output(in).size(), 1e300);
-    layer.forward(context, in,
-                  Forward<double>{rows, x.data(), y.data(), parameters.data(), workspace(), keys, true, nullptr,
-                                  nullptr, frozen.data()});
+    detail::run_forward(context, layer, in,
+                        ForwardPass<double>{.rows = rows,
+                                            .x = x.data(),
+                                            .y = y.data(),
+                                            .parameters = parameters.data(),
+                                            .workspace = workspace(),
+                                            .keys = keys,
+                                            .training = true,
+                                            .frozen_weights = frozen.data()});
     return y;
   }
 
@@ -88,7 +122,10 @@ struct LayerHarness {
   }
 
   /// dx and the gradients of the parameters; both start as garbage, since layers overwrite them.
-  std::pair<std::vector<double>, std::vector<double>> backward() {
+  /// \param then  called with dy and dx before they are left.
+  template <class Then = Nothing>
+  std::pair<std::vector<double>, std::vector<double>> backward(GradientSink<double>* sink = nullptr,
+                                                               Then const& then = {}) {
     auto const y = forward();
     std::vector<double> dx(x.size(), 1e300), gradients(parameters.size(), 0.0);
     std::size_t offset = 0;
@@ -98,14 +135,40 @@ struct LayerHarness {
         offset += aligned_count<double>(p.shape.size());
       }
     std::vector<double> scratch = dy;
-    layer.backward(context, in,
-                   Backward<double>{rows, x.data(), y.data(), scratch.data(), dx.data(), parameters.data(),
-                                    gradients.data(), workspace(), keys, nullptr, frozen.data()});
+    detail::run_backward(context, layer, in,
+                         BackwardPass<double>{.rows = rows,
+                                              .x = x.data(),
+                                              .y = y.data(),
+                                              .dy = scratch.data(),
+                                              .dx = dx.data(),
+                                              .parameters = parameters.data(),
+                                              .gradients = gradients.data(),
+                                              .workspace = workspace(),
+                                              .keys = keys,
+                                              .sink = sink,
+                                              .frozen_weights = frozen.data()});
+    then(scratch, dx);
     return {dx, gradients};
+  }
+
+  /// The gradients with products computed when the buffers of the calls are used again: a layer that leaves an operand
+  /// to a sink must have kept it.
+  std::vector<double> deferred_gradients(DeferAll& sink) {
+    return backward(&sink,
+                    [&](std::vector<double>& scratch, std::vector<double>& dx) {
+                      std::ranges::fill(scratch, 1e300);
+                      std::ranges::fill(dx, 1e300);
+                      sink.compute();
+                    })
+        .second;
   }
 
   void check(double tolerance) {
     auto const [dx, gradients] = backward();
+    if constexpr (defers_products<Context>) {
+      DeferAll sink(rows);
+      BOOST_TEST((deferred_gradients(sink) == gradients));
+    }
     BOOST_TEST(relative_error(dx, differences(x)) <= tolerance);
     BOOST_TEST(relative_error(gradients, differences(parameters)) <= tolerance);
   }

@@ -1,6 +1,11 @@
 #define BOOST_TEST_MODULE layers_gradients
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
 #include <trireme/activations/elu.hpp>
 #include <trireme/activations/gelu.hpp>
 #include <trireme/activations/leaky_relu.hpp>
@@ -15,6 +20,7 @@
 #include <trireme/layers/dropout.hpp>
 #include <trireme/layers/flatten.hpp>
 #include <trireme/layers/pooling2d.hpp>
+#include <trireme/layers/up_sampling2d.hpp>
 #include <trireme/models/sequential.hpp>
 
 #include "gradient_check.hpp"
@@ -65,6 +71,50 @@ BOOST_AUTO_TEST_CASE(pooling_has_the_gradient_of_its_forward) {
   check_gradients(AveragePooling2D<2, 2>{}, Extents<5, 6, 3>{});
   check_gradients(AveragePooling2D<3, 3, Strides<2, 1>, Same>{}, Extents<5, 4, 2>{});
   check_gradients(GlobalAveragePooling2D{}, Extents<3, 4, 5>{});
+}
+
+BOOST_AUTO_TEST_CASE(up_sampling_has_the_gradient_of_its_forward) {
+  check_gradients(UpSampling2D<2, 2>{}, Extents<3, 4, 3>{});
+  check_gradients(UpSampling2D<1, 3>{}, Extents<3, 2, 2>{});
+  check_gradients(UpSampling2D<5, 1>{}, Extents<1, 4, 1>{});
+  check_gradients(UpSampling2D<2, 3>{}, Extents<dynamic, 2, dynamic>{{3, 2, 5}});
+  check_gradients(UpSampling2D<2, 2, Bilinear>{}, Extents<3, 4, 3>{});
+  check_gradients(UpSampling2D<3, 4, Bilinear>{}, Extents<2, 3, 2>{});
+  check_gradients(UpSampling2D<1, 3, Bilinear>{}, Extents<3, 4, 2>{});
+  check_gradients(UpSampling2D<5, 1, Bilinear>{}, Extents<2, 3, 1>{});
+  check_gradients(UpSampling2D<2, 3, Bilinear>{}, Extents<1, 1, 2>{});
+  check_gradients(UpSampling2D<4, 2, Bilinear>{}, Extents<dynamic, dynamic, 9>{{2, 3, 9}});
+}
+
+namespace {
+
+/// One channel of one image under a layer.
+template <class L, std::size_t H, std::size_t W>
+std::vector<double> image_of(L const& layer, Extents<H, W, 1> const& in, std::vector<double> const& image) {
+  test::LayerHarness<ThreadContext, L, Extents<H, W, 1>> harness(layer, in, 1, 17);
+  harness.x = image;
+  return harness.forward();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(up_sampling_repeats_pixels_or_interpolates_between_their_centres) {
+  auto const none = std::numeric_limits<double>::quiet_NaN();
+  auto const nearest = image_of(UpSampling2D<2, 3>{}, Extents<2, 2, 1>{}, {1, 2, 3, 4});
+  BOOST_TEST(nearest == (std::vector<double>{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2,  //
+                                             3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}),
+             boost::test_tools::per_element());
+  // Outputs lie at -1/4, 1/4, 3/4, 5/4 of the inputs; those outside have the value of the edge.
+  auto const even = image_of(UpSampling2D<1, 2, Bilinear>{}, Extents<1, 2, 1>{}, {4, 8});
+  BOOST_TEST(even == (std::vector<double>{4, 5, 7, 8}), boost::test_tools::per_element());
+  // At -1/3, 0, 1/3, 2/3, 1, 4/3: the centres are the inputs themselves, whatever is beside them.
+  auto const odd = image_of(UpSampling2D<3, 1, Bilinear>{}, Extents<3, 1, 1>{}, {3, 9, none});
+  BOOST_TEST(odd[0] == 3);
+  BOOST_TEST(odd[1] == 3);
+  BOOST_TEST(odd[2] == 5, boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(odd[3] == 7, boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(odd[4] == 9);
+  BOOST_TEST(std::isnan(odd[5]));
 }
 
 BOOST_AUTO_TEST_CASE(activations_as_layers_and_dropout_have_the_gradient_of_their_forward) {

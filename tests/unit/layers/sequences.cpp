@@ -7,6 +7,7 @@
 #include <trireme/layers/dense.hpp>
 #include <trireme/layers/dropout.hpp>
 #include <trireme/layers/flatten.hpp>
+#include <trireme/layers/gru.hpp>
 #include <trireme/layers/layer_normalization.hpp>
 #include <trireme/layers/lstm.hpp>
 #include <trireme/layers/multi_head_attention.hpp>
@@ -29,6 +30,19 @@ BOOST_AUTO_TEST_CASE(lstm_with_each_option_has_the_gradient_of_its_forward) {
   check_gradients(LSTM<2, ReturnSequences, GoBackwards, RecurrentActivation<Tanh>>{}, Extents<5, 3>{});
   check_gradients(LSTM<2>{}, Extents<1, 3>{});
   check_gradients(LSTM<dynamic, ReturnSequences>{.units = 3}, Extents<dynamic, 2>{{4, 2}});
+}
+
+BOOST_AUTO_TEST_CASE(gru_with_each_option_has_the_gradient_of_its_forward) {
+  check_gradients(GRU<3>{}, Extents<4, 2>{});
+  check_gradients(GRU<3, ReturnSequences>{}, Extents<4, 2>{});
+  check_gradients(GRU<3, ResetBefore>{}, Extents<4, 2>{});
+  check_gradients(GRU<3, ReturnSequences, ResetBefore>{}, Extents<4, 2>{});
+  check_gradients(GRU<2, GoBackwards, NoBias>{}, Extents<3, 2>{});
+  check_gradients(GRU<2, ReturnSequences, GoBackwards, ResetBefore, NoBias>{}, Extents<3, 2>{});
+  check_gradients(GRU<2, ReturnSequences, GoBackwards, RecurrentActivation<Tanh>>{}, Extents<5, 3>{});
+  check_gradients(GRU<2>{}, Extents<1, 3>{});
+  check_gradients(GRU<2, ResetBefore>{}, Extents<1, 3>{});
+  check_gradients(GRU<dynamic, ReturnSequences>{.units = 3}, Extents<dynamic, 2>{{4, 2}});
 }
 
 BOOST_AUTO_TEST_CASE(layer_normalization_with_each_option_has_the_gradient_of_its_forward) {

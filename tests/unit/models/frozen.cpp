@@ -58,19 +58,20 @@ struct Witness {
   template <class Context, class In, class T>
   void forward(Context&, In const& in, Forward<T> const& f) const {
     ++forwards;
-    for (std::size_t i = 0; i < f.rows * in.size(); ++i) f.y[i] = f.parameters[0] * f.x[i];
+    for (std::size_t i = 0; i < f.rows * in.size(); ++i) f.y[i] = f.parameters[0][0] * f.x[i];
   }
   template <class Context, class In, class T>
   void backward(Context&, In const& in, Backward<T> const& b) const {
     ++backwards;
     if (b.dx) {
       ++inputs;
-      for (std::size_t i = 0; i < b.rows * in.size(); ++i) b.dx[i] = b.parameters[0] * b.dy[i];
+      for (std::size_t i = 0; i < b.rows * in.size(); ++i) b.dx[i] = b.parameters[0][0] * b.dy[i];
     }
     if (b.frozen) return;
     ++gradients;
-    b.gradients[0] = 0;
-    for (std::size_t i = 0; i < b.rows * in.size(); ++i) b.gradients[0] += b.x[i] * b.dy[i];
+    T& gradient = *b.gradients[0].values();
+    gradient = 0;
+    for (std::size_t i = 0; i < b.rows * in.size(); ++i) gradient += b.x[i] * b.dy[i];
   }
 };
 

@@ -74,11 +74,13 @@ void convolution(Context& context, Window2D const& w, std::size_t filters, std::
 }
 
 /// kernel_gradient = sum over rows and positions of patch^T dy; dx = dy * kernel^T folded back. Either may be null.
-template <class Context, class T>
+/// `kernel_gradient` is a Gradient, which may change the kernel once it is stated: that is last.
+template <class Context, class T, class KernelGradient>
 void convolution_backward(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
-                          T const* kernel, T const* dy, T* kernel_gradient, T* dx, Workspace workspace) {
+                          T const* kernel, T const* dy, KernelGradient const& kernel_gradient, T* dx,
+                          Workspace workspace) {
   if (detail::by_row_products<T, Context>(w))
-    return detail::RowConvolution<T>(w, filters, workspace).backward(rows, x, kernel, dy, kernel_gradient, dx);
+    return detail::RowConvolution<T>(w, filters, workspace).backward(rows, x, kernel, dy, kernel_gradient.values(), dx);
   std::size_t const k = w.taps() * w.channels, positions = w.positions();
   bool const direct = detail::patches_are_input(w);
   std::size_t const chunk = direct ? rows : detail::chunk_rows<T, Context>(w, rows);
@@ -86,33 +88,35 @@ void convolution_backward(Context& context, Window2D const& w, std::size_t filte
   detail::for_chunks(rows, chunk, [&](std::size_t first, std::size_t count) {
     T const* const image = x + first * w.input_size();
     T const* const output_gradient = dy + first * positions * filters;
-    if (kernel_gradient) {
-      if (!direct) kernels::unfold(context, w, count, image, patches);
-      context.gemm(Product<T>{.m = k,
-                              .n = filters,
-                              .k = count * positions,
-                              .a = direct ? image : patches,
-                              .lda = k,
-                              .b = output_gradient,
+    if (dx) {
+      T* const input_gradient = dx + first * w.input_size();
+      context.gemm(Product<T>{.m = count * positions,
+                              .n = k,
+                              .k = filters,
+                              .a = output_gradient,
+                              .lda = filters,
+                              .b = kernel,
                               .ldb = filters,
-                              .c = kernel_gradient,
-                              .ldc = filters,
-                              .transpose_a = true,
-                              .accumulate = first > 0});
+                              .c = direct ? input_gradient : patches,
+                              .ldc = k,
+                              .transpose_b = true});
+      if (!direct) kernels::fold(context, w, count, patches, input_gradient);
     }
-    if (!dx) return;
-    T* const input_gradient = dx + first * w.input_size();
-    context.gemm(Product<T>{.m = count * positions,
-                            .n = k,
-                            .k = filters,
-                            .a = output_gradient,
-                            .lda = filters,
-                            .b = kernel,
+    if (!kernel_gradient) return;
+    if (!direct) kernels::unfold(context, w, count, image, patches);
+    T const* const left = direct ? image : patches;
+    if (count == rows) return kernel_gradient.product(context, rows * positions, {left, k}, {output_gradient, filters});
+    context.gemm(Product<T>{.m = k,
+                            .n = filters,
+                            .k = count * positions,
+                            .a = left,
+                            .lda = k,
+                            .b = output_gradient,
                             .ldb = filters,
-                            .c = direct ? input_gradient : patches,
-                            .ldc = k,
-                            .transpose_b = true});
-    if (!direct) kernels::fold(context, w, count, patches, input_gradient);
+                            .c = kernel_gradient.values(),
+                            .ldc = filters,
+                            .transpose_a = true,
+                            .accumulate = first > 0});
   });
 }
 

@@ -177,6 +177,23 @@ class Builder : public ProgramText {
                         formatted("({})", fmt::join(types, ", ")));
   }
 
+  /// Tensors side by side along the last axis; `out` are the extents of the result.
+  template <class Out, class T, class... E>
+  Value<T, Out> concatenate_back(Out const& out, Value<T, E> const&... parts) {
+    std::vector<std::string> const names{formatted("%v{}", parts.id)...}, types{type_text(parts)...};
+    return emit_call<T>(out, formatted("stablehlo.concatenate {}, dim = {}", fmt::join(names, ", "), Out::rank - 1),
+                        formatted("({})", fmt::join(types, ", ")));
+  }
+  /// The columns of x from `begin` on, as many as the last of the extents.
+  template <class T, class E, class Out>
+  Value<T, Out> columns(Value<T, E> const& x, std::size_t begin, Out const& out) {
+    std::vector<std::array<std::size_t, 3>> ranges;
+    for (std::size_t const extent : out.to_vector()) ranges.push_back({0, extent, 1});
+    ranges.back()[0] = begin;
+    ranges.back()[1] += begin;
+    return slice(x, out, ranges);
+  }
+
   // ---- sums
 
   template <class T, std::size_t... E>

@@ -46,20 +46,19 @@ consteval bool require_layer_lowering() {
                 "trireme: " NAME                                                                      \
                 " cannot be compiled for a PJRT device, since it has no LayerLowering; take another " \
                 "strategy for this model");
-  TRIREME_UNLOWERED("Add")  // and Residual
   TRIREME_UNLOWERED("AveragePooling2D")
   TRIREME_UNLOWERED("BatchNormalization")
-  TRIREME_UNLOWERED("Concatenate")
   TRIREME_UNLOWERED("Each")
   TRIREME_UNLOWERED("Embedding")
   TRIREME_UNLOWERED("Fork")
   TRIREME_UNLOWERED("GlobalAveragePooling2D")
-  TRIREME_UNLOWERED("Identity")
+  TRIREME_UNLOWERED("GRU")
   TRIREME_UNLOWERED("LSTM")
   TRIREME_UNLOWERED("LayerNormalization")
   TRIREME_UNLOWERED("MultiHeadAttention")
   TRIREME_UNLOWERED("Parallel")
   TRIREME_UNLOWERED("Select")
+  TRIREME_UNLOWERED("UpSampling2D")
 #undef TRIREME_UNLOWERED
   static_assert(exists<LayerLowering<L>>,
                 "trireme: this layer cannot be compiled for a PJRT device, since it has no LayerLowering");

@@ -6,6 +6,7 @@
 #include "trireme/pjrt/lowering/dense.hpp"
 #include "trireme/pjrt/lowering/dropout.hpp"
 #include "trireme/pjrt/lowering/flatten.hpp"
+#include "trireme/pjrt/lowering/graph.hpp"
 #include "trireme/pjrt/lowering/losses.hpp"
 #include "trireme/pjrt/lowering/metrics.hpp"
 #include "trireme/pjrt/lowering/optimizers.hpp"

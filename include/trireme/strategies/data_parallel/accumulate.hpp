@@ -9,8 +9,8 @@
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/strategies/data_parallel/adaptor.hpp"
 #include "trireme/strategies/engine/step.hpp"
@@ -47,8 +47,8 @@ class AccumulatingEngine : public Base {
       this->differentiate(part, by_rows ? &touched : nullptr);
       keep();
     }
-    // Gradients become final with the last piece only, after the kept ones are added; then listeners are notified.
-    AddEarlier sums(*this, this->listener());
+    // Gradients become final with the last piece only, after the kept ones are added; then sinks are notified.
+    AddEarlier sums(*this, this->sink());
     this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
     sums.add_from(0);
     tables().add_kept(earlier_.data());
@@ -79,11 +79,11 @@ class AccumulatingEngine : public Base {
   }
 
   /// Records the touched rows of the pieces before the last, whose gradients are not final yet.
-  class TouchedRows final : public GradientListener {
+  class TouchedRows final : public GradientSink<T> {
    public:
     explicit TouchedRows(AccumulatingEngine& engine) : engine_(engine) {}
-    void gradients_ready(void const*) override {}
-    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+    void ready(T const*) override {}
+    bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
       return engine_.tables().only_rows(gradients, indices, count);
     }
     void no_rows() override { engine_.tables().no_rows(); }
@@ -92,16 +92,16 @@ class AccumulatingEngine : public Base {
     AccumulatingEngine& engine_;
   };
 
-  class AddEarlier final : public GradientListener {
+  class AddEarlier final : public GradientSink<T> {
    public:
-    AddEarlier(AccumulatingEngine& engine, GradientListener* next)
+    AddEarlier(AccumulatingEngine& engine, GradientSink<T>* next)
         : engine_(engine), next_(next), end_(engine.earlier_.extent(0)) {}
-    GradientListener* next() const { return next_; }
-    void gradients_ready(void const* from) override {
-      add_from(static_cast<std::size_t>(static_cast<T const*>(from) - engine_.partitions_.gradients()));
-      next_->gradients_ready(from);
+    GradientSink<T>* next() const { return next_; }
+    void ready(T const* from) override {
+      add_from(static_cast<std::size_t>(from - engine_.partitions_.gradients()));
+      next_->ready(from);
     }
-    bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+    bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
       return next_->only_rows(gradients, indices, count);
     }
     void no_rows() override { next_->no_rows(); }
@@ -118,7 +118,7 @@ class AccumulatingEngine : public Base {
 
    private:
     AccumulatingEngine& engine_;
-    GradientListener* next_;
+    GradientSink<T>* next_;
     std::size_t end_;
   };
 

@@ -21,11 +21,11 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
-#include "trireme/strategies/data_parallel/gradient_sink.hpp"
+#include "trireme/strategies/data_parallel/deferred_products.hpp"
 #include "trireme/strategies/data_parallel/input_rows.hpp"
 #include "trireme/strategies/data_parallel/no_rows.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
-#include "trireme/strategies/data_parallel/shared_products.hpp"
+#include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/data_parallel/workspace.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/step.hpp"
@@ -80,32 +80,32 @@ class BatchPartitions {
     global_rows_ = global_rows;
   }
 
-  /// Runs forward and backward over all partitions and sums the gradients; notifies `listener` of final gradients.
-  /// Under parallelism over samples a `sink`, if given, receives the sums: then the arena does not have those of all
+  /// Runs forward and backward over all partitions and sums the gradients; notifies `sink` of final gradients.
+  /// Under parallelism over samples an `update`, if given, receives the sums: then the arena does not have those of all
   /// trained elements.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
-             StepKeys const& keys, GradientListener* listener, ProcessSum const* processes,
-             GradientSink<T> const& sink = {}) {
-    auto const train_partition = [&](auto& context, std::size_t index, GradientListener* told) {
+             StepKeys const& keys, GradientSink<T>* sink, ProcessSum const* processes,
+             UpdateRange<T> const& update = {}) {
+    auto const train_partition = [&](auto& context, std::size_t index, GradientSink<T>* own) {
       Partition& partition = partitions_[index];
       auto const rows = partition_rows(index, batch.rows);
       bool const empty = rows.begin == rows.end;
       StepKeys partition_keys = keys;
       partition_keys.first_row += rows.begin;
-      NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, told);
+      NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, own);
       Slice<T, L> const part = slice(model, batch, rows, partition);
       Gathering const gathering(partition.inputs.begin(next_rows(model, batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where partitions sum over rows, empty ones take part
         model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
-                    totals_.data(index, Phase::train), partition_keys, empty && told ? &none : told);
+                    totals_.data(index, Phase::train), partition_keys, empty && own ? &none : own);
       // An empty partition adds nothing; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
     reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
     meeting_.begin(processes);
-    // Shards have sums of their own, and one partition that only stores its gradients has nothing to share them with.
-    bool const shares = plan_.shards == 0 && (plan_.partitions > 1 || sink);
-    products_.begin(shares ? batch.rows : 0);
+    // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
+    bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update);
+    products_.begin(defers ? batch.rows : 0);
     if constexpr (is_host_space<Space>) {
       if (plan_.by_samples) {
         ThreadPool& threads = pool();
@@ -114,8 +114,7 @@ class BatchPartitions {
           PartitionSum exchange(meeting_, partition, meeting);
           ThreadContext context(&exchange);
           RowRange const rows = partition_rows(partition, batch.rows);
-          train_partition(context, partition,
-                          products_.listener(partition, rows.end - rows.begin, gradients(partition)));
+          train_partition(context, partition, products_.sink(partition, rows.end - rows.begin, gradients(partition)));
         };
         ProfilingLoop const loop(context_.space(), "trireme::train");
         if (mixes_rows_)
@@ -124,7 +123,7 @@ class BatchPartitions {
           threads.run(plan_.partitions, pass);
         threads.run(plan_.threads, [&](std::size_t part) {
           Gathering const gathering(partitions_[part].inputs.gathering());  // of the rows of the next batch
-          sum_partitions(ThreadContext(), part, batch.rows, sink);
+          sum_partitions(ThreadContext(), part, batch.rows, update);
         });
         return;
       }
@@ -132,7 +131,7 @@ class BatchPartitions {
     SpaceSum exchange(meeting_);
     context_.set_exchange(&exchange);
     for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-      train_partition(context_, partition, plan_.partitions == 1 ? listener : nullptr);
+      train_partition(context_, partition, plan_.partitions == 1 ? sink : nullptr);
     context_.set_exchange(nullptr);
     for (PartitionPair const& s : order_)
       if (has_gradients(s.from, batch.rows))
@@ -239,8 +238,8 @@ class BatchPartitions {
   }
 
   /// Part `part` of all sums, after all partitions are done.
-  void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, GradientSink<T> const& sink) {
-    products_.compute(context, part, plan_.threads, gradients(0), sink);
+  void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, UpdateRange<T> const& update) {
+    products_.compute(context, part, plan_.threads, gradients(0), update);
     products_.for_each_other(part, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; i += update_block) {
         std::size_t const count = std::min(end - i, update_block);
@@ -248,7 +247,7 @@ class BatchPartitions {
           if (has_gradients(s.from, rows))
             context.for_each("trireme::sum_partitions", count,
                              kernels::AddTo<T>{gradients(s.from) + i, gradients(s.to) + i});
-        if (sink) sink(context, i, i + count, gradients(0) + i);
+        if (update) update(context, i, i + count, gradients(0) + i);
       }
     });
   }
@@ -283,7 +282,7 @@ class BatchPartitions {
   bool mixes_rows_;
   CrossReplicaSum meeting_;
   PartitionTotals<Space> totals_;
-  SharedProducts<T> products_;
+  DeferredProducts<T> products_;
   std::vector<Partition> partitions_;
   std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
 };

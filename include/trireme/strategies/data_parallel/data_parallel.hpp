@@ -72,14 +72,14 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
     ProfilingRegion const region("trireme::train_step");
     before_step();
     auto const step = this->begin_step(batch);
-    // Tables of which only some rows have gradients are listened for, also in one process.
-    bool const listens = !partitions_.plan().by_samples && listener();
-    if (sums_alone() && !listens && this->updates_at_once()) {
+    // Tables of which only some rows have gradients need their sink, also in one process.
+    bool const needs_sink = !partitions_.plan().by_samples && sink();
+    if (sums_alone() && !needs_sink && this->updates_at_once()) {
       this->differentiate_and_update(step);
       return after_update();
     }
     begin_gradients();
-    this->differentiate(step, listener());
+    this->differentiate(step, sink());
     reduce_and_update(step);
   }
 
@@ -127,12 +127,12 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
   void begin_gradients() {
     if constexpr (!local_steps) synchronization_.begin(partitions_.gradients());
   }
-  /// The listener of gradients that are final, or null.
-  GradientListener* listener() {
+  /// The sink of gradients that are final, or null.
+  GradientSink<T>* sink() {
     if constexpr (local_steps)
       return nullptr;
     else
-      return synchronization_.listener();
+      return synchronization_.sink();
   }
 
   /// After the last one: sums the gradients over the processes and takes the optimizer's step.

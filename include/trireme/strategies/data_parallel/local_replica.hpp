@@ -131,8 +131,8 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
         model_.masks_positions() ? model_.counted_positions(batch.y, batch.rows) : model_.positions(batch.rows);
     return Base::begin_step(own, positions, updater_.iteration());
   }
-  void differentiate(Step const& step, GradientListener* listener) {
-    if (step.slice.rows > 0) Base::differentiate(step, listener, nullptr);
+  void differentiate(Step const& step, GradientSink<T>* sink) {
+    if (step.slice.rows > 0) Base::differentiate(step, sink, nullptr);
   }
   /// Without rows the weights stay as they are, and the step is counted.
   void update(Step const& step) {

@@ -3,24 +3,24 @@
 
 #include <cstddef>
 
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 
 namespace trireme {
 
-/// Precedes the listener of a partition's gradients. A partition without rows leaves no gradients, but notifies the
-/// listener at the same points as others: where processes sum over rows, sums of gradients come between those of rows,
+/// Precedes the sink of a partition's gradients. A partition without rows leaves no gradients, but notifies the
+/// sink at the same points as others: where processes sum over rows, sums of gradients come between those of rows,
 /// in the same order on all.
 template <class T, class Context>
-class NoRows final : public GradientListener {
+class NoRows final : public GradientSink<T> {
  public:
   /// \param next  may be null, if only `finish` is called.
-  NoRows(Context& context, T* gradients, std::size_t elements, GradientListener* next)
+  NoRows(Context& context, T* gradients, std::size_t elements, GradientSink<T>* next)
       : context_(context), gradients_(gradients), end_(elements), next_(next) {}
 
-  void gradients_ready(void const* from) override {
-    clear_from(static_cast<std::size_t>(static_cast<T const*>(from) - gradients_));
-    next_->gradients_ready(from);
+  void ready(T const* from) override {
+    clear_from(static_cast<std::size_t>(from - gradients_));
+    next_->ready(from);
   }
 
   /// Clears the remaining gradients.
@@ -38,7 +38,7 @@ class NoRows final : public GradientListener {
   Context& context_;
   T* gradients_;
   std::size_t end_;
-  GradientListener* next_;
+  GradientSink<T>* next_;
 };
 
 }  // namespace trireme

@@ -19,9 +19,9 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
-#include "trireme/strategies/data_parallel/gradient_sink.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"
+#include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
@@ -198,10 +198,10 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   }
 
   /// Puts this process's summands of the mean gradient, and of the states' updates, into the gradient arena.
-  void differentiate(Step const& step, GradientListener* listener) { differentiate(step, listener, &processes_); }
+  void differentiate(Step const& step, GradientSink<T>* sink) { differentiate(step, sink, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
-  void differentiate(Step const& step, GradientListener* listener, ProcessSum const* processes) {
-    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes);
+  void differentiate(Step const& step, GradientSink<T>* sink, ProcessSum const* processes) {
+    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, sink, processes);
   }
 
   /// The optimizer's step, and the states', from the sums over all processes.
@@ -220,14 +220,14 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
       context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
-    auto const train = [&](GradientListener* listener, GradientSink<T> const& sink) {
-      partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, listener, processes, sink);
+    auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
+      partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, sink, processes, range);
     };
     if (partitions_.plan().by_samples) {
       auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
         if (begin < trained) update(context, begin, std::min(end, trained), gradients);
       };
-      train(nullptr, GradientSink<T>(take));
+      train(nullptr, UpdateRange<T>(take));
     } else {
       UpdateInBackward updates(next, partitions_.gradients(), trained, updated_);
       train(&updates, {});

@@ -22,7 +22,7 @@ struct LocalWeights {
 /// True if each process takes optimizer steps on its own rows, with weights of its own until the synchronization brings
 /// them together. A synchronization either adds up the gradients of each step:
 ///   begin(gradients)        called before backward; the sums are to be in this arena
-///   listener()              the listener of gradients that are final, or null
+///   sink()                  the sink of the gradients of backward, or null: they are stored
 ///   finish()                called after backward; returns when the sums over all processes are there. Collective.
 ///   shared()                the arena that other processes read, or null
 /// or says `static constexpr bool local_steps = true` and changes weights between steps:

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <vector>
 
-#include "trireme/layers/call.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 #include "trireme/strategies/engine/update_kernels.hpp"
 #include "trireme/strategies/gradients/bucket_range.hpp"
 
@@ -18,7 +18,7 @@ namespace trireme {
 ///
 /// `Step` is an OptimizerStep over the arena.
 template <class T, class Step>
-class UpdateInBackward final : public GradientListener {
+class UpdateInBackward final : public GradientSink<T> {
  public:
   /// \param gradients  the arena's first `elements` train.
   /// \param taken  receives the updated ranges; its memory is kept from step to step.
@@ -27,12 +27,12 @@ class UpdateInBackward final : public GradientListener {
     taken_.clear();
   }
 
-  void gradients_ready(void const*) override {}
+  void ready(T const*) override {}
 
-  bool takes(void const* gradients, std::size_t count) override {
-    auto const* const first = static_cast<T const*>(gradients);
+  bool takes(T const* gradients, std::size_t count) override {
     std::less<T const*> const before;
-    if (before(first, gradients_) || !before(first, gradients_ + elements_)) return false;  // summed up elsewhere first
+    if (before(gradients, gradients_) || !before(gradients, gradients_ + elements_))
+      return false;  // summed up elsewhere first
     std::size_t const begin = index_of(gradients);
     auto place = taken_.end();  // backward mostly goes from the arena's end to its beginning
     while (place != taken_.begin() && std::prev(place)->begin < begin) --place;
@@ -40,8 +40,8 @@ class UpdateInBackward final : public GradientListener {
     return true;
   }
 
-  void take(void const* gradients, void const* values, std::size_t count) override {
-    step_(index_of(gradients), count, static_cast<T const*>(values));
+  void take(T const* gradients, T const* values, std::size_t count) override {
+    step_(index_of(gradients), count, values);
   }
 
   /// f(begin, end) for the elements whose gradients are in the arena. Called once, after backward.
@@ -56,9 +56,7 @@ class UpdateInBackward final : public GradientListener {
   }
 
  private:
-  std::size_t index_of(void const* gradients) const {
-    return static_cast<std::size_t>(static_cast<T const*>(gradients) - gradients_);
-  }
+  std::size_t index_of(T const* gradients) const { return static_cast<std::size_t>(gradients - gradients_); }
 
   kernels::StepOfSums<Step> step_;
   T const* gradients_;

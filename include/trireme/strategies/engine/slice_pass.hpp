@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/slices.hpp"
 #include "trireme/tensor/arena.hpp"
 
@@ -49,10 +49,17 @@ class SlicePass {
     for (std::size_t i = begin_; i < end_; ++i, x = y) {
       std::size_t const state = slices_.range(i).states_begin - slices_.range(begin_).states_begin;
       y = places.y[i];
-      slices_.forward(
-          context, i,
-          Forward<T>{rows, x, y, weights.forward(i), places.memory[i], keys, training, weights.states() + state,
-                     training ? weights.updates() + state : nullptr, frozen(weights, i)});
+      slices_.forward(context, i,
+                      ForwardPass<T>{.rows = rows,
+                                     .x = x,
+                                     .y = y,
+                                     .parameters = weights.forward(i),
+                                     .workspace = places.memory[i],
+                                     .keys = keys,
+                                     .training = training,
+                                     .states = weights.states() + state,
+                                     .state_updates = training ? weights.updates() + state : nullptr,
+                                     .frozen_weights = frozen(weights, i)});
     }
     return y;
   }
@@ -66,8 +73,16 @@ class SlicePass {
       T* const next = i == begin_ ? dx : places.gradients[i % 2];
       T* const gradients = weights.gradients(i);
       slices_.backward(context, i,
-                       Backward<T>{rows, i == begin_ ? x : places.y[i - 1], places.y[i], dy, next, weights.backward(i),
-                                   gradients, places.memory[i], keys, nullptr, frozen(weights, i)});
+                       BackwardPass<T>{.rows = rows,
+                                       .x = i == begin_ ? x : places.y[i - 1],
+                                       .y = places.y[i],
+                                       .dy = dy,
+                                       .dx = next,
+                                       .parameters = weights.backward(i),
+                                       .gradients = gradients,
+                                       .workspace = places.memory[i],
+                                       .keys = keys,
+                                       .frozen_weights = frozen(weights, i)});
       // Layers that sum over rows of other processes run without rows too, but then have no gradients.
       if (rows == 0) clear(context, i, gradients);
       weights.finished(i);

@@ -16,7 +16,7 @@
 #include "trireme/backend/threads/host_loop.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/text.hpp"
-#include "trireme/layers/call.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/all_to_all.hpp"
 #include "trireme/mpi/communicator.hpp"
@@ -54,7 +54,7 @@ class CompressedGradients {
   CompressedGradients(Group const&, Space const&, ModelDescription const&, Codec const&) {}
   SharedGradients<T, Space>* shared() { return nullptr; }
   void begin(T*) {}
-  GradientListener* listener() { return nullptr; }
+  GradientSink<T>* sink() { return nullptr; }
   void finish() {}
   std::string placement() const { return "not at all"; }
 };
@@ -86,7 +86,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
 
   SharedGradients<T, Space>* shared() { return nullptr; }
   void begin(T* gradients) { gradients_ = gradients; }
-  GradientListener* listener() { return nullptr; }
+  GradientSink<T>* sink() { return nullptr; }
 
   /// Gradients become sums over all processes. Collective.
   void finish() {

@@ -14,7 +14,7 @@
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/text.hpp"
-#include "trireme/layers/call.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/request.hpp"
@@ -55,7 +55,7 @@ enum class Exchange { automatic, messages };
 
 /// For a single process: there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
 template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
-class GradientBuckets final : public GradientListener {
+class GradientBuckets final : public GradientSink<T> {
  public:
   template <class... Options>
   GradientBuckets(Group const& group, Space const& space, ModelDescription const& model, Options const&...)
@@ -63,9 +63,9 @@ class GradientBuckets final : public GradientListener {
   SharedGradients<T, Space>* shared() { return nullptr; }
   std::string placement() const { return "not at all"; }
   void begin(T* gradients) { tables_.begin(gradients); }
-  GradientListener* listener() { return tables_.empty() ? nullptr : this; }
-  void gradients_ready(void const*) override {}
-  bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+  GradientSink<T>* sink() { return tables_.empty() ? nullptr : this; }
+  void ready(T const*) override {}
+  bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
     return tables_.only_rows(gradients, indices, count);
   }
   void no_rows() override { tables_.no_rows(); }
@@ -79,7 +79,7 @@ class GradientBuckets final : public GradientListener {
 /// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI reads it
 /// itself (`gpu_aware`).
 template <class T, class Space, class Tables>
-class GradientBuckets<T, Space, Communicator, Tables> final : public GradientListener {
+class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSink<T> {
   using Host = Kokkos::View<T*, Kokkos::HostSpace>;
   static constexpr bool host_visible =
       Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
@@ -110,8 +110,8 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
     started_ = 0;
   }
 
-  /// The listener for backward, or null if notifications would gain nothing.
-  GradientListener* listener() { return (communicator_->size() > 1 && !shared_) || !tables_.empty() ? this : nullptr; }
+  /// The sink for backward, or null if notifications would gain nothing.
+  GradientSink<T>* sink() { return (communicator_->size() > 1 && !shared_) || !tables_.empty() ? this : nullptr; }
 
   /// A readable description of what the order of summands depends on.
   std::string placement() const {
@@ -124,13 +124,13 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientLis
   /// Adds the time of exchanges to `times`; null: not measured. Reads of others' memory are never measured.
   void measure(ExchangeTimes* times) { clock_.measure(times); }
 
-  bool only_rows(void const* gradients, void const* indices, std::size_t count) override {
+  bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
     return tables_.only_rows(gradients, indices, count);
   }
   void no_rows() override { tables_.no_rows(); }
   Tables& tables() { return tables_; }
 
-  void gradients_ready(void const* from) override {
+  void ready(T const* from) override {
     if (communicator_->size() == 1 || shared_) return;
     ExchangeClock::Call call(clock_);
     start_until(from);

@@ -32,7 +32,7 @@ class SparseGradients {
     View dirty{};  ///< indices of the rows that are not zero, some perhaps several times
     std::size_t dirty_count = 0;
     bool all_dirty = true;
-    bool told = false;           ///< true if backward has named the rows that it touches
+    bool named = false;          ///< true if backward has named the rows that it touches
     T const* indices = nullptr;  ///< those, while the step lasts
     std::size_t positions = 0;
     // For a step in pieces: the rows that `keep` has added up elsewhere, each once, in ascending order.
@@ -52,16 +52,16 @@ class SparseGradients {
 
   void begin(T* gradients) {
     gradients_ = gradients;
-    for (Table& table : tables_) table.told = false;
+    for (Table& table : tables_) table.named = false;
   }
 
-  /// See GradientListener.
-  bool only_rows(void const* gradients, void const* indices, std::size_t count) {
+  /// See GradientSink.
+  bool only_rows(T const* gradients, T const* indices, std::size_t count) {
     for (Table& table : tables_) {
-      if (gradients_ + table.offset != gradients || table.told) continue;
+      if (gradients_ + table.offset != gradients || table.named) continue;
       clear(table);
-      table.told = true;
-      table.indices = static_cast<T const*>(indices);
+      table.named = true;
+      table.indices = indices;
       table.positions = count;
       return true;
     }
@@ -70,7 +70,7 @@ class SparseGradients {
 
   void no_rows() {
     for (Table& table : tables_) {
-      table.told = true;
+      table.named = true;
       table.all_dirty = false;
       table.positions = table.dirty_count = 0;
     }
@@ -106,8 +106,8 @@ class SparseGradients {
           continue;
         }
       }
-      table.all_dirty = !table.told;
-      if (table.told) keep_dirty(table, table.indices, table.positions);
+      table.all_dirty = !table.named;
+      if (table.named) keep_dirty(table, table.indices, table.positions);
     }
   }
 
@@ -131,9 +131,9 @@ class SparseGradients {
     std::size_t const size = table.rows * table.columns;
     T* const gradients = rows_of(table);
     bool const first = table.kept.empty() && !table.kept_all;
-    if (!table.told && first) {
+    if (!table.named && first) {
       kernels::copy(context_, size, static_cast<T const*>(gradients), earlier);
-    } else if (!table.told) {
+    } else if (!table.named) {
       context_.for_each("trireme::keep_table", size, kernels::AddTo<T>{gradients, earlier});
     } else {
       if (first && !table.keeps_zeros) context_.for_each("trireme::clear_table", size, kernels::Clear<T>{earlier});
@@ -143,21 +143,21 @@ class SparseGradients {
       merge_own_rows(table.kept);
       keep_dirty(table, indices_.data(), own_.size());
     }
-    if (!table.told) table.kept_all = true, table.keeps_zeros = false;
-    table.all_dirty = !table.told;
-    table.told = false;
+    if (!table.named) table.kept_all = true, table.keeps_zeros = false;
+    table.all_dirty = !table.named;
+    table.named = false;
   }
 
   void add_kept(Table& table, T* earlier) {
     T* const gradients = rows_of(table);
     if (table.kept_all) {
       context_.for_each("trireme::add_table", table.rows * table.columns, kernels::AddTo<T>{earlier, gradients});
-      table.told = false;
+      table.named = false;
     } else if (!table.kept.empty()) {
       add_rows(table.kept, earlier, gradients, table.columns);
       context_.for_each("trireme::clear_rows", table.kept.size(), table.columns,
                         kernels::ClearRows<T>{indices_.data(), earlier, table.rows, table.columns});
-      if (table.told) {
+      if (table.named) {
         find_own_rows(table);
         merge_own_rows(table.kept);
         reserve(table.touched, table.kept.size());
@@ -192,7 +192,7 @@ class SparseGradients {
 
   void sum(Table& table) {
     find_own_rows(table);
-    group_->allgather_into(table.told ? own_.size() : unknown, counts_);
+    group_->allgather_into(table.named ? own_.size() : unknown, counts_);
     std::size_t total = 0;
     bool known = true;
     for (std::size_t const count : counts_) {
@@ -208,7 +208,7 @@ class SparseGradients {
 
   /// Finds the rows that this process has touched, each once.
   void find_own_rows(Table const& table) {
-    own_.resize(table.told ? table.positions : 0);
+    own_.resize(table.named ? table.positions : 0);
     if (own_.empty()) return;
     copy_to_host(own_.data(), table.indices, own_.size());
     std::erase_if(own_, [&](T index) { return kernels::table_row(index, table.rows) == table.rows; });

@@ -19,7 +19,7 @@ namespace detail {
 /// The model's slices: its stages, or the units of stages.
 template <class Layers, std::size_t... Cuts>
 constexpr auto pipeline_cuts() {
-  static_assert(is_sequential<Layers>, "trireme: PipelineStrategy cuts a Sequential between its layers");
+  static_assert(is_sequential<Layers>, "trireme: PipelineStrategy cuts a Sequential or a Graph between its layers");
   if constexpr (sizeof...(Cuts) == 0) {
     return ParameterCuts<Layers>();
   } else {

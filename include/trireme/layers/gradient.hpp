@@ -1,0 +1,165 @@
+/// Gradient: a parameter's gradient, as a layer states it in backward.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/storing_context.hpp"
+#include "trireme/backend/gemm/cache_gemm.hpp"
+#include "trireme/backend/gemm/pack.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/layers/gradient_sink.hpp"
+
+namespace trireme {
+
+namespace kernels {
+
+/// One block of a product whose result goes to a sink. Blocks are so small that one stays in a core's cache until it
+/// has been taken, and so wide that memory is read along rows.
+template <class T>
+struct GradientBlock {
+  static constexpr std::size_t most_columns = 4096 / sizeof(T), most_elements = 12 * most_columns;
+
+  Product<T> whole;
+  GradientSink<T>* sink;
+  std::size_t columns, rows, column_blocks;
+
+  GradientBlock(Product<T> const& product, GradientSink<T>* to)
+      : whole(product),
+        sink(to),
+        columns(std::clamp(product.n, std::size_t{1}, most_columns)),
+        rows(most_elements / columns),
+        column_blocks((product.n + columns - 1) / columns) {}
+
+  std::size_t count() const { return (whole.m + rows - 1) / rows * column_blocks; }
+
+  void operator()(std::size_t block) const {
+    std::size_t const i = block / column_blocks * rows, j = block % column_blocks * columns;
+    Product<T> part = whole;
+    part.m = std::min(rows, whole.m - i);
+    part.n = std::min(columns, whole.n - j);
+    part.skip_left_rows(i);
+    part.b += whole.transpose_b ? j * whole.ldb : j;
+    part.c = detail::pack_buffer<T, 2>(part.m * part.n);
+    part.ldc = part.n;
+    detail::cache_gemm(part);
+    T const* const at = whole.c + i * whole.ldc + j;
+    if (part.n == whole.ldc) return sink->take(at, part.c, part.m * part.n);
+    for (std::size_t row = 0; row < part.m; ++row) sink->take(at + row * whole.ldc, part.c + row * part.n, part.n);
+  }
+};
+
+}  // namespace kernels
+
+/// True if a sink may defer products under a context: under the parallelism over samples, where a layer's input and
+/// what it saved stay as they are until a step ends, unless outputs are stored in another type.
+template <class Context>
+inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Context>;
+
+/// True if the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
+/// reads all rows of n numbers, instead of storing and adding up gradients.
+constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
+
+/// Rows of a batch up to which blocks pay: beyond them the products cost more than the gradient's way through memory,
+/// and a large product is faster as a whole.
+inline constexpr std::size_t gradient_block_rows = 64;
+
+/// Rows of an operand: a block, or where `values` is null, pointers to rows that lie apart.
+template <class T>
+struct RowsView {
+  T const* values;
+  std::size_t columns;
+  T const* const* rows = nullptr;
+};
+
+/// Lifetime of the operands of a product: they stay as they are until backward of the layer returns, or until the step
+/// ends.
+enum class Lifetime { call, step };
+
+/// The gradient of one parameter. In backward a layer states once what it is; the sink that the strategy chose stores
+/// it in the arena, hands it to the optimizer block by block, or has all threads compute it later.
+/// All functions do nothing where the gradient is not wanted.
+template <class T>
+class Gradient {
+ public:
+  Gradient() = default;
+  /// \param values  its place in the gradient arena, `size` elements.  \param sink  may be null: it is stored.
+  Gradient(T* values, std::size_t size, GradientSink<T>* sink) : values_(values), size_(size), sink_(sink) {}
+
+  /// False where the layer is frozen, or has no such parameter.
+  explicit operator bool() const { return values_ != nullptr; }
+  /// Memory for the gradient, which a kernel of the layer's own overwrites; null where it is not wanted.
+  T* values() const { return values_; }
+
+  /// The gradient of `count` elements of the parameter from `begin` on.
+  Gradient range(std::size_t begin, std::size_t count) const {
+    return values_ ? Gradient(values_ + begin, count, sink_) : Gradient();
+  }
+
+  /// x^T dy, for matrices x (k, m) and dy (k, n) whose product has as many elements as the parameter. To be called when
+  /// the layer has finished reading the parameter. With Lifetime::step the sink may compute it later.
+  template <class Context>
+  void product(Context& context, std::size_t k, RowsView<T> const& x, RowsView<T> const& dy,
+               Lifetime operands = Lifetime::call) const {
+    if (!values_) return;
+    if (operands == Lifetime::step && defers(context, k, x.columns, dy.columns))
+      return sink_->defer({x.columns, dy.columns, k, x.values, dy.values, values_, x.rows});
+    Product<T> const whole{.m = x.columns,
+                           .n = dy.columns,
+                           .k = k,
+                           .a = x.values,
+                           .lda = x.columns,
+                           .b = dy.values,
+                           .ldb = dy.columns,
+                           .c = values_,
+                           .ldc = dy.columns,
+                           .transpose_a = true,
+                           .a_rows = x.rows};
+    if constexpr (on_host<Context>) {
+      if (sink_ && k <= gradient_block_rows && detail::by_tiles(whole) && sink_->takes(values_, size_)) {
+        kernels::GradientBlock<T> const blocks(whole, sink_);
+        return context.for_rows("trireme::gradient_blocks", blocks.count(), blocks);
+      }
+    }
+    context.gemm(whole);
+  }
+
+  /// True if `product` of these sizes will be deferred when its operands stay until the step ends. A layer that has to
+  /// copy an operand to let it stay asks first.
+  template <class Context>
+  bool defers([[maybe_unused]] Context const& context, std::size_t k, std::size_t m, std::size_t n) const {
+    if constexpr (defers_products<Context>)
+      return values_ && sink_ && sink_->defers(m, n, k);
+    else
+      return false;
+  }
+
+  /// The sum of the `rows` rows of dy, each of as many elements as the parameter.
+  template <class Context>
+  void column_sums(Context& context, char const* label, std::size_t rows, T const* dy) const {
+    if (values_) context.column_sums(label, rows, size_, dy, values_);
+  }
+
+  /// For a table whose gradient is zero except in the rows that the `count` indices name: memory to add them to,
+  /// cleared; null where the gradient is not wanted. Indices stay as they are until the step ends.
+  template <class Context>
+  T* table(Context& context, T const* indices, std::size_t count) const {
+    if (values_ && !(sink_ && sink_->only_rows(values_, indices, count)))
+      context.for_each("trireme::clear_table", size_, kernels::Clear<T>{values_});
+    return values_;
+  }
+
+ private:
+  template <class Context>
+  static constexpr bool on_host =
+      Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
+
+  T* values_ = nullptr;
+  std::size_t size_ = 0;
+  GradientSink<T>* sink_ = nullptr;
+};
+
+}  // namespace trireme
