@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "trireme/layers/gradient.hpp"
+#include "trireme/layers/parameter.hpp"
 
 namespace trireme {
 
@@ -19,9 +20,6 @@ struct StepKeys {
   std::uint32_t layer = 0;       ///< index of the layer in the model, counted through nested models
   std::size_t global_rows = 0;   ///< of the batch, over all processes
 };
-
-/// Tensors, parameters or states that a layer has at most.
-inline constexpr std::size_t most_layer_tensors = 16;
 
 /// A layer's tensors by their index in its declaration: addresses or Gradients.
 template <class Tensor>

@@ -252,9 +252,9 @@ struct GRU {
     // The contribution of the inputs, for all steps at once.
     context.gemm(product(f.rows * time, 3 * n, in[1], f.x, in[1], f.parameters[kernel], z, 3 * n));
     context.for_each("trireme::gru_first_state", f.rows, n,
-                     kernels::ClearStrided<T>{states + slot(0, time) * n, time * n});
+                     kernels::ClearStrided<T>{states + time_of(0, time) * n, time * n});
     for (std::size_t step = 0; step < time; ++step) {
-      std::size_t const t = slot(step, time);
+      std::size_t const t = time_of(step, time);
       bool const last = step + 1 == time;
       T* const y = sequences ? f.y + step * n : f.y;
       kernels::GruStep<T, A, R> const call{activation,
@@ -265,7 +265,7 @@ struct GRU {
                                            z + t * 3 * n,
                                            f.saved[inner] + t * (reset_after ? 3 : 1) * n,
                                            states + t * n,
-                                           last ? y : states + slot(step + 1, time) * n,
+                                           last ? y : states + time_of(step + 1, time) * n,
                                            last ? last_stride : time * n,
                                            sequences ? y : nullptr,
                                            last_stride};
@@ -299,7 +299,7 @@ struct GRU {
     else
       kernels::copy(context, b.rows * n, static_cast<T const*>(b.dy), dh);
     for (std::size_t step = time; step-- > 0;) {
-      std::size_t const t = slot(step, time);
+      std::size_t const t = time_of(step, time);
       kernels::GruStepGradient<T, A, R> const call{activation,
                                                    recurrent_activation,
                                                    n,
@@ -375,7 +375,9 @@ struct GRU {
   }
 
   /// Position in time of the input of step `step`.
-  static constexpr std::size_t slot(std::size_t step, std::size_t time) { return backwards ? time - 1 - step : step; }
+  static constexpr std::size_t time_of(std::size_t step, std::size_t time) {
+    return backwards ? time - 1 - step : step;
+  }
 };
 template <class... Values>
 GRU(Values const&...) -> GRU<detail::size_from_values<Values...>()>;

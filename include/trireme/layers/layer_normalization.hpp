@@ -1,6 +1,7 @@
 /// LayerNormalization: each sample's features to mean 0 and variance 1, then scaled and shifted.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>

@@ -1,9 +1,9 @@
 /// LSTM: long short-term memory over a sequence.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "trireme/activations/sigmoid.hpp"
@@ -128,9 +128,9 @@ struct LSTM {
                             .c = z,
                             .ldc = width});
     context.for_each("trireme::lstm_first_state", f.rows, units,
-                     kernels::ClearStrided<T>{states + slot(0, time) * units, time * units});
+                     kernels::ClearStrided<T>{states + time_of(0, time) * units, time * units});
     for (std::size_t step = 0; step < time; ++step) {
-      std::size_t const t = slot(step, time);
+      std::size_t const t = time_of(step, time);
       if (step > 0)
         context.gemm(Product<T>{.m = f.rows,
                                 .n = width,
@@ -144,11 +144,12 @@ struct LSTM {
                                 .accumulate = true});
       bool const last = step + 1 == time;
       T* const y = sequences ? f.y + step * units : f.y;
-      context.for_each("trireme::lstm_step", f.rows, units,
-                       kernels::LstmStep<T, A, R, use_bias, sequences>{
-                           activation, recurrent_activation, units, time, f.parameters[bias], z + t * width,
-                           f.saved[cell] + t * units, cell_before(f, step, time),
-                           last ? y : states + slot(step + 1, time) * units, last ? stride : time * units, y, stride});
+      context.for_each(
+          "trireme::lstm_step", f.rows, units,
+          kernels::LstmStep<T, A, R, use_bias, sequences>{
+              activation, recurrent_activation, units, time, f.parameters[bias], z + t * width,
+              f.saved[cell] + t * units, cell_before(f, step, time),
+              last ? y : states + time_of(step + 1, time) * units, last ? stride : time * units, y, stride});
     }
   }
 
@@ -164,7 +165,7 @@ struct LSTM {
       kernels::copy(context, carried, static_cast<T const*>(b.dy), b.saved[state_gradient]);
     context.for_each("trireme::lstm_last_cell", carried, kernels::Clear<T>{b.saved[cell_gradient]});
     for (std::size_t step = time; step-- > 0;) {
-      std::size_t const t = slot(step, time);
+      std::size_t const t = time_of(step, time);
       context.for_each("trireme::lstm_step_gradient", b.rows, units,
                        kernels::LstmStepGradient<T, A, R, sequences>{
                            activation, recurrent_activation, units, time, z + t * width, b.saved[cell] + t * units,
@@ -203,12 +204,14 @@ struct LSTM {
   /// The cell before a step; before the first one the state, which is zero then.
   template <class Call>
   auto cell_before(Call const& call, std::size_t step, std::size_t time) const {
-    return step == 0 ? call.saved[state_before] + slot(0, time) * units
-                     : call.saved[cell] + slot(step - 1, time) * units;
+    return step == 0 ? call.saved[state_before] + time_of(0, time) * units
+                     : call.saved[cell] + time_of(step - 1, time) * units;
   }
 
   /// Position in time of the input of step `step`.
-  static constexpr std::size_t slot(std::size_t step, std::size_t time) { return backwards ? time - 1 - step : step; }
+  static constexpr std::size_t time_of(std::size_t step, std::size_t time) {
+    return backwards ? time - 1 - step : step;
+  }
 };
 template <class... Values>
 LSTM(Values const&...) -> LSTM<detail::size_from_values<Values...>()>;

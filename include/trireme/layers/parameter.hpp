@@ -10,6 +10,9 @@
 
 namespace trireme {
 
+/// The parameters that a layer has at most, and the states, and the saved tensors.
+inline constexpr std::size_t most_layer_tensors = 16;
+
 /// Name and extents: constexpr where the layer's extents are.
 struct ParameterShape {
   std::string_view name;

@@ -3,7 +3,6 @@
 
 #include <array>
 
-#include "trireme/layers/call.hpp"
 #include "trireme/layers/parameter.hpp"
 #include "trireme/tensor/shape.hpp"
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -87,13 +86,14 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return layout<T, Context>(values(in), rows).bytes;
+    auto const all = values(in);
+    return gradient_layout<T>(all, rows, value_layout<T, Context>(all, rows).bytes).bytes;
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
     auto const all = values(in);
-    Layout const places = layout<T, Context>(all, f.rows);
+    auto const places = value_layout<T, Context>(all, f.rows);
     auto const y = addresses(places, f.workspace, f.x, f.y);
     ForwardPass<T> call = f;
     for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
@@ -119,18 +119,24 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
     auto const all = values(in);
-    Layout const places = layout<T, Context>(all, b.rows);
-    Gradients<T> gradients{places, addresses(places, b.workspace, b.x, const_cast<T*>(b.y)), {}, {}, {}};
-    for (std::size_t value = 1; value < count; ++value)
-      gradients.dy[value] = at<T>(b.workspace, places.gradients[value]);
-    gradients.dy[0] = b.dx;
-    gradients.dy[count] = b.dy;
-    gradients.wanted[0] = b.dx != nullptr;
+    auto const places = value_layout<T, Context>(all, b.rows);
+    Gradients<T> g{b.workspace,
+                   places,
+                   gradient_layout<T>(all, b.rows, places.bytes),
+                   addresses(places, b.workspace, b.x, const_cast<T*>(b.y)),
+                   {},
+                   {}};
+    g.wanted[0] = b.dx != nullptr;
     for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
-      bool& wanted = gradients.wanted[i + 1] = !b.frozen && parameter_elements<T>(layer, own) > 0;
-      for (std::size_t const value : inputs<i>) wanted = wanted || gradients.wanted[value];
+      bool wanted = !b.frozen && parameter_elements<T>(layer, own) > 0;
+      for (std::size_t const value : inputs<i>) wanted = wanted || g.wanted[value];
+      g.wanted[i + 1] = wanted;
     });
-    backward_from<0>(context, all, b, b.workspace, gradients);
+    g.dy[0] = b.dx;
+    for (std::size_t value = 1; value < count; ++value)
+      g.dy[value] = gradient_of[value] == 0 ? b.dx : at<T>(b.workspace, g.layout.offsets[gradient_of[value]]);
+    g.dy[count] = b.dy;
+    backward_from<0>(context, all, b, g);
   }
 
  private:
@@ -148,23 +154,37 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
   template <std::size_t I>
   static constexpr bool aliases = reinterprets<LayerAt<I>>&& I + 1 < count;
 
-  /// The last node that takes a value.
-  template <std::size_t... I>
-  static constexpr std::array<std::size_t, count + 1> last_users(std::index_sequence<I...>) {
+  /// The last node that takes each value: the first in backward, which stores the value's gradient.
+  static constexpr std::array<std::size_t, count + 1> last_user = []<std::size_t... I>(std::index_sequence<I...>) {
     std::array<std::size_t, count + 1> last{};
-    (
-        [&] {
-          for (std::size_t const value : inputs<I>) last[value] = I;
-        }(),
-        ...);
+    auto const use = [&](auto const& values, std::size_t node) {
+      for (std::size_t const value : values) last[value] = node;
+    };
+    (use(inputs<I>, I), ...);
     return last;
   }
+  (std::make_index_sequence<count>());
+  /// True if node I alone takes one value, or is the last to take it: its layer writes that value's gradient in place.
+  template <std::size_t I>
+  static constexpr bool in_place = inputs<I>.size() == 1 && last_user[inputs<I>[0]] == I;
+  /// The value in whose memory each value's gradient lies: that of the value which a node only hands on.
+  static constexpr std::array<std::size_t, count + 1> gradient_of = []<std::size_t... I>(std::index_sequence<I...>) {
+    std::array<std::size_t, count + 1> of{};
+    ((of[I + 1] = aliases<I> && in_place<I> ? of[inputs<I>[0]] : I + 1), ...);
+    return of;
+  }
+  (std::make_index_sequence<count>());
 
-  /// Offsets in bytes.
-  struct Layout {
-    std::array<std::size_t, count + 1> values{}, gradients{};
+  /// Offsets in bytes of what forward leaves for backward: outputs, saved tensors, and inputs of nodes with several.
+  struct ValueLayout {
+    std::array<std::size_t, count + 1> values{};
     std::array<std::size_t, count> memory{}, parts{};
-    std::size_t scratch = 0, bytes = 0;
+    std::size_t bytes = 0;
+  };
+  /// Those of the values' gradients, and behind them of the input gradients of nodes that do not write in place.
+  struct GradientLayout {
+    std::array<std::size_t, 2 * count + 1> offsets{};
+    std::size_t bytes = 0;
   };
 
   /// Extents of the input and of all outputs.
@@ -213,29 +233,38 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
   }
 
   template <class T, class Context, class All>
-  constexpr Layout layout(All const& all, std::size_t rows) const {
-    Layout places;
-    constexpr auto last = last_users(std::make_index_sequence<count>());
-    std::array<BufferLife, count + 1> lives{};
-    std::size_t largest = 0, next = 0;
+  constexpr ValueLayout value_layout(All const& all, std::size_t rows) const {
+    ValueLayout places;
     auto const take = [&](std::size_t& offset, std::size_t bytes) {
-      offset = next;
-      next += aligned_bytes(bytes);
+      offset = places.bytes;
+      places.bytes += aligned_bytes(bytes);
     };
     for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
-      std::size_t const size = std::get<i + 1>(all).size() * rows * sizeof(T), input = own.size() * rows * sizeof(T);
-      if (i + 1 < count && !aliases<i>) take(places.values[i + 1], size);
-      if (inputs<i>.size() > 1 && !joins<i>) take(places.parts[i], input);
+      if (i + 1 < count && !aliases<i>) take(places.values[i + 1], std::get<i + 1>(all).size() * rows * sizeof(T));
+      if (inputs<i>.size() > 1 && !joins<i>) take(places.parts[i], own.size() * rows * sizeof(T));
       if (!reinterprets<LayerAt<i>>) take(places.memory[i], workspace_bytes<T, Context>(layer, own, rows));
-      if (i + 1 < count) lives[i + 1] = {aligned_bytes(size), i, last[i + 1]};
-      if (!joins<i>) largest = std::max(largest, input);
     });
-    std::size_t const gradients = next;
-    next += plan_buffers(lives, places.gradients);
-    for (std::size_t& offset : places.gradients) offset += gradients;
-    take(places.scratch, largest);
-    places.bytes = next;
     return places;
+  }
+  /// Behind the `begin` bytes of the values.
+  template <class T, class All>
+  constexpr GradientLayout gradient_layout(All const& all, std::size_t rows, std::size_t begin) const {
+    std::array<BufferLife, 2 * count + 1> lives{};
+    for_each_node(all, [&](auto i, auto const&, auto const& own) {
+      if constexpr (i + 1 < count) {
+        constexpr std::size_t value = gradient_of[i + 1];
+        if constexpr (value == i + 1)
+          lives[value] = {aligned_bytes(std::get<value>(all).size() * rows * sizeof(T)), i, last_user[value]};
+        else if constexpr (value != 0)
+          lives[value].last = std::max(lives[value].last, last_user[i + 1]);
+      }
+      if (!joins<i> && !reinterprets<LayerAt<i>> && !in_place<i>)
+        lives[count + 1 + i] = {aligned_bytes(own.size() * rows * sizeof(T)), i, i};
+    });
+    GradientLayout layout;
+    layout.bytes = begin + plan_buffers(lives, layout.offsets);
+    for (std::size_t& offset : layout.offsets) offset += begin;
+    return layout;
   }
 
   template <class T>
@@ -243,9 +272,9 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
     return reinterpret_cast<T*>(memory + offset);
   }
 
-  /// Where the values lie: the last one at `y`, and what a node only hands on where it lay.
+  /// Addresses of the values: of the last one `y`, and of one that a node only hands on that of its input.
   template <class T>
-  static std::array<T*, count + 1> addresses(Layout const& places, std::byte* memory, T const* x, T* y) {
+  static std::array<T*, count + 1> addresses(ValueLayout const& places, std::byte* memory, T const* x, T* y) {
     std::array<T*, count + 1> all{const_cast<T*>(x)};
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       ((all[I + 1] = I + 1 == count         ? y
@@ -275,71 +304,77 @@ class GraphBlock<Wiring<Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<
 
   template <class T>
   struct Gradients {
-    Layout const& places;
+    std::byte* memory;
+    ValueLayout places;
+    GradientLayout layout;
     std::array<T*, count + 1> y, dy;
-    std::array<bool, count + 1> wanted, written;
-
-    /// Adds to the gradient of a value, or stores the first one.
-    template <class Context>
-    void give(Context& context, std::size_t value, std::size_t elements, T const* from) {
-      if (written[value])
-        context.for_each("trireme::add_gradients", elements, kernels::AddTo<T>{from, dy[value]});
-      else
-        kernels::copy(context, elements, from, dy[value]);
-      written[value] = true;
-    }
+    std::array<bool, count + 1> wanted;  ///< true if a node before the value trains, or the block's input gradient is
   };
 
   /// Runs the last node first, since gradients become final from the end of the arena.
   template <std::size_t I, class Context, class All, class T>
-  void backward_from(Context& context, All const& all, BackwardPass<T> const& b, std::byte* memory,
-                     Gradients<T>& gradients) const {
+  void backward_from(Context& context, All const& all, BackwardPass<T> const& b, Gradients<T>& g) const {
     auto const& layer = std::get<I>(layers_);
     auto const own = input_of<I>(all);
     if constexpr (I + 1 < count) {
       BackwardPass<T> next = b;
       pass_by(layer, own, next);
-      backward_from<I + 1>(context, all, next, memory, gradients);
+      backward_from<I + 1>(context, all, next, g);
     }
-    if (!gradients.wanted[I + 1]) return;
-    T* const dy = gradients.dy[I + 1];
-    if constexpr (joins<I>) {
-      for_each_input<I>(own, [&](std::size_t value, auto const& part, std::size_t column) {
-        if (!gradients.wanted[value]) return;
-        LayerAt<I>::join::take(context, b.rows * part.size() / part.back(), part.back(), static_cast<T const*>(dy),
-                               std::get<I + 1>(all).back(), column, gradients.dy[value], !gradients.written[value]);
-        gradients.written[value] = true;
-      });
-    } else {
-      constexpr bool single = inputs<I>.size() == 1;
-      T* const scratch = at<T>(memory, gradients.places.scratch);
-      // The gradient of the input: written where it belongs if it is the first of that value.
-      T const* dx = dy;
-      if constexpr (!reinterprets<LayerAt<I>>) {
-        bool wanted = false;
-        for (std::size_t const value : inputs<I>) wanted = wanted || gradients.wanted[value];
-        bool const in_place = single && !gradients.written[inputs<I>[0]];
-        BackwardPass<T> call = b;
-        call.x = single ? gradients.y[inputs<I>[0]] : at<T>(memory, gradients.places.parts[I]);
-        call.y = gradients.y[I + 1];
-        call.dy = dy;
-        call.dx = !wanted ? nullptr : in_place ? gradients.dy[inputs<I>[0]] : scratch;
-        call.workspace = memory + gradients.places.memory[I];
-        run_backward(context, layer, own, call);
-        if (b.sink && !b.frozen && parameter_elements<T>(layer, own) > 0) b.sink->ready(b.gradients);
-        if (wanted && in_place) gradients.written[inputs<I>[0]] = true;
-        if (!wanted || in_place) return;
-        dx = scratch;
-      }
-      std::size_t next = 0;
-      auto const give = [&](std::size_t elements, std::size_t before) {
-        std::size_t const value = inputs<I>[next++];
-        if (gradients.wanted[value]) gradients.give(context, value, elements, dx + before);
-      };
-      if constexpr (single)
-        give(b.rows * own.size(), 0);
+    if (!g.wanted[I + 1]) return;
+    if constexpr (joins<I>)
+      split<I>(context, own, std::get<I + 1>(all).back(), b.rows, g);
+    else if constexpr (reinterprets<LayerAt<I>>)
+      add_input_gradients<I>(context, own, b.rows, g.dy[I + 1], g);
+    else
+      backward_layer<I>(context, layer, own, b, g);
+  }
+
+  /// The gradients of values that node I joins, from the columns of its own.
+  template <std::size_t I, class Context, class Own, class T>
+  static void split(Context& context, Own const& own, std::size_t width, std::size_t rows, Gradients<T> const& g) {
+    for_each_input<I>(own, [&](std::size_t value, auto const& part, std::size_t column) {
+      if (g.wanted[value])
+        LayerAt<I>::join::take(context, rows * part.size() / part.back(), part.back(),
+                               static_cast<T const*>(g.dy[I + 1]), width, column, g.dy[value], last_user[value] == I);
+    });
+  }
+
+  template <std::size_t I, class Context, class L, class Own, class T>
+  static void backward_layer(Context& context, L const& layer, Own const& own, BackwardPass<T> const& b,
+                             Gradients<T>& g) {
+    bool wants_dx = false;
+    for (std::size_t const value : inputs<I>) wants_dx = wants_dx || g.wanted[value];
+    T* const dx = in_place<I> ? g.dy[inputs<I>[0]] : at<T>(g.memory, g.layout.offsets[count + 1 + I]);
+    BackwardPass<T> call = b;
+    call.x = inputs<I>.size() == 1 ? g.y[inputs<I>[0]] : at<T>(g.memory, g.places.parts[I]);
+    call.y = g.y[I + 1];
+    call.dy = g.dy[I + 1];
+    call.dx = wants_dx ? dx : nullptr;
+    call.workspace = g.memory + g.places.memory[I];
+    run_backward(context, layer, own, call);
+    if (b.sink && !b.frozen && parameter_elements<T>(layer, own) > 0) b.sink->ready(b.gradients);
+    if (wants_dx && !in_place<I>) add_input_gradients<I>(context, own, b.rows, dx, g);
+  }
+
+  /// Adds the gradient of node I's input to those of the values that it takes, or stores the first.
+  template <std::size_t I, class Context, class Own, class T>
+  static void add_input_gradients(Context& context, Own const& own, std::size_t rows, T const* dx,
+                                  Gradients<T> const& g) {
+    auto const add = [&](std::size_t value, std::size_t elements, T const* from) {
+      if (!g.wanted[value] || from == g.dy[value]) return;
+      if (last_user[value] == I)
+        kernels::copy(context, elements, from, g.dy[value]);
       else
-        for_each_part(own, [&](auto const& part, std::size_t before) { give(b.rows * part.size(), b.rows * before); });
+        context.for_each("trireme::add_gradients", elements, kernels::AddTo<T>{from, g.dy[value]});
+    };
+    if constexpr (inputs<I>.size() == 1) {
+      add(inputs<I>[0], rows * own.size(), dx);
+    } else {
+      std::size_t next = 0;
+      for_each_part(own, [&](auto const& part, std::size_t before) {
+        add(inputs<I>[next++], rows * part.size(), dx + rows * before);
+      });
     }
   }
 
