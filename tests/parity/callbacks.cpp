@@ -4,8 +4,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <set>
@@ -20,7 +18,7 @@
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 
 #include "../unit/callbacks/scripted_run.hpp"
-#include "reference.hpp"
+#include "parity/reference.hpp"
 
 namespace tr = trireme;
 using nlohmann::json;
@@ -192,11 +190,10 @@ void drive(json const& the_case) {
 
 std::size_t drive_all(std::string const& wanted) {
   std::size_t count = 0;
-  for (auto const& folder : std::filesystem::directory_iterator(tr::test::reference_folder() / "callbacks")) {
-    json the_case;
-    std::ifstream(folder.path() / "case.json") >> the_case;
-    if (the_case["class"] != wanted) continue;
-    BOOST_TEST_CONTEXT(the_case["name"].get<std::string>()) {
+  for (tr::test::ReferenceCase const& c : tr::test::reference_cases("callbacks")) {
+    if (c.class_name() != wanted) continue;
+    json const& the_case = c.description;
+    BOOST_TEST_CONTEXT(c.name()) {
       std::string const monitor = the_case["config"]["monitor"];
       if (monitor == "val_loss")
         drive<"val_loss">(the_case);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <tuple>
@@ -34,12 +33,10 @@ using namespace trireme::test;
 
 namespace {
 
-std::filesystem::path const folder = TRIREME_TESTS_DIRECTORY "/parity/graphs/two_towers";
-
 ReferenceCase reference_case() {
-  std::ifstream file(folder / "case.json");
-  BOOST_REQUIRE(file.good());
-  return {folder, nlohmann::json::parse(file)};
+  auto const cases = reference_cases_in(TRIREME_TESTS_DIRECTORY "/parity/graphs");
+  BOOST_REQUIRE_EQUAL(cases.size(), 1u);
+  return cases.front();
 }
 
 template <class T>
@@ -168,7 +165,7 @@ BOOST_AUTO_TEST_CASE(files_of_keras_are_read_and_written) {
   auto const x = data::from_tensor_slices(test.x()).batch(GlobalBatch{5});
   auto model = compiled<double>(c, Parallelism::samples);
   OneDeviceStrategy<> const strategy;
-  model.load_weights((folder / "model.weights.h5").string());
+  model.load_weights(c.file("model.weights.h5"));
   BOOST_TEST(model.engine().iteration() == 9u);
   auto const check = [&](auto const& predicted) {
     auto const& [price, kind] = predicted;

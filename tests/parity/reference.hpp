@@ -1,4 +1,4 @@
-/// The cases of the reference folder: what Keras computed, and with which tolerance to compare.
+/// ReferenceCase: what Keras computed, and the tolerance of a comparison with it.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -10,20 +10,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "trireme/io/npy.hpp"
+#include "parity/reference_family.hpp"
 
 namespace trireme::test {
 
-/// The folder named by TRIREME_REFERENCE_DIR, otherwise the cases that the project carries.
+/// The folder named by TRIREME_REFERENCE_DIR, which has archives or folders of cases; otherwise the project's archives.
 inline std::filesystem::path reference_folder() {
   char const* const folder = std::getenv("TRIREME_REFERENCE_DIR");
   return folder != nullptr ? folder : TRIREME_TESTS_DIRECTORY "/parity/data";
@@ -37,25 +37,26 @@ struct ReferenceArray {
   std::size_t last_extent() const { return extents.empty() ? 1 : extents.back(); }
 };
 
-/// One folder with case.json and its arrays.
+/// One case of a family.
 struct ReferenceCase {
-  std::filesystem::path folder;
+  ReferenceFamily const* family;
   nlohmann::json description;
 
   std::string name() const { return description.at("name"); }
   std::string class_name() const { return description.at("class"); }
   bool has(std::string const& array) const { return description.at("arrays").contains(array); }
-  bool is_integer(std::string const& array) const { return description["arrays"][array]["dtype"] == "int32"; }
+  bool is_integer(std::string const& array) const { return stored(name(), array).is_integer(); }
+  /// A file of the case that is no array.
+  std::string file(std::string const& file_name) const { return (family->folder / name() / file_name).string(); }
 
   template <class T>
   ReferenceArray<T> array(std::string const& array) const {
-    // In double first: what the reference expects need not be exact in float.
-    using Read = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-    std::string const file = description.at("arrays").at(array).at("file");
-    auto const tensor = io::read_npy<Read>((folder / file).string());
-    ReferenceArray<T> result{tensor.extents, std::vector<T>(tensor.size())};
-    for (std::size_t i = 0; i < tensor.size(); ++i) result.values[i] = static_cast<T>(tensor.data[i]);
-    return result;
+    return converted<T>(stored(name(), array));
+  }
+  /// An array that all cases of the family share.
+  template <class T>
+  ReferenceArray<T> shared_array(std::string const& array) const {
+    return converted<T>(stored("data", array));
   }
 
   /// Accepts |got - expected| <= atol + rtol |expected| in the tolerance of T.
@@ -82,21 +83,36 @@ struct ReferenceCase {
   void compare(std::string const& what, double expected, double got) const {
     compare<T>(what, std::vector<double>{expected}, std::vector<double>{got});
   }
+
+ private:
+  StoredArray const& stored(std::string const& owner, std::string const& array) const {
+    auto const found = family->arrays.find(owner + "/" + array);
+    BOOST_REQUIRE_MESSAGE(found != family->arrays.end(), family->folder << " has no array " << owner << "/" << array);
+    return found->second;
+  }
+  template <class T>
+  static ReferenceArray<T> converted(StoredArray const& array) {
+    BOOST_REQUIRE_MESSAGE(std::is_floating_point_v<T> || array.is_integer(), "an array of numbers, not integers");
+    ReferenceArray<T> result{array.extents, {}};
+    std::visit(
+        [&](auto const& values) {
+          for (auto const value : values) result.values.push_back(static_cast<T>(value));
+        },
+        array.values);
+    return result;
+  }
 };
 
-/// All cases of a family, by name.
-inline std::vector<ReferenceCase> reference_cases(std::string const& family) {
-  std::filesystem::path const folder = reference_folder() / family;
-  BOOST_REQUIRE_MESSAGE(std::filesystem::is_directory(folder), folder << " is missing");
+/// All cases of a family whose archive or folder is `path`, by name.
+inline std::vector<ReferenceCase> reference_cases_in(std::filesystem::path const& path) {
+  ReferenceFamily const& family = reference_family(path);
   std::vector<ReferenceCase> cases;
-  for (auto const& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().filename() == "data") continue;  // shared by the family's cases
-    std::ifstream file(entry.path() / "case.json");
-    BOOST_REQUIRE_MESSAGE(file.good(), entry.path() << " has no case.json");
-    cases.push_back({entry.path(), nlohmann::json::parse(file)});
-  }
-  std::sort(cases.begin(), cases.end(), [](auto const& a, auto const& b) { return a.folder < b.folder; });
+  for (auto const& description : family.cases) cases.push_back({&family, description});
   return cases;
+}
+
+inline std::vector<ReferenceCase> reference_cases(std::string const& family) {
+  return reference_cases_in(reference_folder() / family);
 }
 
 /// An option of a configuration; Keras writes None as null.

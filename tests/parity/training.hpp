@@ -32,14 +32,13 @@ struct TrainingData {
   xt::xarray<Label> y;
 
   TrainingData(ReferenceCase const& c, std::string const& part) {
-    auto const folder = c.folder.parent_path() / "data";
-    auto const images = io::read_npy<double>((folder / ("x_" + part + ".npy")).string());
-    auto const labels = io::read_npy<std::int32_t>((folder / ("y_" + part + ".npy")).string());
+    std::vector<double> const images = c.shared_array<double>("x_" + part).values;
+    std::vector<std::int32_t> const labels = c.shared_array<std::int32_t>("y_" + part).values;
     std::vector<std::size_t> extents = c.description.at("input_shape");
     extents.insert(extents.begin(), labels.size());
     x = xt::xarray<T>::from_shape(extents);
     BOOST_REQUIRE_EQUAL(x.size(), images.size());
-    std::transform(images.data, images.data + images.size(), x.data(), [](double v) { return static_cast<T>(v); });
+    std::transform(images.begin(), images.end(), x.data(), [](double v) { return static_cast<T>(v); });
     auto const& targets = c.description.at("targets");
     if (targets == "pixels") {
       y = xt::cast<Label>(x);
@@ -47,7 +46,7 @@ struct TrainingData {
     }
     Label const divisor = targets == "label_over_8" ? 8 : 1;
     y = xt::xarray<Label>::from_shape({labels.size()});
-    for (std::size_t i = 0; i < labels.size(); ++i) y(i) = static_cast<Label>(labels.data[i]) / divisor;
+    for (std::size_t i = 0; i < labels.size(); ++i) y(i) = static_cast<Label>(labels[i]) / divisor;
   }
 
   std::size_t rows() const { return x.shape()[0]; }

@@ -5,30 +5,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "trireme/io/byte_source.hpp"
 #include "trireme/io/keras_names.hpp"
-#include "trireme/io/npy_format.hpp"
 #include "trireme/io/weights_h5.hpp"
 
 #include "../unit/io/folder.hpp"
-#include "reference.hpp"
+#include "parity/reference.hpp"
 
 namespace tr = trireme;
 using nlohmann::json;
+using tr::test::ReferenceCase;
 
 namespace {
-
-std::filesystem::path reference() { return tr::test::reference_folder() / "weights_h5"; }
 
 /// One variable: what the case says it is, and room for what is read.
 struct Variable {
@@ -50,16 +46,11 @@ struct Variable {
   }
 };
 
-Variable variable(std::filesystem::path const& folder, std::vector<std::string> path, std::size_t index,
-                  std::string const& array) {
-  std::string const file = (folder / (array + ".npy")).string();
-  tr::io::ByteSource source(file);
-  tr::io::NpyLayout const layout = tr::io::npy_layout(source);
-  Variable made{std::move(path), index, layout.extents, layout.format.kind == 'i', {}, {}, {}};
-  made.expected.resize(layout.size);
-  made.floats.resize(layout.size);
-  made.integers.resize(layout.size);
-  tr::io::read_npy_values(source, layout, made.expected.data());
+Variable variable(ReferenceCase const& c, std::vector<std::string> path, std::size_t index, std::string const& array) {
+  auto const expected = c.array<double>(array);
+  Variable made{std::move(path), index, expected.extents, c.is_integer(array), expected.values, {}, {}};
+  made.floats.resize(expected.values.size());
+  made.integers.resize(expected.values.size());
   return made;
 }
 
@@ -101,7 +92,8 @@ std::vector<Layer> layers(json const& the_case) {
 }
 
 /// "sequential/lstm/lstm_cell/kernel" lies in layers/lstm/cell/vars, numbered in the order of the layer's variables.
-std::vector<Variable> variables(std::filesystem::path const& folder, json const& the_case) {
+std::vector<Variable> variables(ReferenceCase const& c) {
+  json const& the_case = c.description;
   std::vector<Variable> all;
   std::map<std::vector<std::string>, std::size_t> count;
   std::vector<Layer> const known = layers(the_case);
@@ -112,11 +104,11 @@ std::vector<Variable> variables(std::filesystem::path const& folder, json const&
     path[1] = layer->group;
     path.back() = "vars";
     if (path.size() == 4) path[2] = "cell";
-    all.push_back(variable(folder, path, count[path]++, weight["array"]));
+    all.push_back(variable(c, path, count[path]++, weight["array"]));
   }
   for (json const& state : the_case["optimizer_variables"]) {
     std::vector<std::string> const path{"optimizer", "vars"};
-    all.push_back(variable(folder, path, count[path]++, state["array"]));
+    all.push_back(variable(c, path, count[path]++, state["array"]));
   }
   return all;
 }
@@ -164,20 +156,24 @@ std::vector<std::string> tree(std::string const& path) {
   return lines;
 }
 
-std::vector<std::string> const cases{"mlp_adam", "cnn_batch_norm_sgd_momentum", "lstm_adam"};
+/// The project's three cases, or those of TRIREME_REFERENCE_DIR.
+std::vector<ReferenceCase> cases() {
+  std::vector<ReferenceCase> all = tr::test::reference_cases("weights_h5");
+  BOOST_TEST(all.size() >= 3u);
+  return all;
+}
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(files_of_keras_hold_the_weights_and_optimizer_state_that_keras_had) {
-  for (std::string const& name : cases) {
-    BOOST_TEST_CONTEXT(name) {
-      json the_case;
-      std::ifstream(reference() / name / "case.json") >> the_case;
-      std::vector<Variable> all = variables(reference() / name, the_case);
+  for (ReferenceCase const& c : cases()) {
+    BOOST_TEST_CONTEXT(c.name()) {
+      json const& the_case = c.description;
+      std::vector<Variable> all = variables(c);
       BOOST_REQUIRE(all.size() == the_case["datasets"].size());
       std::vector<tr::NamedDestination> destinations;
       for (Variable& one : all) destinations.push_back(one.destination());
-      tr::read_weights_h5((reference() / name / "model.weights.h5").string(), destinations);
+      tr::read_weights_h5(c.file("model.weights.h5"), destinations);
       for (Variable const& one : all) {
         for (std::size_t i = 0; i < one.expected.size(); ++i) {
           double const read = one.integer ? static_cast<double>(one.integers[i]) : static_cast<double>(one.floats[i]);
@@ -189,12 +185,11 @@ BOOST_AUTO_TEST_CASE(files_of_keras_hold_the_weights_and_optimizer_state_that_ke
 }
 
 BOOST_FIXTURE_TEST_CASE(files_written_here_have_the_tree_that_keras_writes, tr::test::Folder) {
-  for (std::string const& name : cases) {
-    BOOST_TEST_CONTEXT(name) {
-      json the_case;
-      std::ifstream(reference() / name / "case.json") >> the_case;
-      std::string const keras = (reference() / name / "model.weights.h5").string();
-      std::vector<Variable> all = variables(reference() / name, the_case);
+  for (ReferenceCase const& c : cases()) {
+    BOOST_TEST_CONTEXT(c.name()) {
+      json const& the_case = c.description;
+      std::string const keras = c.file("model.weights.h5");
+      std::vector<Variable> all = variables(c);
       std::vector<tr::NamedDestination> destinations;
       for (Variable& one : all) destinations.push_back(one.destination());
       tr::read_weights_h5(keras, destinations);
@@ -202,7 +197,7 @@ BOOST_FIXTURE_TEST_CASE(files_written_here_have_the_tree_that_keras_writes, tr::
       for (Variable const& one : all) tensors.push_back(one.tensor());
       // A folder that is given keeps the files, so that Keras itself can be asked to load them.
       char const* const kept = std::getenv("TRIREME_KEEP_WEIGHTS");
-      std::string const ours = kept != nullptr ? fmt::format("{}/{}.weights.h5", kept, name) : file("m.weights.h5");
+      std::string const ours = kept != nullptr ? fmt::format("{}/{}.weights.h5", kept, c.name()) : file("m.weights.h5");
       tr::write_weights_h5(ours, tensors, groups(the_case));
       BOOST_TEST(tree(ours) == tree(keras), boost::test_tools::per_element());
     }
