@@ -25,7 +25,7 @@
 
 namespace trireme::test {
 
-/// What all cases train on: images, and as the case wants them labels, or the images themselves.
+/// Training data of all cases: images, with labels or the images themselves as targets.
 template <class T, class Label>
 struct TrainingData {
   xt::xarray<T> x;
@@ -63,7 +63,7 @@ std::vector<std::vector<double>> weights_of(Model const& model) {
   return all;
 }
 
-/// What a callback sees after each batch.
+/// Values that a callback sees after each batch.
 struct BatchRecord {
   std::map<std::string, std::vector<double>> running;
   std::vector<std::vector<double>> first_weights;
