@@ -430,6 +430,48 @@ struct HeavyBall {
   }
 };
 
+/// The step of a tensor: `scale` times its gradient.
+template <class T>
+struct NormalizedStep {
+  static constexpr bool takes_vectors = true;
+
+  T scale;
+
+  template <class Value, class Pointer>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const*) const {
+    w[i] = w[i] - scale * gradient;
+  }
+};
+
+template <class T>
+struct NormalizedRule {
+  static constexpr std::size_t tensor_sums = 1;
+
+  double rate;
+
+  KOKKOS_FUNCTION void add(std::size_t, T const*, T gradient, T const* const*, double* sums) const {
+    sums[0] += static_cast<double>(gradient) * static_cast<double>(gradient);
+  }
+  KOKKOS_FUNCTION NormalizedStep<T> of_tensor(double const* sums) const {
+    return {static_cast<T>(sums[0] == 0 ? 0 : rate / Kokkos::sqrt(sums[0]))};
+  }
+};
+
+/// Each tensor steps by `learning_rate` in the direction of its gradient.
+struct NormalizedDescent {
+  static constexpr tr::FixedString name = "normalized_descent";
+  tr::Rate learning_rate = 0.01;
+
+  constexpr std::size_t slots() const { return 0; }
+  double initial(std::size_t) const { return 0; }
+  std::string_view slot_name(std::size_t) const { return ""; }
+
+  template <class T>
+  NormalizedRule<T> step(std::uint64_t /*iteration*/, double rate) const {
+    return {rate};
+  }
+};
+
 /// Ends training after some time. Clocks differ between processes, so the result is one process's request.
 struct TimeLimit {
   double seconds = 3600;

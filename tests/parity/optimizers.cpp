@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,10 @@
 #include "trireme/optimizers/adamax.hpp"
 #include "trireme/optimizers/adamw.hpp"
 #include "trireme/optimizers/ftrl.hpp"
+#include "trireme/optimizers/lamb.hpp"
 #include "trireme/optimizers/lion.hpp"
 #include "trireme/optimizers/nadam.hpp"
+#include "trireme/optimizers/optimizer.hpp"
 #include "trireme/optimizers/rmsprop.hpp"
 #include "trireme/optimizers/sgd.hpp"
 
@@ -69,6 +72,19 @@ void clip(Optimizer const& o, std::vector<std::vector<T>>& gradients) {
   }
 }
 
+/// One step of a variable by the rule.
+template <class T, class Rule>
+void step(Rule const& rule, std::vector<T>& weights, std::vector<T> const& gradient, std::vector<T*> const& slots) {
+  if constexpr (tr::DeclaresTensorSums<Rule>) {
+    std::array<double, Rule::tensor_sums> sums{};
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      rule.add(i, weights.data(), gradient[i], slots.data(), sums.data());
+    step(rule.of_tensor(sums.data()), weights, gradient, slots);
+  } else {
+    for (std::size_t i = 0; i < weights.size(); ++i) rule(i, weights.data(), gradient[i], slots.data());
+  }
+}
+
 template <class T, class Optimizer>
 void check(ReferenceCase const& c, Optimizer o) {
   json const& config = c.description.at("config");
@@ -94,16 +110,16 @@ void check(ReferenceCase const& c, Optimizer o) {
     }
   }
   std::size_t const steps = variables.at(0).gradients.size() / variables[0].weights.size();
-  for (std::size_t step = 0; step < steps; ++step) {
+  for (std::size_t done = 0; done < steps; ++done) {
     std::vector<std::vector<T>> gradients;
-    for (auto const& v : variables) gradients.push_back(v.gradient(step));
+    for (auto const& v : variables) gradients.push_back(v.gradient(done));
     clip(o, gradients);
-    auto const update = o.template step<T>(step + 1, o.learning_rate(step));
+    auto const rule = o.template step<T>(done + 1, o.learning_rate(done));
     for (std::size_t k = 0; k < variables.size(); ++k) {
       Variable<T>& v = variables[k];
       std::vector<T*> slots;
       for (auto& slot : v.slots) slots.push_back(slot.data());
-      for (std::size_t i = 0; i < v.weights.size(); ++i) update(i, v.weights.data(), gradients[k][i], slots.data());
+      step(rule, v.weights, gradients[k], slots);
       v.steps.insert(v.steps.end(), v.weights.begin(), v.weights.end());
     }
   }
@@ -179,6 +195,8 @@ bool run(ReferenceCase const& c) {
       adam(tr::Adamax{});
     } else if (name == "Nadam") {
       adam(tr::Nadam{});
+    } else if (name == "Lamb") {
+      adam(tr::Lamb{});
     } else {
       return false;
     }
@@ -189,7 +207,7 @@ bool run(ReferenceCase const& c) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(optimizers_take_keras_steps) {
-  Tally tally({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"});
+  Tally tally({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Nadam", "RMSprop", "SGD"});
   for (ReferenceCase const& c : reference_cases("optimizers")) {
     std::string const option = missing_option(c);
     if (!option.empty()) {

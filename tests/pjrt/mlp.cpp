@@ -7,6 +7,8 @@
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/metrics/weighted.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/lamb.hpp"
+#include "trireme/optimizers/lars.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
@@ -57,6 +59,22 @@ BOOST_AUTO_TEST_CASE(in_double_precision_nothing_but_rounding_differs) {
   BOOST_TEST(reference.engine().iteration() == 54u);
   for (std::size_t replicas = 1; replicas <= 3; ++replicas)
     test::check_same_weights(train(test::pjrt_strategy(replicas)), reference, 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(norms_of_tensors_are_those_of_one_device) {
+  auto const samples = test::mlp_samples<double>(61);
+  auto const data = samples.data().shuffle(61, 3).batch(GlobalBatch{7});
+  auto const check = [&](auto const& optimizer) {
+    auto const train = [&](auto const& strategy) {
+      auto model = compile<double>(strategy, test::mlp(), optimizer, logits, Accuracy{}, CompileOptions{.seed = 11});
+      fit(strategy, model, data, {.epochs = 3, .verbose = false});
+      return model;
+    };
+    auto const reference = train(OneDeviceStrategy<>());
+    test::check_same_weights(train(test::pjrt_strategy(2)), reference, 1e-12);
+  };
+  check(Lamb{.learning_rate = 1e-2, .weight_decay = 1e-3});
+  check(Lars{.learning_rate = 5, .trust_coefficient = 0.01, .weight_decay = 1e-3});
 }
 
 BOOST_AUTO_TEST_CASE(batches_smaller_than_the_number_of_replicas_leave_some_without_rows) {

@@ -8,6 +8,7 @@
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
+#include "trireme/layers/gaussian_noise.hpp"
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/layers/lstm.hpp"
 #include "trireme/layers/multi_head_attention.hpp"
@@ -30,6 +31,7 @@ inline auto perceptron() {
                     Dense<9, Tanh>{.kernel_regularizer = L2(1e-2)},
                     Dropout{.rate = 0.25f},
                     Dense<8, Tanh>{.bias_regularizer = L1(1e-3)},
+                    GaussianNoise{.stddev = 0.1},
                     Dense<7, Tanh>{},
                     Dense<classes>{}};
 }
@@ -85,20 +87,25 @@ struct Training {
 };
 
 /// Two epochs of five batches, the last of one sample; calls check(model, history). \param samples  of the training.
-template <class T, class Strategy, class Architecture, class Check>
-void trained_on(Strategy const& strategy, Architecture const& architecture, Samples<T> const& samples,
-                Training const& training, Check const& check) {
+template <class T, class Strategy, class Architecture, class Optimizer, class Check>
+void trained_with(Optimizer const& optimizer, Strategy const& strategy, Architecture const& architecture,
+                  Samples<T> const& samples, Training const& training, Check const& check) {
   auto const tests = cnn_samples<T>(7, 2);
   auto const ordered = samples.data();
   auto const data =
       (training.shuffle ? ordered.shuffle(samples.size(), 3) : ordered).batch(GlobalBatch{training.batch});
-  auto model = compile<T>(strategy, architecture,
-                          SGD{.learning_rate = 0.02, .momentum = 0.9, .global_clipnorm = training.clipnorm},
-                          SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, Margin{},
-                          CompileOptions{.seed = 5, .parallelism = training.parallelism});
+  auto model = compile<T>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                          Accuracy{}, Margin{}, CompileOptions{.seed = 5, .parallelism = training.parallelism});
   auto const history =
       fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
   check(model, history);
+}
+
+template <class T, class Strategy, class Architecture, class Check>
+void trained_on(Strategy const& strategy, Architecture const& architecture, Samples<T> const& samples,
+                Training const& training, Check const& check) {
+  trained_with<T>(SGD{.learning_rate = 0.02, .momentum = 0.9, .global_clipnorm = training.clipnorm}, strategy,
+                  architecture, samples, training, check);
 }
 
 template <class T, class Strategy, class Architecture, class Check>

@@ -13,6 +13,8 @@
 ///     Accumulate                           |  x  |  x  |      (2)      |  x   |     x     | accumulate
 ///     Compressed without loss              |  x  |  x  |       x       |  x   |     x     | compressed
 ///
+/// The CNN's optimizer is Lamb and the LSTM's is Lars, whose rules take norms of whole tensors; the others' is SGD.
+///
 /// The normalization is SyncBatchNormalization: the statistics of BatchNormalization are those of a replica, so that
 /// they differ with the number of replicas by what they are (compared with MirroredStrategy in the tests of each
 /// strategy). (1) With one micro-batch: of several, each has statistics of its own. (2) Not promised: a piece has
@@ -31,28 +33,37 @@
 
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
+#include "trireme/optimizers/lamb.hpp"
+#include "trireme/optimizers/lars.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
 namespace trireme::test::law {
 
+inline auto momentum() { return SGD{.learning_rate = 0.02, .momentum = 0.9}; }
+
 struct Mlp {
   static constexpr char const* name = "MLP";
+  static auto optimizer() { return momentum(); }
   static auto architecture() { return perceptron(); }
 };
 struct Cnn {
   static constexpr char const* name = "CNN";
+  static auto optimizer() { return Lamb{.learning_rate = 0.01, .weight_decay = 0.1}; }
   static auto architecture() { return convolutional(); }
 };
 struct Normalization {
   static constexpr char const* name = "normalization";
+  static auto optimizer() { return momentum(); }
   static auto architecture() { return normalized(SyncBatchNormalization<>{.momentum = 0.8}); }
 };
 struct Lstm {
   static constexpr char const* name = "LSTM";
+  static auto optimizer() { return Lars{.learning_rate = 5, .trust_coefficient = 0.01, .weight_decay = 1e-3}; }
   static auto architecture() { return recurrent(); }
 };
 struct Attention {
   static constexpr char const* name = "attention";
+  static auto optimizer() { return momentum(); }
   static auto architecture() { return transformer(); }
 };
 
@@ -77,20 +88,22 @@ bool gives_weights(Strategy const& strategy) {
 template <class Model, class Strategy>
 Outcome outcome(Strategy const& strategy, Training const& training) {
   Outcome result;
-  trained<double>(strategy, Model::architecture(), training, [&](auto& model, History const& history) {
-    result.names = model.weight_names();
-    if (gives_weights(strategy))
-      for (std::string const& name : result.names) {
-        auto const values = model.weights(name);
-        result.weights[name].assign(values.begin(), values.end());
-      }
-    result.history = history;
-    auto const samples = cnn_samples<double>(7, 4);
-    auto const data = samples.data().batch(GlobalBatch{3});
-    result.evaluated = evaluate(strategy, model, data);
-    auto const predictions = predict(strategy, model, data);
-    result.predictions.assign(predictions.begin(), predictions.end());
-  });
+  auto const train = cnn_samples<double>(4 * training.batch + 1);
+  trained_with<double>(Model::optimizer(), strategy, Model::architecture(), train, training,
+                       [&](auto& model, History const& history) {
+                         result.names = model.weight_names();
+                         if (gives_weights(strategy))
+                           for (std::string const& name : result.names) {
+                             auto const values = model.weights(name);
+                             result.weights[name].assign(values.begin(), values.end());
+                           }
+                         result.history = history;
+                         auto const samples = cnn_samples<double>(7, 4);
+                         auto const data = samples.data().batch(GlobalBatch{3});
+                         result.evaluated = evaluate(strategy, model, data);
+                         auto const predictions = predict(strategy, model, data);
+                         result.predictions.assign(predictions.begin(), predictions.end());
+                       });
   return result;
 }
 

@@ -1,6 +1,8 @@
 /// Diagnostics for calls of compile with missing, swapped or wrong arguments: one sentence that shows the right call.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -10,6 +12,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/metrics/metric.hpp"
 #include "trireme/models/output.hpp"
+#include "trireme/optimizers/optimizer.hpp"
 #include "trireme/strategies/strategy.hpp"
 
 namespace trireme {
@@ -68,6 +71,31 @@ consteval bool require_no_text() {
   return !Text<T>;
 }
 
+/// The members of an optimizer that its rule is made of; tried in float, since a rule is a template of its scalar.
+template <class O>
+consteval bool require_rule() {
+  constexpr bool initial = requires(O const& optimizer) {
+    { optimizer.initial(std::size_t{}) } -> std::convertible_to<double>;
+  };
+  static_assert(initial, "trireme: an optimizer needs initial(slot), the first value of each of its slots");
+  constexpr bool step = requires(O const& optimizer) { optimizer.template step<float>(std::uint64_t{}, double{}); };
+  static_assert(step,
+                "trireme: an optimizer needs a template step<T>(iteration, rate) that returns the rule of a step");
+  if constexpr (initial && step) {
+    using Rule = RuleOf<O, float>;
+    static_assert(
+        !DeclaresTensorSums<Rule> || TensorRule<Rule, float>,
+        "trireme: a rule with tensor_sums needs add(i, weights, gradient, slots, sums) const for the summands "
+        "of element i, and of_tensor(sums) const for the rule of a tensor");
+    static_assert(DeclaresTensorSums<Rule> || ElementRule<Rule, float>,
+                  "trireme: what an optimizer's step<T>(iteration, rate) returns is called for element i: "
+                  "operator()(i, weights, gradient, slots) const");
+    return trireme::Optimizer<O, float>;
+  } else {
+    return false;
+  }
+}
+
 template <class O>
 consteval bool require_optimizer() {
   static_assert(OptimizerLike<O> || (!Loss<O> && !Metric<O> && !is_outputs<O>),
@@ -75,7 +103,10 @@ consteval bool require_optimizer() {
                 "MeanSquaredError{}, metrics...)");
   static_assert(OptimizerLike<O> || Loss<O> || Metric<O> || is_outputs<O>,
                 "trireme: an optimizer needs a learning_rate and slots(), as Adam has them");
-  return OptimizerLike<O>;
+  if constexpr (OptimizerLike<O>)
+    return require_rule<O>();
+  else
+    return false;
 }
 
 template <class L>

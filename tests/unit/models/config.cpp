@@ -123,6 +123,10 @@ BOOST_AUTO_TEST_CASE(optimizers_refuse_numbers_outside_of_their_ranges) {
   check_optimizer<Adamax>({number("beta_1", &Adamax::beta_1, {-0.1, 1, nan}),
                            number("beta_2", &Adamax::beta_2, {-0.1, 1, nan}),
                            number("epsilon", &Adamax::epsilon, {0, nan})});
+  check_optimizer<Lamb>({number("beta_1", &Lamb::beta_1, {-0.1, 1, nan}),
+                         number("beta_2", &Lamb::beta_2, {-0.1, 1, nan}), number("epsilon", &Lamb::epsilon, {0, nan})});
+  check_optimizer<Lars>({number("momentum", &Lars::momentum, {-0.1, 1.1, nan}, {0, 1}),
+                         number("trust_coefficient", &Lars::trust_coefficient, {0, nan}, {0.02})});
   check_optimizer<Ftrl>(
       {number("learning_rate_power", &Ftrl::learning_rate_power, {0.1, nan}, {0}),
        number("initial_accumulator_value", &Ftrl::initial_accumulator_value, {-0.1, nan}),
@@ -198,6 +202,7 @@ BOOST_AUTO_TEST_CASE(layers_and_activations_refuse_numbers_outside_of_their_rang
   check<GELU>({}, {"approximate"});
   check<Activation<ELU>>({}, {"activation"});
   check<Dropout>({number("rate", &Dropout::rate, {-0.1, 1, nan}, {0})});
+  check<GaussianNoise>({number("stddev", &GaussianNoise::stddev, {-0.1, 1.1, nan}, {0, 1})});
   using D = Dense<dynamic>;
   check<D>({number("units", &D::units, {0, -1}, {1}, D{.units = 2})}, {"activation"}, D{.units = 2});
   using C = Conv2D<dynamic, 3, 3>;

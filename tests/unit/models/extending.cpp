@@ -128,6 +128,18 @@ BOOST_AUTO_TEST_CASE(the_optimizer_finds_the_minimum_of_a_parabola) {
   BOOST_TEST(w == 3, tolerance(1e-12));
 }
 
+BOOST_AUTO_TEST_CASE(the_rule_of_a_tensor_steps_by_the_rate) {
+  auto const rule = extending::NormalizedDescent{}.step<double>(1, 0.5);
+  std::array<double, 2> w{1, 2};
+  std::array<double, 2> const gradient{-3, 4};
+  double squares = 0;
+  for (std::size_t i = 0; i < 2; ++i) rule.add(i, w.data(), gradient[i], nullptr, &squares);
+  auto const step = rule.of_tensor(&squares);
+  for (std::size_t i = 0; i < 2; ++i) step(i, w.data(), gradient[i], static_cast<double* const*>(nullptr));
+  BOOST_TEST(w[0] == 1.3, tolerance(1e-15));
+  BOOST_TEST(w[1] == 1.6, tolerance(1e-15));
+}
+
 BOOST_AUTO_TEST_CASE(a_callback_decides_on_logs_and_counts_epochs) {
   extending::StopOnGap callback{.factor = 2, .patience = 2};
   test::ScriptedRun run;

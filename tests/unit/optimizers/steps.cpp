@@ -13,6 +13,8 @@
 #include "trireme/optimizers/adamax.hpp"
 #include "trireme/optimizers/adamw.hpp"
 #include "trireme/optimizers/ftrl.hpp"
+#include "trireme/optimizers/lamb.hpp"
+#include "trireme/optimizers/lars.hpp"
 #include "trireme/optimizers/lion.hpp"
 #include "trireme/optimizers/nadam.hpp"
 #include "trireme/optimizers/rmsprop.hpp"
@@ -104,4 +106,35 @@ BOOST_AUTO_TEST_CASE(every_optimizer_finds_the_minimum_of_a_parabola) {
   BOOST_TEST(distance(tr::Nadam{.learning_rate = 0.05}) < 1e-12);
   BOOST_TEST(distance(tr::Lion{.learning_rate = 0.01}) < 1e-12);
   BOOST_TEST(distance(tr::Ftrl{.learning_rate = 1}) < 1e-12);
+}
+
+/// Weights of norm 5 and gradients of norm 13.
+BOOST_AUTO_TEST_CASE(lars_scales_a_tensors_rate_by_its_norms) {
+  auto const after = [](tr::Lars const& o, std::array<double, 2> w, std::array<double, 2> const& gradient, int steps) {
+    std::array<double, 2> velocity{};
+    std::array<double*, 1> const slots{velocity.data()};
+    for (int step = 0; step < steps; ++step) {
+      auto const rule = o.step<double>(static_cast<std::uint64_t>(step) + 1, o.learning_rate(0));
+      std::array<double, 2> sums{};
+      for (std::size_t i = 0; i < 2; ++i) rule.add(i, w.data(), gradient[i], slots.data(), sums.data());
+      for (std::size_t i = 0; i < 2; ++i) rule.of_tensor(sums.data())(i, w.data(), gradient[i], slots.data());
+    }
+    return w;
+  };
+  tr::Lars const plain{.learning_rate = 2, .momentum = 0, .trust_coefficient = 0.1};
+  BOOST_TEST(after(plain, {3, 4}, {5, 12}, 1)[0] == 3 - 2 * 0.1 * 5 / 13 * 5, tolerance(1e-15));
+  tr::Lars const decaying{.learning_rate = 2, .momentum = 0, .trust_coefficient = 0.1, .weight_decay = 0.2};
+  BOOST_TEST(after(decaying, {3, 4}, {5, 12}, 1)[1] == 4 - 2 * 0.1 * 5 / (13 + 0.2 * 5) * (12 + 0.2 * 4),
+             tolerance(1e-15));
+  // A norm of 0 leaves the rate alone: weights that are 0 begin, and those without a gradient decay.
+  BOOST_TEST(after(plain, {0, 0}, {5, 12}, 1)[0] == -10, tolerance(1e-15));
+  BOOST_TEST(after(decaying, {3, 4}, {0, 0}, 1)[0] == 3 - 2 * 0.2 * 3, tolerance(1e-15));
+  // The ratio is that of the step's own weights: the second step begins from those of the first.
+  auto const first = after(plain, {3, 4}, {5, 12}, 1);
+  double const rate = 2 * 0.1 * std::hypot(first[0], first[1]) / 13;
+  BOOST_TEST(after(plain, {3, 4}, {5, 12}, 2)[0] == first[0] - rate * 5, tolerance(1e-15));
+  // The rate is inside the momentum.
+  tr::Lars const rolling{.learning_rate = 2, .momentum = 0.5, .trust_coefficient = 0.1};
+  double const velocity = first[0] - 3;
+  BOOST_TEST(after(rolling, {3, 4}, {5, 12}, 2)[0] == first[0] + 0.5 * velocity - rate * 5, tolerance(1e-15));
 }

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -23,8 +24,11 @@
 #include "trireme/optimizers/adamax.hpp"
 #include "trireme/optimizers/adamw.hpp"
 #include "trireme/optimizers/ftrl.hpp"
+#include "trireme/optimizers/lamb.hpp"
+#include "trireme/optimizers/lars.hpp"
 #include "trireme/optimizers/lion.hpp"
 #include "trireme/optimizers/nadam.hpp"
+#include "trireme/optimizers/optimizer.hpp"
 #include "trireme/optimizers/rmsprop.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/engine/update_kernels.hpp"
@@ -36,8 +40,16 @@ namespace {
 /// Weights, gradients of both signs and none, and positive slots, as means of squares are.
 template <class T, class Optimizer>
 struct Arena {
-  using Step = decltype(std::declval<Optimizer>().template step<T>(0, 0.0));
-  using Kernel = tr::kernels::OptimizerStep<T, Step>;
+  static auto step(Optimizer const& optimizer, std::uint64_t iteration) {
+    auto const rule = optimizer.template step<T>(iteration, 0.01);
+    if constexpr (tr::DeclaresTensorSums<tr::RuleOf<Optimizer, T>>) {
+      std::array<double, 2> const sums{4, 1};
+      return rule.of_tensor(sums.data());
+    } else {
+      return rule;
+    }
+  }
+  using Kernel = tr::kernels::OptimizerStep<T, decltype(step(std::declval<Optimizer>(), 1))>;
 
   Arena(Optimizer const& o, std::size_t n) : optimizer(o), weights(n), gradients(n), slots(o.slots()) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -49,7 +61,7 @@ struct Arena {
   }
 
   Kernel kernel(std::uint64_t iteration) {
-    Kernel k{optimizer.template step<T>(iteration, 0.01), weights.data(), gradients.data(), {}};
+    Kernel k{step(optimizer, iteration), weights.data(), gradients.data(), {}};
     for (std::size_t s = 0; s < slots.size(); ++s) k.slots[s] = slots[s].data();
     return k;
   }
@@ -117,6 +129,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(rules_by_vectors_are_those_for_numbers, T, Types) 
   check<T>(tr::SGD{});
   check<T>(tr::SGD{.momentum = 0.9});
   check<T>(tr::SGD{.momentum = 0.9, .nesterov = true});
+  check<T>(tr::Lamb{.weight_decay = 0.1});
+  check<T>(tr::Lars{.learning_rate = 10.0, .trust_coefficient = 0.5, .weight_decay = 0.1});
   check<T>(tr::Lion{});
   check<T>(tr::Ftrl{});  // has a power, and goes number by number
 }
@@ -132,6 +146,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_gradient_that_is_not_a_number_stays_one, T, Type
   spoils(tr::Adam{});
   spoils(tr::Adam{.amsgrad = true});
   spoils(tr::Adamax{});
+  spoils(tr::Lamb{});
+  spoils(tr::Lars{});
   spoils(tr::Lion{});
   spoils(tr::RMSprop{});
   spoils(tr::SGD{.momentum = 0.9});

@@ -51,6 +51,7 @@ consteval bool require_layer_lowering() {
   TRIREME_UNLOWERED("Each")
   TRIREME_UNLOWERED("Embedding")
   TRIREME_UNLOWERED("Fork")
+  TRIREME_UNLOWERED("GaussianNoise")
   TRIREME_UNLOWERED("GlobalAveragePooling2D")
   TRIREME_UNLOWERED("GRU")
   TRIREME_UNLOWERED("LSTM")

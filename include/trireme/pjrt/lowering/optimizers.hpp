@@ -1,4 +1,4 @@
-/// Optimizers in a program: Adam and SGD.
+/// Optimizers in a program: Adam, Lamb, Lars and SGD.
 ///
 /// The host computes the values that change from step to step (rate, Adam's correction) and passes them as numbers, so
 /// that schedules and callbacks that set the rate need no other program.
@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/lamb.hpp"
+#include "trireme/optimizers/lars.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
 
@@ -58,6 +60,69 @@ struct OptimizerLowering<Adam> {
     auto const root = b.add(b.unary<"sqrt">(square), b.constant_like<T>(fixed.epsilon, square));
     auto const step = b.divide(b.multiply(b.fill(numbers[0], m.extents), m), root);
     return b.subtract(decayed(b, optimizer, weight, numbers[1]), step);
+  }
+};
+
+/// Root of the sum of squares of a tensor, in double.
+template <class T>
+Scalar<double> norm(Builder& b, Value<T, AnyExtents> const& x) {
+  auto const wide = b.convert<double>(x);
+  return b.unary<"sqrt">(b.sum_all(b.multiply(wide, wide)));
+}
+
+/// `ratio`, or 1 where one of two norms is 0.
+inline Scalar<double> where_positive(Builder& b, Scalar<double> const& first, Scalar<double> const& second,
+                                     Scalar<double> const& ratio) {
+  auto const zero = b.constant<double>(0), one = b.constant<double>(1);
+  return b.select(b.compare<"GT">(first, zero), b.select(b.compare<"GT">(second, zero), ratio, one), one);
+}
+
+template <>
+struct OptimizerLowering<Lamb> {
+  static constexpr std::size_t count = 4;
+  static std::array<double, count> numbers(Lamb const& optimizer, std::uint64_t iteration, double rate) {
+    auto const rule = optimizer.step<double>(iteration, rate);
+    return {rule.rate, rule.moments.decay, rule.moments.momentum_scale, rule.moments.velocity_scale};
+  }
+
+  template <class T>
+  static Value<T, AnyExtents> step(Builder& b, Lamb const& optimizer, std::vector<Scalar<T>> const& numbers,
+                                   Value<T, AnyExtents> const& weight, Value<T, AnyExtents> const& gradient,
+                                   std::vector<Value<T, AnyExtents>>& slots) {
+    auto const fixed = optimizer.step<T>(1, 0).moments;
+    auto const times = [&](auto const& x, Scalar<T> const& factor) { return b.multiply(x, b.fill(factor, x.extents)); };
+    auto const towards = [&](auto const& from, auto const& to, T share) {
+      return b.add(from, b.scale(b.subtract(to, from), share));
+    };
+    slots[0] = towards(slots[0], gradient, fixed.one_minus_beta_1);
+    slots[1] = towards(slots[1], b.multiply(gradient, gradient), fixed.one_minus_beta_2);
+    auto const root = b.unary<"sqrt">(times(slots[1], numbers[3]));
+    auto const direction = b.divide(times(slots[0], numbers[2]), b.add(root, b.constant_like<T>(fixed.epsilon, root)));
+    auto const start = decayed(b, optimizer, weight, numbers[1]);
+    auto const weights = norm(b, start), directions = norm(b, direction);
+    auto const trust = where_positive(b, weights, directions, b.divide(weights, directions));
+    return b.subtract(start, times(direction, b.convert<T>(b.multiply(b.convert<double>(numbers[0]), trust))));
+  }
+};
+
+template <>
+struct OptimizerLowering<Lars> {
+  static constexpr std::size_t count = 1;
+  static std::array<double, count> numbers(Lars const&, std::uint64_t, double rate) { return {rate}; }
+
+  template <class T>
+  static Value<T, AnyExtents> step(Builder& b, Lars const& optimizer, std::vector<Scalar<T>> const& numbers,
+                                   Value<T, AnyExtents> const& weight, Value<T, AnyExtents> const& gradient,
+                                   std::vector<Value<T, AnyExtents>>& slots) {
+    auto const weights = norm(b, weight), gradients = norm(b, gradient);
+    auto const penalized = b.add(gradients, b.scale(weights, optimizer.weight_decay));
+    auto const trust =
+        where_positive(b, weights, gradients, b.divide(b.scale(weights, optimizer.trust_coefficient), penalized));
+    auto const rate = b.convert<T>(b.multiply(b.convert<double>(numbers[0]), trust));
+    auto const decayed = b.add(gradient, b.scale(weight, static_cast<T>(optimizer.weight_decay)));
+    slots[0] = b.subtract(b.scale(slots[0], static_cast<T>(optimizer.momentum)),
+                          b.multiply(b.fill(rate, decayed.extents), decayed));
+    return b.add(weight, slots[0]);
   }
 };
 

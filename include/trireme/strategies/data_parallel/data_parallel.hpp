@@ -74,10 +74,11 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
     auto const step = this->begin_step(batch);
     // Tables of which only some rows have gradients need their sink, also in one process.
     bool const needs_sink = !partitions_.plan().by_samples && sink();
-    if (sums_alone() && !needs_sink && this->updates_at_once()) {
-      this->differentiate_and_update(step);
-      return after_update();
-    }
+    if constexpr (Base::takes_elements)
+      if (sums_alone() && !needs_sink && this->updates_at_once()) {
+        this->differentiate_and_update(step);
+        return after_update();
+      }
     begin_gradients();
     this->differentiate(step, sink());
     reduce_and_update(step);
@@ -138,11 +139,12 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
   /// After the last one: sums the gradients over the processes and takes the optimizer's step.
   void reduce_and_update(Step const& step) {
     if constexpr (!local_steps) {
-      if (auto* const shared = synchronization_.shared();
-          shared && shared->is_whole() && updater_.changes_only_parameters()) {
-        shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), partitions_.gradients())});
-        return;
-      }
+      if constexpr (Base::takes_elements)
+        if (auto* const shared = synchronization_.shared();
+            shared && shared->is_whole() && updater_.changes_only_parameters()) {
+          shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), partitions_.gradients())});
+          return;
+        }
       synchronization_.finish();
     }
     this->update(step);

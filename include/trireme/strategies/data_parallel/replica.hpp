@@ -244,6 +244,9 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     return detail::UniformAccess::make(values);
   }
 
+  /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
+  static constexpr bool takes_elements = Updater<T, typename Model::Optimizer, SpaceContext<Space>>::takes_elements;
+
   /// True if the update of a weight depends on no gradient but its own.
   bool updates_at_once() const { return updater_.is_elementwise(); }
 

@@ -1,4 +1,5 @@
-/// One optimizer step over the arena: penalties, clipping, then the optimizer's rule in one fused pass.
+/// One optimizer step over the arena: penalties, clipping, then the optimizer's rule in one fused pass, or in two for
+/// each tensor where the rule takes sums over it.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/optimizers/optimizer.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/update_kernels.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -28,6 +30,9 @@ template <class T, class Optimizer, class Context>
 class Updater {
  public:
   static constexpr std::size_t max_slots = kernels::max_slots;
+  using Rule = RuleOf<Optimizer, T>;
+  /// True if the rule takes elements one by one.
+  static constexpr bool takes_elements = !DeclaresTensorSums<Rule>;
   using Slot = Kokkos::View<T*, typename Context::memory_space>;
 
   /// \param keeps_state  false for a process that receives its weights; its parameters are for their penalties.
@@ -36,7 +41,7 @@ class Updater {
         parameters_(description.parameters),
         states_(description.states),
         elements_(keeps_state ? description.elements : 0),
-        norms_(make_view<Sums>("trireme::gradient_norms", std::max<std::size_t>(1, description.parameters.size()))),
+        sums_(make_view<Sums>("trireme::tensor_sums", std::max<std::size_t>(1, description.parameters.size() * width))),
         penalty_(make_view<Sums>("trireme::penalty", 1)) {
     if (optimizer_.slots() > max_slots)
       throw ValueError(
@@ -46,8 +51,8 @@ class Updater {
     if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
   }
 
-  /// For a process that holds a part of the model: norms of gradients become sums over `parts`.
-  void share_norms(std::shared_ptr<ProcessSum const> parts) { parts_ = std::move(parts); }
+  /// For a process that holds a part of the model: sums over tensors become sums over `parts`.
+  void share_sums(std::shared_ptr<ProcessSum const> parts) { parts_ = std::move(parts); }
 
   std::uint64_t iteration() const { return iteration_; }
   void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
@@ -93,7 +98,11 @@ class Updater {
             kernels::PenaltyGradient<T>{parameters + p.offset, gradients + p.offset, static_cast<T>(p.regularizer.l1),
                                         static_cast<T>(p.regularizer.l2)});
     clip(context, gradients);
-    context.for_each("trireme::optimizer_step", elements_, next_step(parameters, gradients));
+    auto const next = next_step(parameters, gradients);
+    if constexpr (takes_elements)
+      context.for_each("trireme::optimizer_step", elements_, next);
+    else
+      step_tensors(context, next);
   }
 
   /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
@@ -105,16 +114,15 @@ class Updater {
   }
 
   /// True if a step is one pass over independent elements: then any thread may do its range of it.
-  bool is_elementwise() const { return !clips() && !penalized(); }
+  bool is_elementwise() const { return takes_elements && !clips() && !penalized(); }
   /// The same for all values that a step changes, the states included.
   bool changes_only_parameters() const { return is_elementwise() && states_.empty(); }
 
-  /// Counts a step and returns it as a functor over the elements of the arena.
+  /// Counts a step and returns it as a functor over the elements of the arena, if the rule takes elements.
   auto next_step(T* parameters, T const* gradients) {
     double const rate = learning_rate();
     ++iteration_;
-    auto const step = optimizer_.template step<T>(iteration_, rate);
-    kernels::OptimizerStep<T, std::decay_t<decltype(step)>> kernel{step, parameters, gradients, {}};
+    kernels::OptimizerStep<T, Rule> kernel{optimizer_.template step<T>(iteration_, rate), parameters, gradients, {}};
     for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
     return kernel;
   }
@@ -151,37 +159,66 @@ class Updater {
       context.for_each("trireme::clip_value", elements_, kernels::ClipValue<T>{gradients, static_cast<T>(clipvalue())});
     if (clipnorm() == 0 && global_clipnorm() == 0) return;
     bool const global = global_clipnorm() != 0;
-    context.for_each("trireme::clear", norms_.extent(0), kernels::Clear<double>{norms_.data()});
+    clear_sums(context);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       context.accumulate("trireme::gradient_norm", parameters_[i].size,
-                         kernels::SquaredNorm<T>{gradients + parameters_[i].offset}, norms_.data() + (global ? 0 : i));
-    if (parts_ && parts_->is_needed()) sum_norms(context);
+                         kernels::SquaredNorm<T>{gradients + parameters_[i].offset}, sums_.data() + (global ? 0 : i));
+    complete_sums(context);
     if (global)
       context.for_each("trireme::clip_norm", elements_,
-                       kernels::ClipNorm<T>{gradients, norms_.data(), global_clipnorm()});
+                       kernels::ClipNorm<T>{gradients, sums_.data(), global_clipnorm()});
     else
       for (std::size_t i = 0; i < parameters_.size(); ++i)
         context.for_each("trireme::clip_norm", parameters_[i].size,
-                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, norms_.data() + i, clipnorm()});
+                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, sums_.data() + i, clipnorm()});
   }
 
-  void sum_norms(Context& context) {
-    context.fence("trireme: norms complete before they are added up over processes");
+  /// A rule of tensors: the sums of each first, since one of several processes waits for all of them at once.
+  void step_tensors(Context& context, kernels::OptimizerStep<T, Rule> const& next) {
+    clear_sums(context);
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      context.accumulate("trireme::tensor_sums", parameters_[i].size,
+                         kernels::TensorSums<T, Rule>{of_tensor(next, parameters_[i])}, sums_.data() + i * width);
+    complete_sums(context);
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      context.for_each("trireme::optimizer_step", parameters_[i].size,
+                       kernels::TensorStep<T, Rule>{of_tensor(next, parameters_[i]), sums_.data() + i * width});
+  }
+  static kernels::OptimizerStep<T, Rule> of_tensor(kernels::OptimizerStep<T, Rule> const& next,
+                                                   ParameterInfo const& parameter) {
+    return next.from(parameter.offset, next.gradients + parameter.offset);
+  }
+
+  void clear_sums(Context& context) {
+    context.for_each("trireme::clear", sums_.extent(0), kernels::Clear<double>{sums_.data()});
+  }
+  /// Adds up the sums over the processes that hold parts of the model.
+  void complete_sums(Context& context) {
+    if (!parts_ || !parts_->is_needed()) return;
+    context.fence("trireme: sums complete before they are added up over processes");
     if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Context::memory_space>::accessible) {
-      parts_->allreduce_sum({norms_.data(), norms_.extent(0)});
+      parts_->allreduce_sum({sums_.data(), sums_.extent(0)});
     } else {
-      auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), norms_);
+      auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums_);
       parts_->allreduce_sum({host.data(), host.extent(0)});
-      copy_view(norms_, host);
+      copy_view(sums_, host);
     }
   }
+
+  /// Sums of a tensor: those of its rule, or the one that clipping needs.
+  static constexpr std::size_t width = [] {
+    if constexpr (takes_elements)
+      return std::size_t{1};
+    else
+      return std::size_t{Rule::tensor_sums};
+  }();
 
   Optimizer optimizer_;
   std::vector<ParameterInfo> parameters_;
   std::vector<StateInfo> states_;
   std::size_t elements_;
   std::vector<Slot> slots_;
-  Sums norms_;
+  Sums sums_;
   Sums penalty_;
   std::shared_ptr<ProcessSum const> parts_;
   std::uint64_t iteration_ = 0;

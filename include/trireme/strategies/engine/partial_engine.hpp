@@ -163,7 +163,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
                                                division_.states_begin, division_.states_end)),
         batch_(model_.input_size(), model_.target_size()) {
     for (auto& totals : totals_) totals = make_view<Totals>("trireme::totals", Model::totals_width);
-    updater_.share_norms(std::make_shared<PartSum>(*parts_));
+    updater_.share_sums(std::make_shared<PartSum>(*parts_));
     initialize();
   }
 

@@ -39,6 +39,12 @@ struct OptimizerStep {
     }
   }
 
+  /// Another rule for the same elements.
+  template <class Other>
+  OptimizerStep<T, Other> with(Other const& other) const {
+    return {other, parameters, gradients, {slots[0], slots[1], slots[2], slots[3]}};
+  }
+
   /// The same step counted from element `begin`, whose gradient is the first of `values`.
   OptimizerStep from(std::size_t begin, T const* values) const {
     OptimizerStep part = *this;
@@ -101,6 +107,27 @@ struct StepOfSums {
 };
 template <class Step>
 StepOfSums(Step) -> StepOfSums<Step>;
+
+/// Sums over a tensor that its rule asks for, before the step.
+template <class T, class Rule>
+struct TensorSums {
+  static constexpr std::size_t width = Rule::tensor_sums;
+  OptimizerStep<T, Rule> of;
+  KOKKOS_FUNCTION void operator()(std::size_t i, double* sums) const {
+    of.step.add(i, of.parameters, of.gradients[i], of.slots, sums);
+  }
+};
+
+/// The step of a tensor, whose sums are in memory of the space.
+template <class T, class Rule>
+struct TensorStep {
+  OptimizerStep<T, Rule> of;
+  double const* sums;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    of.step.of_tensor(sums)(i, of.parameters, of.gradients[i], of.slots);
+  }
+  void elements(std::size_t begin, std::size_t end) const { of.with(of.step.of_tensor(sums)).elements(begin, end); }
+};
 
 /// state = decay * state + (1 - decay) * mean.
 template <class T>

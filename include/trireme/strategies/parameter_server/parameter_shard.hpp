@@ -56,7 +56,7 @@ class ParameterShard {
                                        : make_view<Weights>("trireme::parameters", range.size())),
         gradients_(make_view<Weights>("trireme::gradients", range.size())),
         incoming_(make_view<Weights>("trireme::incoming_gradients", range.size())) {
-    updater_.share_norms(std::make_shared<GroupSum<Communicator>>(*servers_));
+    updater_.share_sums(std::make_shared<GroupSum<Communicator>>(*servers_));
   }
 
   ElementRange range() const { return range_; }

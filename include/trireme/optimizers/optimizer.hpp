@@ -1,0 +1,46 @@
+/// Optimizer: what a rule for training weights has, for one element at a time or with sums over its tensor.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace trireme {
+
+/// What `Optimizer::step<T>(iteration, rate)` returns.
+template <class Optimizer, class T>
+using RuleOf = decltype(std::declval<Optimizer const&>().template step<T>(std::uint64_t{1}, 0.0));
+
+/// A rule for element i alone: its weight and slots change by its gradient.
+template <class Rule, class T>
+concept ElementRule = requires(Rule const& rule, T* weights, T gradient, T* const* slots) {
+  rule(std::size_t{}, weights, gradient, slots);
+};
+
+/// A rule that is to have sums over each tensor.
+template <class Rule>
+concept DeclaresTensorSums = requires {
+  Rule::tensor_sums;
+};
+
+/// A rule for an element that depends on sums over its tensor, such as norms, before the step: `tensor_sums` of them,
+/// to which `add` adds the summands of element i, without changing anything; `of_tensor(sums)` is the ElementRule of a
+/// tensor. A tensor is a parameter of a layer. Sums are in double, over all processes that hold parts of the tensor.
+template <class Rule, class T>
+concept TensorRule = DeclaresTensorSums<Rule> &&
+    requires(Rule const& rule, T const* weights, T gradient, T const* const* slots, double* sums) {
+  rule.add(std::size_t{}, weights, gradient, slots, sums);
+  { rule.of_tensor(static_cast<double const*>(sums)) } -> ElementRule<T>;
+};
+
+/// An optimizer of weights of type T.
+template <class O, class T>
+concept Optimizer = requires(O const& optimizer) {
+  optimizer.learning_rate(std::uint64_t{});
+  { optimizer.slots() } -> std::convertible_to<std::size_t>;
+  { optimizer.initial(std::size_t{}) } -> std::convertible_to<double>;
+  requires(DeclaresTensorSums<RuleOf<O, T>> ? TensorRule<RuleOf<O, T>, T> : ElementRule<RuleOf<O, T>, T>);
+};
+
+}  // namespace trireme
