@@ -155,7 +155,7 @@ constexpr auto graph_segment(std::tuple<Nodes const&...> const& nodes) {
     return std::get<first>(nodes).layer;
   } else {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      using Block = GraphBlock<Wiring<decltype(Wires::template inputs_within<first + I, first>())...>,
+      using Block = GraphBlock<Wiring<1, decltype(Wires::template inputs_within<first + I, first>())...>,
                                typename std::tuple_element_t<first + I, std::tuple<Nodes...>>::Layer...>;
       return Block(std::make_tuple(std::get<first + I>(nodes).layer...));
     }

@@ -2,16 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <tuple>
 #include <type_traits>
 
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/join_kernels.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
 
 /// The sum of all branches' outputs.
 struct SumJoin {
+  static constexpr bool in_place = false;
+
   template <class First, class... Rest>
   static constexpr auto output(First const& first, Rest const&...) {
     static_assert((std::is_same_v<First, Rest> && ...), "trireme: Add needs branches with the same output extents");
@@ -34,6 +38,8 @@ struct SumJoin {
 
 /// The branches' outputs side by side along the last axis.
 struct ConcatenateJoin {
+  static constexpr bool in_place = false;
+
   template <class First, class... Rest>
   static constexpr auto output(First const& first, Rest const&... rest) {
     static_assert(((First::rank == Rest::rank) && ...), "trireme: Concatenate needs branches of the same rank");
@@ -64,6 +70,37 @@ struct ConcatenateJoin {
     for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
       if (A::static_extents[axis] != B::static_extents[axis]) return false;
     return true;
+  }
+};
+
+/// The outputs of branches as parts of a tuple, which they write where it lies.
+struct TupleJoin {
+  static constexpr bool in_place = true;
+
+  template <class... Out>
+  static constexpr auto output(Out const&... out) {
+    static_assert((!is_parts<Out> && ...),
+                  "trireme: a branch of Parallel or Fork that hands on a tuple itself would make a tuple of tuples");
+    return Parts<Out...>{{out...}};
+  }
+};
+
+/// A layer that joins the parts of a tuple, so that it may read them, and write their gradients, where they lie.
+template <class L>
+concept JoinsParts = requires {
+  typename L::join;
+};
+
+/// The node behind branches: it joins the outputs of one or several.
+template <class Join>
+struct JoinNode {
+  using join = Join;
+  static constexpr bool takes_parts = true;
+  static constexpr bool joins_one = true;
+
+  template <class... E>
+  constexpr auto output(Parts<E...> const& in) const {
+    return std::apply([](auto const&... part) { return Join::output(part...); }, in.all);
   }
 };
 

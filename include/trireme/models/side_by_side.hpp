@@ -1,4 +1,4 @@
-/// Layers side by side, each with its own parameters: shared by all combinators of branches.
+/// Layers side by side, each with its own parameters, whose outputs are joined: all combinators of branches.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
+#include "trireme/models/graph_pass.hpp"
 #include "trireme/models/input_sources.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -16,6 +18,8 @@ namespace trireme::detail {
 /// All branches have the same input.
 struct SameInput {
   static constexpr bool own_part = false;
+  template <std::size_t I>
+  static constexpr std::size_t value = 0;
   template <std::size_t I, class In>
   static constexpr auto const& of(In const& in) {
     return in;
@@ -25,15 +29,19 @@ struct SameInput {
 /// Branch i has part i of a tuple as input.
 struct OwnPart {
   static constexpr bool own_part = true;
+  template <std::size_t I>
+  static constexpr std::size_t value = I;
   template <std::size_t I, class In>
   static constexpr auto const& of(In const& in) {
     return in.template part<I>();
   }
 };
 
-/// `Source` says which input a branch has: SameInput or OwnPart.
-template <class Source, class... Branches>
-class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
+/// `Source` says which input a branch has, SameInput or OwnPart; `Join` what becomes of their outputs.
+template <class Source, class Join, class... Branches>
+class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
+  static constexpr std::size_t count = sizeof...(Branches);
+
  public:
   using composite = void;
   /// Its layers are named as if they stood beside it, as in a functional model of Keras.
@@ -44,6 +52,14 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
   template <class... B>
   constexpr explicit SideBySide(B const&... branches) : branches_{branches...} {}
   constexpr SideBySide() = default;
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return Join::output(output_of(std::get<I>(branches_), Source::template of<I>(in))...);
+    }
+    (std::make_index_sequence<count>());
+  }
 
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
@@ -58,7 +74,20 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
       auto const from = Source::own_part ? InputSources{sources[i++]} : sources;
       for (std::size_t const source : detail::trace_inputs(branch, own, from, f)) all.push_back(source);
     });
-    return all;
+    return Join::in_place ? all : InputSources{no_input};
+  }
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    return plan().template workspace<T, Context>(values_of(in), rows);
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
+    GraphPass(plan()).forward(context, values_of(in), f);
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
+    GraphPass(plan()).backward(context, values_of(in), b);
   }
 
   /// f(all branches).
@@ -67,9 +96,7 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
     return std::apply(f, branches_);
   }
 
- protected:
-  static constexpr std::size_t count = sizeof...(Branches);
-
+ private:
   /// f(branch, its input's extents), from the first to the last.
   template <class In, class F>
   constexpr void for_each_branch(In const& in, F&& f) const {
@@ -77,15 +104,27 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Branches...>> {
     (std::make_index_sequence<count>());
   }
 
-  /// f(extents of each branch's output...).
-  template <class In, class F>
-  constexpr auto with_outputs(In const& in, F&& f) const {
+  /// What the plan takes as the branches' input; a tuple of one part is that part.
+  template <class In>
+  static constexpr auto const& values_of(In const& in) {
+    if constexpr (count == 1)
+      return Source::template of<0>(in);
+    else
+      return in;
+  }
+
+  /// The branches as nodes of a graph, and behind them the join.
+  constexpr auto plan() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return f(output_of(std::get<I>(branches_), Source::template of<I>(in))...);
+      constexpr std::size_t sources = Source::own_part ? count : 1;
+      using Wires =
+          Wiring<sources, std::index_sequence<Source::template value<I>>..., std::index_sequence<(sources + I)...>>;
+      return GraphPlan<Wires, Branches..., JoinNode<Join>>(std::tie(std::get<I>(branches_)..., join));
     }
     (std::make_index_sequence<count>());
   }
 
+  static constexpr JoinNode<Join> join{};
   std::tuple<Branches...> branches_{};
 };
 

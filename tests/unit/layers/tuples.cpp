@@ -38,6 +38,7 @@ BOOST_AUTO_TEST_CASE(parallel_gives_each_part_its_own_layer) {
   check_gradients(Parallel{Skip{}, Sequential{Flatten{}, Dense<3, Tanh>{}, Dense<2>{}}}, unlike);
   check_gradients(Parallel{Dense<4, Tanh>{}, Flatten{}}, unlike);
   check_gradients(Parallel{Add{Skip{}, Dense<3, Tanh>{}}, Tanh{}}, unlike);
+  check_gradients(Sequential{Fork{Dense<4, Tanh>{}}, Parallel{Dense<3, Tanh>{}}, Concatenate{}}, Extents<5>{});
 }
 
 BOOST_AUTO_TEST_CASE(fork_makes_a_tuple_of_what_layers_make_of_one_input) {
