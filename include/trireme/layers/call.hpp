@@ -64,6 +64,7 @@ struct Backward {
   LayerTensors<T*> saved;
   StepKeys keys;
   bool frozen;
+  LayerTensors<T const*> states;     ///< as forward found them
   T const* const* x_rows = nullptr;  ///< as in Forward
 };
 

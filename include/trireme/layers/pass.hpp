@@ -41,6 +41,7 @@ struct BackwardPass {
   std::byte* workspace;
   StepKeys keys;
   GradientSink<T>* sink = nullptr;  ///< null: gradients are stored
+  T const* states = nullptr;
   T const* frozen_weights = nullptr;
   bool frozen = false;
   T const* const* x_rows = nullptr;  ///< as in ForwardPass
@@ -151,6 +152,7 @@ void run_backward(Context& context, L const& layer, In const& in, BackwardPass<T
                     .saved = saved_tensors<T, Context>(layer, in, pass.rows, pass.workspace),
                     .keys = pass.keys,
                     .frozen = pass.frozen,
+                    .states = layer_tensors(states_of(layer, in), pass.states),
                     .x_rows = pass.x_rows});
   }
 }

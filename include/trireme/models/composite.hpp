@@ -22,6 +22,7 @@ void pass_by(L const& layer, In const& in, BackwardPass<T>& call) {
   std::size_t const elements = parameter_elements<T>(layer, in);
   call.parameters += elements;
   if (!call.frozen) call.gradients += elements;
+  if (call.states) call.states += state_elements<T>(layer, in);
   if (call.frozen_weights) call.frozen_weights += frozen_elements<T>(layer, in);
   call.keys.layer += leaf_layers<L>();
 }

@@ -91,7 +91,8 @@ struct Frozen {
       kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
     } else {
       b.parameters = b.frozen_weights;
-      b.frozen_weights = b.parameters + detail::parameter_elements<T>(layer, in) + detail::state_elements<T>(layer, in);
+      b.states = b.parameters + detail::parameter_elements<T>(layer, in);
+      b.frozen_weights = b.states + detail::state_elements<T>(layer, in);
       b.gradients = nullptr;
       b.sink = nullptr;
       b.frozen = true;

@@ -163,6 +163,7 @@ class Model {
                                            .workspace = inner,
                                            .keys = keys,
                                            .sink = sink,
+                                           .states = pass.states,
                                            .frozen_weights = pass.frozen_weights,
                                            .x_rows = slice.x_rows});
   }

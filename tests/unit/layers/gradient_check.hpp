@@ -61,7 +61,7 @@ struct LayerHarness {
   std::size_t rows;
   StepKeys keys{.seed = 3, .step = 5, .first_row = 2, .layer = 1};
   Context context{};
-  std::vector<double> x, parameters, dy, frozen;
+  std::vector<double> x, parameters, dy, states, frozen;
   std::vector<std::byte> memory;
 
   LayerHarness(L l, In extents, std::size_t n, unsigned seed) : layer(l), in(extents), rows(n) {
@@ -74,6 +74,8 @@ struct LayerHarness {
     fill(x, rows * in.size());
     fill(parameters, detail::parameter_elements<double>(layer, in));
     fill(dy, rows * layer.output(in).size());
+    fill(states, detail::state_elements<double>(layer, in));
+    for (double& state : states) state = 1 + std::abs(state);  // variances may be among them
     fill(frozen, detail::frozen_elements<double>(layer, in));
     for (double& weight : frozen) weight = std::abs(weight) / 4;  // variances may be among them
     // No number: whoever reads what he has not written is found out.
@@ -86,7 +88,7 @@ struct LayerHarness {
   }
 
   std::vector<double> forward() {
-    std::vector<double> y(rows * layer.output(in).size(), 1e300);
+    std::vector<double> y(rows * layer.output(in).size(), 1e300), updates(states.size());
     detail::run_forward(context, layer, in,
                         ForwardPass<double>{.rows = rows,
                                             .x = x.data(),
@@ -95,6 +97,8 @@ struct LayerHarness {
                                             .workspace = workspace(),
                                             .keys = keys,
                                             .training = true,
+                                            .states = states.data(),
+                                            .state_updates = updates.data(),
                                             .frozen_weights = frozen.data()});
     return y;
   }
@@ -146,6 +150,7 @@ struct LayerHarness {
                                               .workspace = workspace(),
                                               .keys = keys,
                                               .sink = sink,
+                                              .states = states.data(),
                                               .frozen_weights = frozen.data()});
     then(scratch, dx);
     return {dx, gradients};

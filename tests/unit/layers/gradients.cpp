@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE layers_gradients
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -21,13 +22,59 @@
 #include <trireme/layers/flatten.hpp>
 #include <trireme/layers/pooling2d.hpp>
 #include <trireme/layers/up_sampling2d.hpp>
+#include <trireme/models/branches.hpp>
+#include <trireme/models/each.hpp>
+#include <trireme/models/frozen.hpp>
 #include <trireme/models/sequential.hpp>
+#include <trireme/models/tuples.hpp>
 
 #include "gradient_check.hpp"
 #include "support/kokkos_fixture.hpp"
 
 using namespace trireme;
 using test::check_gradients;
+
+namespace {
+
+/// y = s x with a state s of each column, which backward reads again.
+struct ScaledByState {
+  double initial = 1;
+
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+  template <class In>
+  constexpr auto states(In const& in) const {
+    return std::array{StateShape{"shift", {2}}, StateShape{"scale", {in.size()}, initial, 0.5}};
+  }
+  template <class Context, class In, class T>
+  void forward(Context&, In const& in, Forward<T> const& f) const {
+    scale(f.rows, in.size(), f.states[1], f.x, f.y);
+  }
+  template <class Context, class In, class T>
+  void backward(Context&, In const& in, Backward<T> const& b) const {
+    if (b.dx) scale(b.rows, in.size(), b.states[1], b.dy, b.dx);
+  }
+
+ private:
+  template <class T>
+  static void scale(std::size_t rows, std::size_t columns, T const* factors, T const* x, T* y) {
+    for (std::size_t i = 0; i < rows * columns; ++i) y[i] = factors[i % columns] * x[i];
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(backward_reads_the_states_that_forward_read_wherever_the_layer_stands) {
+  check_gradients(ScaledByState{}, Extents<3>{});
+  check_gradients(Sequential{Dense<4, Tanh>{}, ScaledByState{}, Dense<3>{}, ScaledByState{}}, Extents<5>{});
+  check_gradients(Residual{ScaledByState{}, Dense<5, Tanh>{}, ScaledByState{}}, Extents<5>{});
+  check_gradients(Sequential{Fork{ScaledByState{}, Sequential{Dense<5>{}, ScaledByState{}}}, Add{}}, Extents<5>{});
+  check_gradients(Sequential{Dense<3>{}, Frozen{Sequential{Dense<4>{}, ScaledByState{}}}, ScaledByState{}},
+                  Extents<5>{});
+  check_gradients(Each{Sequential{Dense<3>{}, ScaledByState{}}}, Parts<Extents<2>, Extents<2>>{});
+}
 
 BOOST_AUTO_TEST_CASE(dense_with_each_activation_has_the_gradient_of_its_forward) {
   Extents<5> const in;

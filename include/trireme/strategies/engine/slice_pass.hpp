@@ -47,7 +47,6 @@ class SlicePass {
     Places const places = place(rows, memory);
     T* y = nullptr;
     for (std::size_t i = begin_; i < end_; ++i, x = y) {
-      std::size_t const state = slices_.range(i).states_begin - slices_.range(begin_).states_begin;
       y = places.y[i];
       slices_.forward(context, i,
                       ForwardPass<T>{.rows = rows,
@@ -57,8 +56,8 @@ class SlicePass {
                                      .workspace = places.memory[i],
                                      .keys = keys,
                                      .training = training,
-                                     .states = weights.states() + state,
-                                     .state_updates = training ? weights.updates() + state : nullptr,
+                                     .states = weights.states() + state_begin(i),
+                                     .state_updates = training ? weights.updates() + state_begin(i) : nullptr,
                                      .frozen_weights = frozen(weights, i)});
     }
     return y;
@@ -82,6 +81,7 @@ class SlicePass {
                                        .gradients = gradients,
                                        .workspace = places.memory[i],
                                        .keys = keys,
+                                       .states = weights.states() + state_begin(i),
                                        .frozen_weights = frozen(weights, i)});
       // Layers that sum over rows of other processes run without rows too, but then have no gradients.
       if (rows == 0) clear(context, i, gradients);
@@ -103,6 +103,11 @@ class SlicePass {
   }
 
  private:
+  /// Where the states of slice i begin, counted from those of the first one.
+  std::size_t state_begin(std::size_t i) const {
+    return slices_.range(i).states_begin - slices_.range(begin_).states_begin;
+  }
+
   struct Places {
     std::array<T*, count> y{};
     std::array<std::byte*, count> memory{};
