@@ -1,5 +1,6 @@
 # Finds what trireme rests on and gathers it in the target trireme::dependencies. Read by CMakeLists.txt and by the
-# installed trireme-config.cmake: each defines `trireme_dependency(package …)`, `trireme_missing(sentence)` and
+# installed trireme-config.cmake: each includes trireme-packages.cmake and defines `trireme_dependency(package …)`,
+# `trireme_missing(sentence)` and
 # TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS and …_PJRT (AUTO, ON or OFF) beforehand. Sets TRIREME_HAVE_HDF5,
 # …_ZLIB, …_PROTOZERO, …_CUBLAS and …_PJRT.
 
@@ -23,19 +24,25 @@ endif()
 trireme_dependency(MPI COMPONENTS ${trireme_mpi})
 trireme_dependency(Threads)
 # A Kokkos that is named wins, then one that CMake finds, then the one that trireme's scripts have built with a compiler
-# of the same kind.
+# of the same kind; a backend that is named, as presets do, wants that of the scripts first.
 set(trireme_cache "$ENV{XDG_CACHE_HOME}")
 if(NOT trireme_cache)
   set(trireme_cache "$ENV{HOME}/.cache")
 endif()
 string(APPEND trireme_cache "/trireme")
 if(NOT TARGET Kokkos::kokkos)
-  set(trireme_kokkos "${trireme_cache}/kokkos-4.7-openmp")
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  if(NOT TRIREME_KOKKOS_BACKEND)
+    set(TRIREME_KOKKOS_BACKEND openmp)
+  endif()
+  set(trireme_kokkos "${trireme_cache}/kokkos-4.7-${TRIREME_KOKKOS_BACKEND}")
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRIREME_KOKKOS_BACKEND STREQUAL "openmp")
     string(APPEND trireme_kokkos "-clang19")
   endif()
   if(Kokkos_DIR OR Kokkos_ROOT OR DEFINED ENV{Kokkos_ROOT} OR NOT EXISTS "${trireme_kokkos}/.trireme-complete")
     set(trireme_kokkos "")
+  endif()
+  if(trireme_kokkos AND NOT TRIREME_KOKKOS_BACKEND STREQUAL "openmp")
+    set(Kokkos_ROOT "${trireme_kokkos}")
   endif()
   trireme_dependency(Kokkos 4.0 CONFIG PATHS ${trireme_kokkos})  # PATHS come last
   if(trireme_kokkos AND Kokkos_DIR MATCHES "^${trireme_kokkos}/")
@@ -96,7 +103,8 @@ if(TRIREME_WITH_HDF5)
   if(TRIREME_HDF5_INCLUDE_DIR AND TRIREME_HDF5_LIBRARY)
     set(TRIREME_HAVE_HDF5 ON)
   elseif(NOT TRIREME_WITH_HDF5 STREQUAL "AUTO")
-    trireme_missing("HDF5 was not found; give its place with HDF5_ROOT, or configure with TRIREME_WITH_HDF5=OFF")
+    trireme_not_found(sentence HDF5)
+    trireme_missing("${sentence}, or configure with TRIREME_WITH_HDF5=OFF")
   endif()
 endif()
 
@@ -109,7 +117,8 @@ if(TRIREME_WITH_PROTOZERO)
   if(TRIREME_PROTOZERO_INCLUDE_DIR)
     set(TRIREME_HAVE_PROTOZERO ON)
   elseif(NOT TRIREME_WITH_PROTOZERO STREQUAL "AUTO")
-    trireme_missing("protozero was not found; give its place with protozero_ROOT, or configure with TRIREME_WITH_PROTOZERO=OFF")
+    trireme_not_found(sentence protozero)
+    trireme_missing("${sentence}, or configure with TRIREME_WITH_PROTOZERO=OFF")
   endif()
 endif()
 

@@ -11,5 +11,50 @@ configure_package_config_file(cmake/trireme-config.cmake.in "${PROJECT_BINARY_DI
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/trireme-config-version.cmake" COMPATIBILITY SameMinorVersion
                                  ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/trireme-config.cmake" "${PROJECT_BINARY_DIR}/trireme-config-version.cmake"
-              cmake/trireme-dependencies.cmake DESTINATION "${trireme_package_dir}")
+              cmake/trireme-dependencies.cmake cmake/trireme-packages.cmake DESTINATION "${trireme_package_dir}")
+
+# pkg-config, for builds without CMake and processors alone: compilers of GPUs take flags that only Kokkos's own package knows.
+set(trireme_folders "${TRIREME_CBLAS_INCLUDE_DIR}" "${TRIREME_HDF5_INCLUDE_DIR}" "${TRIREME_PROTOZERO_INCLUDE_DIR}"
+                    "${TRIREME_PJRT_INCLUDE_DIR}" ${MPI_${trireme_mpi}_INCLUDE_DIRS})
+list(APPEND trireme_folders "$<TARGET_PROPERTY:Kokkos::kokkoscore,INTERFACE_INCLUDE_DIRECTORIES>")
+set(trireme_features "")
+foreach(feature IN ITEMS HDF5 ZLIB PROTOZERO PJRT)
+  if(TRIREME_HAVE_${feature})
+    list(APPEND trireme_features "-DTRIREME_HAVE_${feature}")
+  endif()
+endforeach()
+set(trireme_libraries "")
+foreach(library IN ITEMS kokkoscontainers kokkosalgorithms kokkoscore kokkossimd)
+  if(TARGET Kokkos::${library})
+    list(APPEND trireme_libraries "$<TARGET_FILE:Kokkos::${library}>")
+  endif()
+endforeach()
+list(APPEND trireme_libraries ${MPI_${trireme_mpi}_LIBRARIES} ${BLAS_LIBRARIES} "$<TARGET_FILE:fmt::fmt>" -pthread -ldl)
+if(TRIREME_HAVE_HDF5)
+  list(APPEND trireme_libraries "${TRIREME_HDF5_LIBRARY}")
+endif()
+if(TRIREME_HAVE_ZLIB)
+  list(APPEND trireme_libraries ${ZLIB_LIBRARIES})
+endif()
+set(trireme_openmp "")
+if("OPENMP" IN_LIST Kokkos_DEVICES)
+  set(trireme_openmp "-fopenmp")
+endif()
+list(REMOVE_DUPLICATES trireme_folders)
+list(FILTER trireme_folders EXCLUDE REGEX "^(/usr/include|.*-NOTFOUND)?$")
+list(JOIN trireme_folders " -I" trireme_folders)
+list(JOIN trireme_features " " trireme_features)
+list(JOIN trireme_libraries " " trireme_libraries)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/trireme-$<CONFIG>.pc" CONTENT
+"prefix=\${pcfiledir}/../..
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: trireme
+Description: ${PROJECT_DESCRIPTION}
+Version: ${PROJECT_VERSION}
+Cflags: -std=c++20 ${trireme_openmp} -I\${includedir} -I$<JOIN:${trireme_folders}, -I> ${trireme_features}
+Libs: ${trireme_openmp} $<JOIN:${trireme_libraries}, >
+")
+install(FILES "${PROJECT_BINARY_DIR}/trireme-$<CONFIG>.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
+        RENAME trireme.pc)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/trireme")

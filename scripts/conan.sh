@@ -55,7 +55,7 @@ home "$requirements"
 say "requirements: $requirements"
 
 # Debug compiles in half the time of Release, and headers are the same.
-profiles=(-pr:a "packaging/conan/profiles/$profile" -s build_type=Debug -c tools.cmake.cmaketoolchain:user_presets=)
+profiles=(-pr:a "packaging/conan/profiles/$profile" -s build_type=Debug -c 'tools.cmake.cmaketoolchain:user_presets=""')
 rm -rf "$work"
 mkdir -p "$work"
 if [ "$requirements" = system ]; then

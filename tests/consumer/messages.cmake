@@ -1,0 +1,78 @@
+# cmake -D … -P messages.cmake: a missing package and a missing component are one sentence that says how to get them.
+file(REMOVE_RECURSE "${BINARY}")
+set(common -G "${GENERATOR}" --no-warn-unused-cli -D CMAKE_CXX_COMPILER=${COMPILER} -D Kokkos_DIR=${Kokkos_DIR})
+
+# says(sentence argument…): CMake fails with these arguments, and its output holds the sentence, broken into any lines.
+function(says sentence)
+  execute_process(COMMAND "${CMAKE_COMMAND}" ${ARGN} ${common} OUTPUT_VARIABLE output ERROR_VARIABLE output
+                  RESULT_VARIABLE result)
+  if(result EQUAL 0)
+    message(FATAL_ERROR "succeeds, and has to say '${sentence}':\n${output}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  string(FIND "${output}" "${sentence}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "has to say '${sentence}', and says:\n${output}")
+  endif()
+endfunction()
+
+# One folder: CMake looks at the compilers once.
+set(trireme -S "${TRIREME_SOURCE}" -B "${BINARY}/trireme" -D TRIREME_BUILD_TESTS=OFF -D TRIREME_BUILD_EXAMPLES=OFF
+            -D TRIREME_BUILD_BENCHMARKS=OFF)
+foreach(missing IN ITEMS
+        "MPI|Debian: apt-get install mpich libmpich-dev; Fedora: dnf install mpich-devel; Spack: spack install mpich; Conan: mpi, in packaging/conan"
+        "fmt|Debian: apt-get install libfmt-dev; Fedora: dnf install fmt-devel; Spack: spack install fmt; Conan: fmt"
+        "xtensor|Debian: apt-get install libxtensor-dev; Fedora: dnf install xtensor-devel; Spack: spack install xtensor; Conan: xtensor"
+        "BLAS|Debian: apt-get install libopenblas-openmp-dev; Fedora: dnf install openblas-devel; Spack: spack install openblas threads=openmp; Conan: openblas"
+        "xtensor-blas|Debian: apt-get install libxtensor-blas-dev; Fedora: dnf install xtensor-blas-devel; Spack: spack install xtensor-blas; Conan: xtensor-blas, in packaging/conan"
+        "Kokkos|scripts/kokkos.sh builds it; Fedora: dnf install kokkos-devel; Spack: spack install kokkos +openmp; Conan: kokkos, in packaging/conan")
+  string(REGEX MATCH "^[^|]+" package "${missing}")
+  string(REGEX REPLACE "^[^|]+[|]" "" names "${missing}")
+  says("trireme: ${package} was not found; give its place with ${package}_ROOT or CMAKE_PREFIX_PATH, or install it (${names})"
+       ${trireme} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -D CMAKE_DISABLE_FIND_PACKAGE_${package}=TRUE)
+endforeach()
+
+# The installed package, and what pkg-config says of it.
+execute_process(COMMAND "${CMAKE_COMMAND}" -E rm -rf "${BINARY}/trireme" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${CMAKE_COMMAND}" ${trireme} ${common} -D TRIREME_WITH_PJRT=OFF OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BINARY}/trireme" --prefix "${BINARY}/prefix" OUTPUT_QUIET
+                COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE "${BINARY}/user/CMakeLists.txt" "cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES CXX)
+find_package(trireme 0.1 CONFIG REQUIRED COMPONENTS \${wanted} OPTIONAL_COMPONENTS \${welcome})
+if(trireme_pjrt_FOUND OR NOT trireme_zlib_FOUND)
+  message(FATAL_ERROR \"components are not told as they are\")
+endif()
+")
+set(user -S "${BINARY}/user" -B "${BINARY}/user/build" -D trireme_ROOT=${BINARY}/prefix)
+says("trireme: this installation has no pjrt; configure trireme with -DTRIREME_WITH_PJRT=ON" ${user} -D wanted=pjrt)
+says("trireme: there is no component 'cuda' (hdf5, zlib, protozero, cublas, pjrt)" ${user} -D wanted=cuda)
+says("trireme: fmt was not found; give its place with fmt_ROOT" ${user} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE)
+execute_process(COMMAND "${CMAKE_COMMAND}" ${user} ${common} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=FALSE
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+find_program(PKG_CONFIG pkg-config)
+if(NOT PKG_CONFIG)
+  return()
+endif()
+execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${BINARY}/prefix/share/pkgconfig" "${PKG_CONFIG}"
+                        --cflags --libs trireme OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+file(WRITE "${BINARY}/user/main.cpp" "#include <Kokkos_Core.hpp>
+#include <cblas.h>
+#include <fmt/format.h>
+#include <mpi.h>
+#include <trireme/version.hpp>
+#ifndef TRIREME_HAVE_ZLIB
+#error trireme.pc does not say what the installation has
+#endif
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  { Kokkos::ScopeGuard kokkos(argc, argv); fmt::print(\"{} {}\", trireme::version(), cblas_ddot(0, nullptr, 1, nullptr, 1)); }
+  return MPI_Finalize();
+}
+")
+separate_arguments(flags UNIX_COMMAND "${flags}")
+execute_process(COMMAND "${COMPILER}" "${BINARY}/user/main.cpp" -o "${BINARY}/user/main" ${flags} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${BINARY}/user/main" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+if(NOT output MATCHES "^[0-9]+[.][0-9]+[.][0-9]+ 0")
+  message(FATAL_ERROR "a program compiled with the flags of trireme.pc prints '${output}'")
+endif()
