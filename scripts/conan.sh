@@ -24,7 +24,7 @@ done
 [[ $profile =~ ^(gcc|clang)$ ]] || die "there is no profile '$profile' (gcc or clang)"
 [[ $requirements =~ ^(auto|center|system)$ ]] || die "requirements are auto, center or system, not '$requirements'"
 
-recipes=packaging/conan/recipes work=build/conan/$profile
+recipes=$project/packaging/conan/recipes work=$project/build/conan/$profile
 require_packages "${core_packages[@]}"
 if [ "$profile" = clang ]; then require_packages "${clang_packages[@]}"; fi
 
@@ -55,7 +55,7 @@ home "$requirements"
 say "requirements: $requirements"
 
 # Debug compiles in half the time of Release, and headers are the same.
-profiles=(-pr:a "packaging/conan/profiles/$profile" -s build_type=Debug -c 'tools.cmake.cmaketoolchain:user_presets=""')
+profiles=(-pr:a "$project/packaging/conan/profiles/$profile" -s build_type=Debug)
 rm -rf "$work"
 mkdir -p "$work"
 if [ "$requirements" = system ]; then
@@ -79,24 +79,25 @@ else
   logged "exporting xtensor-blas" conan export "$recipes/xtensor-blas/all" --version 0.20.0
   logged "exporting mpi" conan export packaging/conan/system --name mpi
   remote=(-r conancenter)
-  lock=packaging/conan/conan.lock
+  lock=$project/packaging/conan/conan.lock
 fi
 
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OMP_PROC_BIND=${OMP_PROC_BIND:-false}
 say "creating the package and training with it on two ranks"
 conan create "$recipes/trireme/all" "${remote[@]}" "${profiles[@]}" "${options[@]}" --build=missing \
-  --lockfile "$lock" --lockfile-partial -c "tools.cmake.cmake_layout:test_folder=$PWD/$work/test" \
-  >"$work/create.log" 2>&1 ||
+  --lockfile "$lock" --lockfile-partial -c "tools.cmake.cmake_layout:test_folder=$work/test" \
+  -c tools.cmake.cmaketoolchain:user_presets= >"$work/create.log" 2>&1 ||
   { tail -n 40 "$work/create.log" >&2; die "conan create failed; above are the last lines of $work/create.log"; }
 grep '^trireme .* on 2 ranks' "$work/create.log" || die "the test of the package did not train (see $work/create.log)"
 
 say "building a project that uses the package"
 version=$(conan inspect "$recipes/trireme/all" | sed -n 's/^version: //p')
+cd "$work"  # where there is no CMakeLists.txt beside which Conan would put presets
 logged "conan install" conan install --requires "trireme/$version" "${remote[@]}" "${profiles[@]}" "${options[@]}" \
-  -g CMakeDeps -g CMakeToolchain --output-folder "$work/packages" \
-  --lockfile "$lock" --lockfile-partial
+  -g CMakeDeps -g CMakeToolchain --output-folder "$work/packages" --lockfile "$lock" --lockfile-partial
+cd "$project"
 logged "configuring" cmake -S tests/consumer/project -B "$work/consumer" -DCONSUMER_WAY=conan \
-  -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_TOOLCHAIN_FILE=$PWD/$work/packages/conan_toolchain.cmake"
+  -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_TOOLCHAIN_FILE=$work/packages/conan_toolchain.cmake"
 logged "compiling" cmake --build "$work/consumer"
 "$work/consumer/consumer" || die "the project that uses the package ends with $?"
 say "trireme/$version works with $profile and requirements of the kind '$requirements'"
