@@ -17,7 +17,7 @@ die() {
 core_packages=(g++ cmake ninja-build python3-venv ca-certificates
                mpich libmpich-dev libxtensor-dev libxtensor-blas-dev libopenblas-openmp-dev libfmt-dev
                libhdf5-dev zlib1g-dev libprotozero-dev libboost-test-dev libcli11-dev nlohmann-json3-dev)
-clang_packages=(clang-19 libomp-19-dev libclang-rt-19-dev)
+clang_packages=(clang-19 lld-19 libomp-19-dev libclang-rt-19-dev)
 hip_packages=(clang-19 clang-tools-19 libclang-rt-19-dev lld-19 hipcc libamdhip64-dev rocm-device-libs)
 
 # require_packages PACKAGE…: installs the Debian packages that are missing. Without dpkg, or without the right to
