@@ -127,14 +127,15 @@ class GraphPlan<Wiring<Sources, Inputs...>, Layers...> {
   /// True if node I alone takes one value, or is the last to take it: its layer writes that value's gradient in place.
   template <std::size_t I>
   static constexpr bool in_place = inputs<I>.size() == 1 && last_user[inputs<I>[0]] == I;
+  /// True for nodes that sum up their inputs; false behind the last.
+  static constexpr std::array<bool, count + 1> is_sum = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<bool, count + 1>{(joins<I> && joins_by_sum<LayerAt<I>>)..., false};
+  }
+  (std::make_index_sequence<count>());
   /// True if a sum of which node I's output is a summand may leave its gradient to node I, which only reads it.
   template <std::size_t I>
-  static constexpr bool shares_sum = [] {
-    if constexpr (aliases<I> && !in_place<I>)
-      if constexpr (constexpr std::size_t user = last_user[Sources + I]; joins<user>)
-        return std::is_same_v<typename LayerAt<user>::join, SumJoin> && users[Sources + I] == 1;
-    return false;
-  }();
+  static constexpr bool shares_sum =
+      aliases<I> && !in_place<I> && users[Sources + I] == 1 && is_sum[last_user[Sources + I]];
   /// The value in whose memory each value's gradient lies: of a value that a node only hands on, that of the value
   /// before it, or of the sum behind it.
   static constexpr PerValue<std::size_t> gradient_of = []<std::size_t... I>(std::index_sequence<I...>) {

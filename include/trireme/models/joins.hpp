@@ -91,6 +91,11 @@ concept JoinsParts = requires {
   typename L::join;
 };
 
+template <class>
+inline constexpr bool joins_by_sum = false;
+template <JoinsParts L>
+inline constexpr bool joins_by_sum<L> = std::is_same_v<typename L::join, SumJoin>;
+
 /// The node behind branches: it joins the outputs of one or several.
 template <class Join>
 struct JoinNode {

@@ -34,13 +34,20 @@ concept TensorRule = DeclaresTensorSums<Rule> &&
   { rule.of_tensor(static_cast<double const*>(sums)) } -> ElementRule<T>;
 };
 
+namespace detail {
+template <class Rule, class T>
+inline constexpr bool is_rule = ElementRule<Rule, T>;
+template <DeclaresTensorSums Rule, class T>
+inline constexpr bool is_rule<Rule, T> = TensorRule<Rule, T>;
+}  // namespace detail
+
 /// An optimizer of weights of type T.
 template <class O, class T>
 concept Optimizer = requires(O const& optimizer) {
   optimizer.learning_rate(std::uint64_t{});
   { optimizer.slots() } -> std::convertible_to<std::size_t>;
   { optimizer.initial(std::size_t{}) } -> std::convertible_to<double>;
-  requires(DeclaresTensorSums<RuleOf<O, T>> ? TensorRule<RuleOf<O, T>, T> : ElementRule<RuleOf<O, T>, T>);
-};
+}
+&&detail::is_rule<RuleOf<O, T>, T>;
 
 }  // namespace trireme
