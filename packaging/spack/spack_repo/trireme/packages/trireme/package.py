@@ -114,7 +114,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
             mkdirp(self.prefix.bin)
             with working_dir(os.path.join(self.build_directory, "examples")):
                 for name in ("minimal", "digits", "strategies"):
-                        install(
+                    install(
                         os.path.join(name, name), os.path.join(self.prefix.bin, f"trireme-{name}")
                     )
             install_tree(
