@@ -1,0 +1,11 @@
+// OneDevice on a device trains, evaluates and predicts as on the host: rows of the table in support/law_table.hpp.
+#define BOOST_TEST_MODULE device_one_device
+#include "support/law_table.hpp"
+#include "support/twin_device.hpp"
+
+using namespace trireme;
+using namespace trireme::test::law;
+
+BOOST_AUTO_TEST_CASE(one_device) {
+  check_row<Mlp, Cnn, Normalization, Lstm, Attention>("OneDevice", OneDeviceStrategy<test::TwinDevice>());
+}

@@ -1,0 +1,703 @@
+/// TwinDevice: a Kokkos device in software, for tests of device code on machines without one.
+///
+/// Kernels and copies are enqueued per instance, and run on another thread at the next fence or blocking copy. So a
+/// result that is read without a fence is the old one. Functors are copied byte by byte. Pages of TwinMemory are
+/// protected except while kernels and copies run, and the host's pages that a functor points to are protected while
+/// its kernel runs. A wrong access ends the process with exit code `twin_exit` and one sentence.
+///
+/// Include it in one source of a program. It sees heap memory that glibc takes from brk, which it makes the only one.
+#pragma once
+
+#ifndef KOKKOS_IMPL_PUBLIC_INCLUDE
+#define KOKKOS_IMPL_PUBLIC_INCLUDE
+#endif
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include <Kokkos_Core.hpp>
+#include <impl/Kokkos_ExecSpaceManager.hpp>
+
+namespace trireme::test {
+
+constexpr int twin_exit = 66;
+constexpr std::size_t twin_devices = 8;
+constexpr int twin_team_size = 1024;
+constexpr std::size_t twin_scratch = 48 << 10;  ///< bytes of a team, level 0
+constexpr std::size_t twin_slow_scratch = 16 << 20;
+
+namespace twin {
+
+inline constexpr std::size_t page = 4096;
+
+/// A kernel or a copy in the queue. Its bytes follow it in the arena.
+struct Job {
+  void (*run)(void* bytes);
+  void* bytes;
+  std::size_t size;
+  char label[96];
+  std::array<std::uintptr_t, 16> host_pages;  ///< that words of the functor point to
+  std::size_t host_page_count;
+};
+
+/// Memory of launches, apart from the heap, so that protected pages hold none of it.
+struct Queue {
+  static constexpr std::size_t arena_size = 64 << 20;
+  static constexpr std::size_t most_jobs = 8192;
+  std::byte* arena;
+  std::size_t used;
+  Job* jobs;
+  std::size_t count;
+};
+
+struct Allocation {
+  std::size_t size;
+  std::string label;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  std::map<std::uintptr_t, Allocation> allocations;
+  std::array<Queue, twin_devices> queues{};
+  std::binary_semaphore start{0}, done{0};
+  Queue* running = nullptr;
+  bool stop = false;
+  std::thread thread;
+  Job const* volatile current = nullptr;
+  volatile bool open = false;
+  std::uintptr_t heap = 0;
+};
+
+/// Never destroyed: views may be freed while statics are.
+inline State& state() {
+  alignas(State) static std::byte memory[sizeof(State)];
+  static State* const made = new (memory) State;
+  return *made;
+}
+
+inline thread_local bool in_kernel = false;
+inline thread_local char kernel_label[96];
+
+[[noreturn]] inline void end(char const* sentence) {
+  static_cast<void>(!write(STDERR_FILENO, sentence, std::strlen(sentence)));
+  _exit(twin_exit);
+}
+
+inline void on_fault(int signal, siginfo_t* info, void* context) {
+  State& s = state();
+  auto const address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  char const* verb = "touches";
+#ifdef __x86_64__
+  verb = (static_cast<ucontext_t const*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? "writes" : "reads";
+#else
+  static_cast<void>(context);
+#endif
+  char sentence[400];
+  if (Job const* const job = s.current)
+    for (std::size_t i = 0; i < job->host_page_count; ++i)
+      if (job->host_pages[i] == address / page * page) {
+        if (!in_kernel) {  // a thread of the host on the same page
+          mprotect(reinterpret_cast<void*>(job->host_pages[i]), page, PROT_READ | PROT_WRITE);
+          return;
+        }
+        std::snprintf(sentence, sizeof sentence, "twin: kernel \"%s\" %s memory of the host at 0x%" PRIxPTR "\n",
+                      job->label, verb, address);
+        end(sentence);
+      }
+  auto found = s.allocations.upper_bound(address);
+  if (found != s.allocations.begin() && address < (--found)->first + found->second.size) {
+    std::snprintf(sentence, sizeof sentence, "twin: host code %s memory of the device: \"%s\"\n", verb,
+                  found->second.label.c_str());
+    end(sentence);
+  }
+  ::signal(signal, SIG_DFL);
+}
+
+/// A stack of its own for the handler, since the thread's may be protected.
+struct SignalStack {
+  std::unique_ptr<std::byte[]> memory{new std::byte[64 << 10]};
+  SignalStack() {
+    stack_t stack{};
+    stack.ss_sp = memory.get();
+    stack.ss_size = 64 << 10;
+    sigaltstack(&stack, nullptr);
+  }
+  ~SignalStack() {
+    stack_t stack{};
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+  }
+};
+
+inline void use_signal_stack() { static thread_local SignalStack const stack; }
+
+inline void set_open(bool open) {
+  State& s = state();
+  for (auto const& [address, allocation] : s.allocations)
+    mprotect(reinterpret_cast<void*>(address), allocation.size, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  s.open = open;
+}
+
+inline void run_queues() {
+  use_signal_stack();
+  in_kernel = true;
+  Kokkos::Impl::SharedAllocationRecord<void, void>::tracking_disable();  // kernels count no references
+  State& s = state();
+  for (;;) {
+    s.start.acquire();
+    if (s.stop) return;
+    for (std::size_t j = 0; j < s.running->count; ++j) {
+      Job const& job = s.running->jobs[j];
+      s.current = &job;
+      for (std::size_t i = 0; i < job.host_page_count; ++i)
+        mprotect(reinterpret_cast<void*>(job.host_pages[i]), page, PROT_NONE);
+      job.run(job.bytes);
+      for (std::size_t i = 0; i < job.host_page_count; ++i)
+        mprotect(reinterpret_cast<void*>(job.host_pages[i]), page, PROT_READ | PROT_WRITE);
+      s.current = nullptr;
+    }
+    s.done.release();
+  }
+}
+
+/// Kernels' names come by way of Kokkos' tools, which forget callbacks that are set before Kokkos runs.
+inline void use_labels() {
+  static bool done = false;
+  if (done || !Kokkos::is_initialized()) return;
+  done = true;
+  auto const keep = [](char const* name, std::uint32_t, std::uint64_t*) {
+    std::snprintf(kernel_label, sizeof kernel_label, "%s", name);
+  };
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(keep);
+  Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(keep);
+}
+
+inline void start() {
+  State& s = state();
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+  if (std::FILE* const maps = std::fopen("/proc/self/maps", "r")) {
+    char line[512];
+    while (std::fgets(line, sizeof line, maps))
+      if (std::strstr(line, "[heap]")) std::sscanf(line, "%" SCNxPTR, &s.heap);
+    std::fclose(maps);
+  }
+  for (Queue& queue : s.queues) {
+    int const flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    queue.arena = static_cast<std::byte*>(mmap(nullptr, Queue::arena_size, PROT_READ | PROT_WRITE, flags, -1, 0));
+    queue.jobs = static_cast<Job*>(mmap(nullptr, Queue::most_jobs * sizeof(Job), PROT_READ | PROT_WRITE, flags, -1, 0));
+  }
+  s.thread = std::thread(run_queues);
+}
+
+inline void drain(std::size_t device) {
+  State& s = state();
+  std::scoped_lock const lock(s.mutex);
+  Queue& queue = s.queues[device];
+  if (queue.count == 0) return;
+  use_signal_stack();
+  set_open(true);
+  s.running = &queue;
+  s.start.release();
+  s.done.acquire();
+  set_open(false);
+  queue.used = queue.count = 0;
+}
+
+inline void drain_all() {
+  for (std::size_t device = 0; device < twin_devices; ++device) drain(device);
+}
+
+inline void stop() {
+  State& s = state();
+  drain_all();
+  s.stop = true;
+  s.start.release();
+  s.thread.join();
+}
+
+struct Range {
+  std::uintptr_t first, last;
+};
+
+/// Asked for once a thread: glibc reads a file for it.
+inline Range stack_of_thread() {
+  static thread_local Range const stack = [] {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    std::size_t size = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+    auto const first = reinterpret_cast<std::uintptr_t>(low);
+    return Range{first, first + size};
+  }();
+  return stack;
+}
+
+/// Pages of the host's heap and of this thread's stack that a functor's words point to.
+inline void find_host_pages(Job& job) {
+  State& s = state();
+  auto const [stack, stack_end] = stack_of_thread();
+  auto const heap_end = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= job.size; at += sizeof(std::uintptr_t)) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, static_cast<std::byte const*>(job.bytes) + at, sizeof word);
+    bool const on_heap = s.heap != 0 && s.heap <= word && word < heap_end;
+    if (!on_heap && (word < stack || word >= stack_end)) continue;
+    auto const end = job.host_pages.begin() + static_cast<std::ptrdiff_t>(job.host_page_count);
+    if (job.host_page_count == job.host_pages.size() ||
+        std::find(job.host_pages.begin(), end, word / page * page) != end)
+      continue;
+    job.host_pages[job.host_page_count++] = word / page * page;
+  }
+}
+
+/// Copies `size` bytes into the queue, and returns where they lie.
+inline std::byte* enqueue(std::size_t device, char const* label, void (*run)(void*), void const* bytes,
+                          std::size_t size, bool is_kernel) {
+  State& s = state();
+  std::scoped_lock const lock(s.mutex);
+  use_signal_stack();
+  Queue& queue = s.queues[device];
+  std::size_t const room = (size + 127) / 64 * 64;
+  if (queue.count == Queue::most_jobs || queue.used + room > Queue::arena_size) drain(device);
+  Job& job = queue.jobs[queue.count];
+  job = Job{run, queue.arena + queue.used, size, {}, {}, 0};
+  std::snprintf(job.label, sizeof job.label, "%s", label);
+  std::memcpy(job.bytes, bytes, size);
+  queue.used += room;
+  if (is_kernel) find_host_pages(job);
+  ++queue.count;
+  return static_cast<std::byte*>(job.bytes);
+}
+
+/// A kernel without its functor's constructors and destructors, as devices take it.
+template <class Kernel>
+std::byte* launch(std::size_t device, Kernel const& kernel) {
+  static_assert(alignof(Kernel) <= 64);
+  return enqueue(
+      device, kernel_label, [](void* bytes) { static_cast<Kernel*>(bytes)->run(); },
+      static_cast<void const*>(std::addressof(kernel)), sizeof(Kernel), true);
+}
+
+struct Copy {
+  void* to;
+  void const* from;
+  std::size_t size;
+};
+
+inline void copy(std::size_t device, void* to, void const* from, std::size_t size) {
+  Copy const job{to, from, size};
+  enqueue(
+      device, "copy",
+      [](void* bytes) {
+        auto const& c = *static_cast<Copy const*>(bytes);
+        std::memmove(c.to, c.from, c.size);
+      },
+      &job, sizeof job, false);
+}
+
+inline void copy_now(void* to, void const* from, std::size_t size) {
+  std::scoped_lock const lock(state().mutex);
+  drain_all();
+  copy(0, to, from, size);
+  drain(0);
+}
+
+inline bool const heap_is_from_brk = [] {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_ARENA_MAX, 1);
+  return true;
+}();
+
+}  // namespace twin
+
+class TwinDevice;
+
+/// Memory that kernels of TwinDevice alone can touch.
+class TwinMemory {
+ public:
+  using memory_space = TwinMemory;
+  using execution_space = TwinDevice;
+  using device_type = Kokkos::Device<TwinDevice, TwinMemory>;
+  using size_type = std::size_t;
+
+  static constexpr char const* name() { return "TwinMemory"; }
+
+  void* allocate(std::size_t size) const { return allocate("", size); }
+  void* allocate(char const* label, std::size_t size, std::size_t = 0) const {
+    twin::State& s = twin::state();
+    std::scoped_lock const lock(s.mutex);
+    size = std::max<std::size_t>(1, (size + twin::page - 1) / twin::page) * twin::page;
+    void* const memory = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) Kokkos::abort("twin: no memory left");
+    s.allocations.emplace(reinterpret_cast<std::uintptr_t>(memory), twin::Allocation{size, label});
+    // Values that nobody expects, instead of the zeros of fresh pages.
+    mprotect(memory, size, PROT_READ | PROT_WRITE);
+    std::memset(memory, 0xff, size);
+    mprotect(memory, size, PROT_NONE);
+    return memory;
+  }
+  template <class Space>
+  requires Kokkos::is_execution_space_v<Space>
+  void* allocate(Space const&, std::size_t size) const { return allocate("", size); }
+  template <class Space>
+  requires Kokkos::is_execution_space_v<Space>
+  void* allocate(Space const&, char const* label, std::size_t size, std::size_t = 0) const {
+    return allocate(label, size);
+  }
+  void deallocate(void* memory, std::size_t size) const { deallocate("", memory, size); }
+  void deallocate(char const*, void* memory, std::size_t, std::size_t = 0) const {
+    twin::State& s = twin::state();
+    std::scoped_lock const lock(s.mutex);
+    twin::drain_all();
+    auto const found = s.allocations.find(reinterpret_cast<std::uintptr_t>(memory));
+    munmap(memory, found->second.size);
+    s.allocations.erase(found);
+  }
+};
+
+/// An instance is a device, with a queue of its own.
+class TwinDevice {
+ public:
+  using execution_space = TwinDevice;
+  using memory_space = TwinMemory;
+  using device_type = Kokkos::Device<TwinDevice, TwinMemory>;
+  using size_type = std::size_t;
+  using array_layout = Kokkos::LayoutRight;
+  using scratch_memory_space = Kokkos::ScratchMemorySpace<TwinDevice>;
+
+  explicit TwinDevice(std::size_t device = 0) : device_(device) {
+    twin::use_labels();
+    if (device >= twin_devices) Kokkos::abort("twin: there are 8 devices");
+  }
+
+  static constexpr char const* name() { return "TwinDevice"; }
+  std::size_t device() const { return device_; }
+  int concurrency() const { return 2048; }
+  void fence(std::string const& = "") const { twin::drain(device_); }
+  void print_configuration(std::ostream&, bool = false) const {}
+  std::uint32_t impl_instance_id() const noexcept { return static_cast<std::uint32_t>(device_) + 1; }
+  static void impl_static_fence(std::string const&) { twin::drain_all(); }
+  static bool impl_is_initialized() { return Kokkos::is_initialized(); }
+  static void impl_initialize(Kokkos::InitializationSettings const&) { twin::start(); }
+  static void impl_finalize() { twin::stop(); }
+  friend bool operator==(TwinDevice const& a, TwinDevice const& b) { return a.device_ == b.device_; }
+  friend bool operator!=(TwinDevice const& a, TwinDevice const& b) { return !(a == b); }
+
+ private:
+  std::size_t device_ = 0;
+};
+
+}  // namespace trireme::test
+
+namespace Kokkos {
+
+namespace Tools::Experimental {
+template <>
+struct DeviceTypeTraits<trireme::test::TwinDevice> {
+  static constexpr DeviceType id = DeviceType::Unknown;
+  static int device_id(trireme::test::TwinDevice const& space) { return static_cast<int>(space.device()); }
+};
+}  // namespace Tools::Experimental
+
+namespace Impl {
+
+template <>
+struct MemorySpaceAccess<HostSpace, trireme::test::TwinMemory> {
+  enum : bool { assignable = false, accessible = false, deepcopy = true };
+};
+template <>
+struct MemorySpaceAccess<trireme::test::TwinMemory, HostSpace> {
+  enum : bool { assignable = false, accessible = false, deepcopy = true };
+};
+
+/// Copies without a space are blocking; copies on a space wait in its queue.
+struct TwinCopy {
+  TwinCopy(void* to, void const* from, std::size_t size) { trireme::test::twin::copy_now(to, from, size); }
+  template <class Space>
+  TwinCopy(Space const& space, void* to, void const* from, std::size_t size) {
+    if constexpr (std::is_same_v<Space, trireme::test::TwinDevice>) {
+      trireme::test::twin::copy(space.device(), to, from, size);
+    } else {
+      space.fence();
+      trireme::test::twin::copy_now(to, from, size);
+    }
+  }
+};
+template <class Space>
+struct DeepCopy<trireme::test::TwinMemory, HostSpace, Space> : TwinCopy {
+  using TwinCopy::TwinCopy;
+};
+template <class Space>
+struct DeepCopy<HostSpace, trireme::test::TwinMemory, Space> : TwinCopy {
+  using TwinCopy::TwinCopy;
+};
+template <class Space>
+struct DeepCopy<trireme::test::TwinMemory, trireme::test::TwinMemory, Space> : TwinCopy {
+  using TwinCopy::TwinCopy;
+};
+
+template <class F, class... Traits>
+class ParallelFor<F, RangePolicy<Traits...>, trireme::test::TwinDevice> {
+  using Policy = RangePolicy<Traits...>;
+  using Tag = typename Policy::work_tag;
+
+  struct Kernel {
+    F f;
+    typename Policy::index_type first, last;
+    void run() const {
+      for (auto i = first; i < last; ++i)
+        if constexpr (std::is_void_v<Tag>)
+          f(i);
+        else
+          f(Tag{}, i);
+    }
+  };
+  Kernel kernel_;
+  std::size_t device_;
+
+ public:
+  ParallelFor(F const& f, Policy const& policy)
+      : kernel_{f, policy.begin(), policy.end()}, device_(policy.space().device()) {}
+  void execute() const { trireme::test::twin::launch(device_, kernel_); }
+};
+
+template <class Combined, class... Traits>
+class ParallelReduce<Combined, RangePolicy<Traits...>, trireme::test::TwinDevice> {
+  using Policy = RangePolicy<Traits...>;
+  using Tag = typename Policy::work_tag;
+  using Reducer = typename Combined::reducer_type;
+  using Pointer = typename Reducer::pointer_type;
+
+  struct Kernel {
+    Combined f;
+    typename Policy::index_type first, last;
+    Pointer result;
+    alignas(16) std::byte value[256];  ///< of a result on the host
+    void run() {
+      Pointer const sums = result ? result : reinterpret_cast<Pointer>(value);
+      typename Reducer::reference_type update = f.get_reducer().init(sums);
+      for (auto i = first; i < last; ++i)
+        if constexpr (std::is_void_v<Tag>)
+          f.get_functor()(i, update);
+        else
+          f.get_functor()(Tag{}, i, update);
+      f.get_reducer().final(sums);
+    }
+  };
+  Kernel kernel_;
+  Pointer host_result_ = nullptr;
+  std::size_t device_;
+
+ public:
+  template <class Result>
+  ParallelReduce(Combined const& f, Policy const& policy, Result const& result)
+      : kernel_{f, policy.begin(), policy.end(), nullptr, {}}, device_(policy.space().device()) {
+    if constexpr (std::is_same_v<typename Result::memory_space, trireme::test::TwinMemory>)
+      kernel_.result = result.data();
+    else
+      host_result_ = result.data();
+  }
+  void execute() const {
+    std::size_t const size = kernel_.f.get_reducer().value_size();
+    if (host_result_ && size > sizeof kernel_.value) Kokkos::abort("twin: a result on the host of over 256 bytes");
+    std::scoped_lock const lock(trireme::test::twin::state().mutex);
+    std::byte* const launched = trireme::test::twin::launch(device_, kernel_);
+    if (!host_result_) return;
+    trireme::test::twin::drain(device_);
+    std::memcpy(static_cast<void*>(host_result_), reinterpret_cast<Kernel*>(launched)->value, size);
+  }
+};
+
+/// Teams of one thread, with a device's limits for what is requested.
+template <class... Properties>
+class TeamPolicyInternal<trireme::test::TwinDevice, Properties...> : public PolicyTraits<Properties...> {
+  template <class, class...>
+  friend class TeamPolicyInternal;
+
+ public:
+  using traits = PolicyTraits<Properties...>;
+  using execution_policy = TeamPolicyInternal;
+  using execution_space = trireme::test::TwinDevice;
+  using member_type = HostThreadTeamMember<trireme::test::TwinDevice>;
+
+  TeamPolicyInternal(execution_space const& space, int league, int team, int vector = 1)
+      : space_(space), league_(league) {
+    if (team > 0 && team * std::max(1, vector) > trireme::test::twin_team_size)
+      trireme::test::twin::end("twin: a team has over 1024 threads\n");
+  }
+  TeamPolicyInternal(execution_space const& space, int league, AUTO_t const&, int vector = 1)
+      : TeamPolicyInternal(space, league, -1, vector) {}
+  TeamPolicyInternal(execution_space const& space, int league, AUTO_t const&, AUTO_t const&)
+      : TeamPolicyInternal(space, league, -1, 1) {}
+  TeamPolicyInternal(execution_space const& space, int league, int team, AUTO_t const&)
+      : TeamPolicyInternal(space, league, team, 1) {}
+  template <class Team>
+  TeamPolicyInternal(int league, Team const& team, int vector = 1)
+      : TeamPolicyInternal(execution_space(), league, team, vector) {}
+  template <class... Others>
+  TeamPolicyInternal(TeamPolicyInternal<execution_space, Others...> const& other)
+      : space_(other.space_), league_(other.league_), scratch_(other.scratch_) {}
+
+  execution_space const& space() const { return space_; }
+  int league_size() const { return league_; }
+  int team_size() const { return 1; }
+  int impl_vector_length() const { return 1; }
+  bool impl_auto_team_size() const { return false; }
+  bool impl_auto_vector_length() const { return false; }
+  void impl_set_team_size(std::size_t) {}
+  void impl_set_vector_length(std::size_t) {}
+  int chunk_size() const { return 1; }
+  template <class... Arguments>
+  int team_size_max(Arguments const&...) const {
+    return 1;
+  }
+  template <class... Arguments>
+  int team_size_recommended(Arguments const&...) const {
+    return 1;
+  }
+  std::size_t scratch_size(int level, int = 0) const { return scratch_[static_cast<std::size_t>(level)]; }
+  static int scratch_size_max(int level) {
+    return static_cast<int>(level == 0 ? trireme::test::twin_scratch : trireme::test::twin_slow_scratch);
+  }
+  static int vector_length_max() { return 32; }
+
+  TeamPolicyInternal& set_chunk_size(int) { return *this; }
+  TeamPolicyInternal& set_scratch_size(int level, PerTeamValue const& team) { return add(level, team.value); }
+  TeamPolicyInternal& set_scratch_size(int level, PerThreadValue const& thread) { return add(level, thread.value); }
+  TeamPolicyInternal& set_scratch_size(int level, PerTeamValue const& team, PerThreadValue const& thread) {
+    return add(level, team.value + thread.value);
+  }
+
+ private:
+  TeamPolicyInternal& add(int level, std::size_t bytes) {
+    scratch_[static_cast<std::size_t>(level)] += bytes;
+    if (scratch_[0] > trireme::test::twin_scratch) trireme::test::twin::end("twin: scratch of a team is over 48 KB\n");
+    if (scratch_[1] > trireme::test::twin_slow_scratch)
+      trireme::test::twin::end("twin: level 1 scratch of a team is over 16 MB\n");
+    return *this;
+  }
+
+  execution_space space_;
+  int league_;
+  std::array<std::size_t, 2> scratch_{};
+};
+
+/// The scratch memory of the only team that runs at a time; of the device's thread.
+inline HostThreadTeamData& twin_team(std::size_t scratch) {
+  static HostThreadTeamData data;
+  static void* memory = nullptr;
+  static std::size_t size = 0;
+  std::size_t const needed = HostThreadTeamData::scratch_size(0, 512, scratch, 0);
+  if (memory) {
+    data.disband_team();
+    data.disband_pool();
+    munmap(memory, size);
+  }
+  size = needed;
+  memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  data.scratch_assign(memory, size, 0, 512, scratch, 0);
+  HostThreadTeamData* pool[1] = {&data};
+  HostThreadTeamData::organize_pool(pool, 1);
+  data.organize_team(1);
+  return data;
+}
+
+template <class F, class... Properties>
+class ParallelFor<F, TeamPolicy<Properties...>, trireme::test::TwinDevice> {
+  using Policy = TeamPolicyInternal<trireme::test::TwinDevice, Properties...>;
+  using Tag = typename Policy::work_tag;
+  using Member = typename Policy::member_type;
+
+  struct Kernel {
+    F f;
+    int league;
+    std::size_t scratch;
+    void run() const {
+      HostThreadTeamData& data = twin_team(scratch);
+      for (int rank = 0; rank < league; ++rank)
+        if constexpr (std::is_void_v<Tag>)
+          f(Member(data, rank, league));
+        else
+          f(Tag{}, Member(data, rank, league));
+    }
+  };
+  Kernel kernel_;
+  std::size_t device_;
+
+ public:
+  ParallelFor(F const& f, Policy const& policy)
+      : kernel_{f, policy.league_size(),
+                policy.scratch_size(0) + policy.scratch_size(1) + FunctorTeamShmemSize<F>::value(f, 1)},
+        device_(policy.space().device()) {}
+  void execute() const { trireme::test::twin::launch(device_, kernel_); }
+};
+
+// Kernels run as host code here, so that Kokkos' check asks which thread runs.
+inline void check_twin(char const* label) {
+  if (trireme::test::twin::in_kernel) return;
+  char sentence[300];
+  std::snprintf(sentence, sizeof sentence, "twin: host code uses a view of the device: \"%s\"\n", label);
+  trireme::test::twin::end(sentence);
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinMemory>(SharedAllocationTracker const& tracker) {
+  if (!trireme::test::twin::in_kernel)
+    check_twin(tracker.has_record() ? tracker.get_label<void>().c_str() : "unmanaged");
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinMemory>(char const* const label) {
+  check_twin(label);
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinMemory>() {
+  check_twin("");
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinDevice::scratch_memory_space>(
+    SharedAllocationTracker const&) {
+  if (!trireme::test::twin::in_kernel) check_twin("scratch");
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinDevice::scratch_memory_space>(
+    char const* const label) {
+  check_twin(label);
+}
+template <>
+inline void runtime_check_memory_access_violation<trireme::test::TwinDevice::scratch_memory_space>() {
+  check_twin("scratch");
+}
+
+inline int const twin_registered = initialize_space_factory<trireme::test::TwinDevice>("170_Twin");
+
+}  // namespace Impl
+}  // namespace Kokkos
+
+KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trireme::test::TwinMemory);
+#include <impl/Kokkos_SharedAlloc_timpl.hpp>
+KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(trireme::test::TwinMemory);
