@@ -7,5 +7,6 @@ using namespace trireme;
 using namespace trireme::test::law;
 
 BOOST_AUTO_TEST_CASE(one_device) {
-  check_row<Mlp, Cnn, Normalization, Lstm, Attention>("OneDevice", OneDeviceStrategy<test::TwinDevice>());
+  check_row<Mlp, Cnn, Normalization, Lstm, Attention>("OneDevice",
+                                                      OneDeviceStrategy<test::TwinDevice>(test::TwinDevice(1)));
 }

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ constexpr std::size_t twin_slow_scratch = 16 << 20;
 
 namespace twin {
 
-inline constexpr std::size_t page = 4096;
+inline constexpr std::size_t page = 4096, memory_size = std::size_t{16} << 30;
 
 /// A kernel or a copy in the queue. Its bytes follow it in the arena.
 struct Job {
@@ -76,17 +77,35 @@ struct Allocation {
   std::string label;
 };
 
+/// Pages of the host that were ever protected. It takes no page whose place is taken.
+class PageSet {
+ public:
+  bool insert(std::uintptr_t address) {
+    auto& entry = entry_of(address);
+    if (entry == 0) entry = address / page;
+    return entry == address / page;
+  }
+  bool contains(std::uintptr_t address) { return entry_of(address) == address / page; }
+
+ private:
+  std::atomic<std::uintptr_t>& entry_of(std::uintptr_t address) { return pages_[address / page % pages_.size()]; }
+  std::array<std::atomic<std::uintptr_t>, 1 << 14> pages_{};
+};
+
 struct State {
   std::recursive_mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;
+  std::multimap<std::size_t, std::uintptr_t> freed;  ///< by size
+  std::byte* memory = nullptr;                       ///< of the devices
+  std::size_t used = 0;
   std::array<Queue, twin_devices> queues{};
   std::binary_semaphore start{0}, done{0};
   Queue* running = nullptr;
   bool stop = false;
   std::thread thread;
   Job const* volatile current = nullptr;
-  volatile bool open = false;
   std::uintptr_t heap = 0;
+  PageSet protected_pages;
 };
 
 /// Never destroyed: views may be freed while statics are.
@@ -114,13 +133,10 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
   static_cast<void>(context);
 #endif
   char sentence[400];
-  if (Job const* const job = s.current)
+  Job const* const job = s.current;
+  if (in_kernel && job)
     for (std::size_t i = 0; i < job->host_page_count; ++i)
       if (job->host_pages[i] == address / page * page) {
-        if (!in_kernel) {  // a thread of the host on the same page
-          mprotect(reinterpret_cast<void*>(job->host_pages[i]), page, PROT_READ | PROT_WRITE);
-          return;
-        }
         std::snprintf(sentence, sizeof sentence, "twin: kernel \"%s\" %s memory of the host at 0x%" PRIxPTR "\n",
                       job->label, verb, address);
         end(sentence);
@@ -131,6 +147,12 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
                   found->second.label.c_str());
     end(sentence);
   }
+  if (!in_kernel && s.protected_pages.contains(address)) {  // a thread of the host, on the page that a kernel points to
+    mprotect(reinterpret_cast<void*>(address / page * page), page, PROT_READ | PROT_WRITE);
+    return;
+  }
+  auto const memory = reinterpret_cast<std::uintptr_t>(s.memory);
+  if (memory <= address && address < memory + memory_size) end("twin: freed memory of the device is used\n");
   ::signal(signal, SIG_DFL);
 }
 
@@ -154,9 +176,7 @@ inline void use_signal_stack() { static thread_local SignalStack const stack; }
 
 inline void set_open(bool open) {
   State& s = state();
-  for (auto const& [address, allocation] : s.allocations)
-    mprotect(reinterpret_cast<void*>(address), allocation.size, open ? PROT_READ | PROT_WRITE : PROT_NONE);
-  s.open = open;
+  if (s.used > 0) mprotect(s.memory, s.used, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 inline void run_queues() {
@@ -205,8 +225,9 @@ inline void start() {
       if (std::strstr(line, "[heap]")) std::sscanf(line, "%" SCNxPTR, &s.heap);
     std::fclose(maps);
   }
+  int const flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  s.memory = static_cast<std::byte*>(mmap(nullptr, memory_size, PROT_NONE, flags, -1, 0));
   for (Queue& queue : s.queues) {
-    int const flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     queue.arena = static_cast<std::byte*>(mmap(nullptr, Queue::arena_size, PROT_READ | PROT_WRITE, flags, -1, 0));
     queue.jobs = static_cast<Job*>(mmap(nullptr, Queue::most_jobs * sizeof(Job), PROT_READ | PROT_WRITE, flags, -1, 0));
   }
@@ -258,6 +279,17 @@ inline Range stack_of_thread() {
   return stack;
 }
 
+/// Whether the heap at `address` holds the record of a view of the device, which a view's copies in kernels leave
+/// alone.
+inline bool is_record(std::uintptr_t address, std::uintptr_t heap_end) {
+  std::array<std::uintptr_t, 3> words;
+  address = address / alignof(std::uintptr_t) * alignof(std::uintptr_t);
+  if (address + sizeof words > heap_end) return false;
+  std::memcpy(&words, reinterpret_cast<void const*>(address), sizeof words);
+  auto const& allocations = state().allocations;
+  return std::any_of(words.begin(), words.end(), [&](std::uintptr_t word) { return allocations.contains(word); });
+}
+
 /// Pages of the host's heap and of this thread's stack that a functor's words point to.
 inline void find_host_pages(Job& job) {
   State& s = state();
@@ -269,8 +301,8 @@ inline void find_host_pages(Job& job) {
     bool const on_heap = s.heap != 0 && s.heap <= word && word < heap_end;
     if (!on_heap && (word < stack || word >= stack_end)) continue;
     auto const end = job.host_pages.begin() + static_cast<std::ptrdiff_t>(job.host_page_count);
-    if (job.host_page_count == job.host_pages.size() ||
-        std::find(job.host_pages.begin(), end, word / page * page) != end)
+    if (job.host_page_count == job.host_pages.size() || (on_heap && is_record(word, heap_end)) ||
+        std::find(job.host_pages.begin(), end, word / page * page) != end || !s.protected_pages.insert(word))
       continue;
     job.host_pages[job.host_page_count++] = word / page * page;
   }
@@ -353,10 +385,19 @@ class TwinMemory {
     twin::State& s = twin::state();
     std::scoped_lock const lock(s.mutex);
     size = std::max<std::size_t>(1, (size + twin::page - 1) / twin::page) * twin::page;
-    void* const memory = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) Kokkos::abort("twin: no memory left");
+    auto const freed = s.freed.lower_bound(size);
+    void* memory = nullptr;
+    if (freed != s.freed.end() && freed->first <= 2 * size) {
+      size = freed->first;
+      memory = reinterpret_cast<void*>(freed->second);
+      s.freed.erase(freed);
+    } else {
+      if (s.used + size > twin::memory_size) twin::end("twin: no memory is left\n");
+      memory = s.memory + s.used;
+      s.used += size;
+    }
     s.allocations.emplace(reinterpret_cast<std::uintptr_t>(memory), twin::Allocation{size, label});
-    // Values that nobody expects, instead of the zeros of fresh pages.
+    // No numbers, instead of the zeros of fresh pages.
     mprotect(memory, size, PROT_READ | PROT_WRITE);
     std::memset(memory, 0xff, size);
     mprotect(memory, size, PROT_NONE);
@@ -376,7 +417,7 @@ class TwinMemory {
     std::scoped_lock const lock(s.mutex);
     twin::drain_all();
     auto const found = s.allocations.find(reinterpret_cast<std::uintptr_t>(memory));
-    munmap(memory, found->second.size);
+    s.freed.emplace(found->second.size, found->first);
     s.allocations.erase(found);
   }
 };

@@ -98,6 +98,7 @@ class ShardedArenas {
     } else {
       std::size_t const buffer = i % buffers_, begin = buffer * layout_.largest();
       bucket_twin_.pull(space_, begin, layout_.slice(i).elements());
+      reduces_[buffer] = true;
       reducing_[buffer] = group_->ireduce_scatter_sum<T>(
           bucket_twin_.data() + begin, gradient_twin_.data() + layout_.own(i).local, layout_.parts(i));
       reduced_[buffer] = i;
@@ -123,12 +124,13 @@ class ShardedArenas {
     if constexpr (Stage < 3) {
       std::size_t const begin = sizes_.offset(group_->rank());
       held_twin_.pull(space_, begin, shard());
+      spreads_ = true;
       spreading_ = group_->iallgather_parts<T>(held_twin_.data() + begin, held_twin_.data(), sizes_);
     }
   }
   /// Waits until they have arrived.
   void settle() {
-    if (!spreading_.pending()) return;
+    if (!std::exchange(spreads_, false)) return;
     spreading_.wait();
     held_twin_.push(space_, 0, held_elements_);
   }
@@ -144,7 +146,7 @@ class ShardedArenas {
   T const* gathered(std::size_t i, std::size_t next) {
     fetch(i);
     std::size_t const buffer = i % buffers_, begin = buffer * layout_.largest();
-    if (gathering_[buffer].pending()) {
+    if (std::exchange(gathers_[buffer], false)) {
       gathering_[buffer].wait();
       gathered_twin_.push(space_, begin, layout_.slice(i).elements());
     }
@@ -161,12 +163,13 @@ class ShardedArenas {
     ProfilingRegion const region("trireme::ShardedArenas::fetch");
     HeldRange const& own = layout_.own(i);
     held_twin_.pull(space_, own.local, own.end - own.begin);  // also waits for kernels that still read the buffer
+    gathers_[buffer] = true;
     gathering_[buffer] = group_->iallgather_parts<T>(
         held_twin_.data() + own.local, gathered_twin_.data() + buffer * layout_.largest(), layout_.parts(i));
   }
 
   void finish_reduction(std::size_t buffer) {
-    if (!reducing_[buffer].pending()) return;
+    if (!std::exchange(reduces_[buffer], false)) return;
     reducing_[buffer].wait();
     HeldRange const& own = layout_.own(reduced_[buffer]);
     gradient_twin_.push(space_, own.local, own.end - own.begin);
@@ -186,6 +189,9 @@ class ShardedArenas {
   Requests reductions_;
   std::array<Request, 2> gathering_, reducing_;
   Request updates_sum_, spreading_;
+  /// Whether data are still to be taken from the host: a complete request is no longer pending, and says nothing of it.
+  std::array<bool, 2> gathers_{}, reduces_{};
+  bool spreads_ = false;
 };
 
 }  // namespace trireme
