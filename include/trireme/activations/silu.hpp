@@ -8,6 +8,7 @@
 
 namespace trireme {
 
+/// SiLU (swish): x times its sigmoid.
 struct SiLU {
   static constexpr FixedString name = "silu";
   static constexpr bool elementwise = true;

@@ -215,6 +215,7 @@ concept ResumableEngine = requires(Engine& engine, Archive<Engine>& archive, typ
   engine.scatter(weights);
 };
 
+/// Compile-time check that checkpoints can hold the engine's state.
 template <class Engine>
 consteval bool require_resumable_engine() {
   static_assert(

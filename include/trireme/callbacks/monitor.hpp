@@ -34,6 +34,7 @@ constexpr bool will_be_logged(std::string_view name) {
 
 }  // namespace detail
 
+/// Compile-time check that the monitored value of a callback will be logged.
 template <class Callback, class Model, bool Validates, class... Callbacks>
 consteval bool require_monitor() {
   using C = std::remove_cvref_t<Callback>;

@@ -41,9 +41,11 @@ struct Interval {
 };
 
 namespace intervals {
+/// No bound.
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double most = 9007199254740992.0;  ///< 2^53: counts beyond it were negative or have overflowed
 
+/// Intervals of Config's numbers: each bound belongs to the interval unless it is open.
 inline constexpr Interval not_nan{-infinity, infinity};
 inline constexpr Interval finite{-infinity, infinity, true, true};
 inline constexpr Interval not_negative{0, infinity, false, true};
@@ -53,6 +55,7 @@ inline constexpr Interval below_one{0, 1, false, true};
 inline constexpr Interval nonzero_fraction{0, 1, true, false};
 inline constexpr Interval count{0, most};           ///< of things that may be none
 inline constexpr Interval positive_count{1, most};  ///< of things that must not be none
+/// Numbers from `lowest` on, without infinity.
 constexpr Interval at_least(double lowest) { return {lowest, infinity, false, true}; }
 }  // namespace intervals
 

@@ -7,6 +7,7 @@
 
 namespace trireme {
 
+/// A string as a template argument, N counting the final zero.
 template <std::size_t N>
 struct FixedString {
   char characters[N]{};

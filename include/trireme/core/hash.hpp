@@ -49,6 +49,7 @@ inline std::uint64_t hash_bytes(void const* data, std::size_t size) {
   return hash;
 }
 
+/// The hash of a tensor's extents.
 inline std::uint64_t hash_extents(std::vector<std::size_t> const& extents) {
   return hash_bytes(extents.data(), extents.size() * sizeof(std::size_t));
 }

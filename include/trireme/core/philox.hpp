@@ -11,9 +11,11 @@
 
 namespace trireme {
 
+/// Counter and key of Philox4x32.
 using PhiloxCounter = Kokkos::Array<std::uint32_t, 4>;
 using PhiloxKey = Kokkos::Array<std::uint32_t, 2>;
 
+/// Philox4x32-10: four random numbers as a pure function of a counter and a key.
 struct Philox4x32 {
   static constexpr int rounds = 10;
 

@@ -24,6 +24,7 @@ namespace trireme {
 /// Purpose of the batches.
 enum class IteratorRole : std::size_t { training, validation, test, prediction };
 
+/// Options of a BatchIterator: the purpose of its batches, their number, and weights of classes.
 struct BatchIteratorOptions {
   IteratorRole role = IteratorRole::test;
   std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end

@@ -20,6 +20,7 @@ concept SampleGenerator = requires(G& generator, std::span<X> x, std::span<Y> y)
   { generator(x, y) } -> std::convertible_to<bool>;
 };
 
+/// Calls the user's function that makes a generator, with the number of the pass if it takes one.
 template <class Make>
 auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
   if constexpr (std::invocable<Make const&, std::uint64_t>)

@@ -48,6 +48,7 @@ constexpr auto row_scalar() {
 template <class A>
 concept SampleArrays = TensorLike<A> || detail::is_array_tuple<std::remove_cvref_t<A>>;
 
+/// One array of samples, or a tuple of arrays whose samples are put together.
 template <class T>
 struct SampleRows {
   HostTensor<T> tensor;

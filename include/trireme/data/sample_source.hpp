@@ -77,6 +77,7 @@ class SampleSource {
   std::size_t y_size_;
 };
 
+/// Shared ownership of a source of samples.
 template <class X, class Y>
 using SourcePointer = std::shared_ptr<SampleSource<X, Y> const>;
 

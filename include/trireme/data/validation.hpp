@@ -8,6 +8,7 @@ namespace trireme {
 /// Stand-in for validation data that were not given.
 struct NoData {};
 
+/// A dataset marked as validation data in a call of `fit`.
 template <class Data>
 struct Validation {
   Data data;

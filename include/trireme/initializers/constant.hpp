@@ -9,16 +9,19 @@
 
 namespace trireme {
 
+/// The same value everywhere.
 struct Constant {
   double value = 0;
   void config(Config& c) const { c("value", value, intervals::finite); }
   void operator()(std::span<double> out, InitializerContext const&) const { std::fill(out.begin(), out.end(), value); }
 };
 
+/// 0 everywhere, the default of biases.
 struct Zeros {
   void operator()(std::span<double> out, InitializerContext const& context) const { Constant{0}(out, context); }
 };
 
+/// 1 everywhere.
 struct Ones {
   void operator()(std::span<double> out, InitializerContext const& context) const { Constant{1}(out, context); }
 };

@@ -14,6 +14,7 @@ struct GlorotUniform {
   }
 };
 
+/// Truncated normal numbers of variance 2 / (inputs + outputs).
 struct GlorotNormal {
   void operator()(std::span<double> out, InitializerContext const& context) const {
     VarianceScaling{1, FanMode::fan_avg, Distribution::truncated_normal}(out, context);
@@ -27,18 +28,21 @@ struct HeUniform {
   }
 };
 
+/// Truncated normal numbers of variance 2 / inputs.
 struct HeNormal {
   void operator()(std::span<double> out, InitializerContext const& context) const {
     VarianceScaling{2, FanMode::fan_in, Distribution::truncated_normal}(out, context);
   }
 };
 
+/// Uniform numbers of variance 1 / inputs.
 struct LecunUniform {
   void operator()(std::span<double> out, InitializerContext const& context) const {
     VarianceScaling{1, FanMode::fan_in, Distribution::uniform}(out, context);
   }
 };
 
+/// Truncated normal numbers of variance 1 / inputs.
 struct LecunNormal {
   void operator()(std::span<double> out, InitializerContext const& context) const {
     VarianceScaling{1, FanMode::fan_in, Distribution::truncated_normal}(out, context);

@@ -84,6 +84,7 @@ class Initializer {
 struct Fans {
   double in = 1, out = 1;
 };
+/// Numbers of inputs and outputs of a kernel of these extents.
 inline Fans compute_fans(std::vector<std::size_t> const& extents) {
   if (extents.empty()) return {};
   if (extents.size() == 1) return {static_cast<double>(extents[0]), static_cast<double>(extents[0])};

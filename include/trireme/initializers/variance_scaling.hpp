@@ -13,7 +13,9 @@
 
 namespace trireme {
 
+/// The count by which VarianceScaling divides: inputs, outputs or their mean.
 enum class FanMode : std::int32_t { fan_in, fan_out, fan_avg };
+/// The distribution of VarianceScaling's numbers.
 enum class Distribution : std::int32_t { truncated_normal, untruncated_normal, uniform };
 
 namespace detail {

@@ -17,6 +17,7 @@ struct FileFormat {
   std::array<std::string_view, 4> endings{};  ///< such as {".weights.h5", ".npz"}
 };
 
+/// The endings of the files that the library writes: of weights, and of checkpoints.
 inline constexpr FileFormat weights_file_format{"a file of weights", {".weights.h5", ".npz"}};
 inline constexpr FileFormat checkpoint_file_format{"a checkpoint", {".h5", ".npz"}};
 

@@ -93,6 +93,7 @@ class GzipReader {
   z_stream stream_{};
 };
 #else
+/// A reader of gzip data; without zlib its construction fails.
 class GzipReader {
  public:
   GzipReader(std::string const& path, std::string_view) {

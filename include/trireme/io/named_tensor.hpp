@@ -13,9 +13,11 @@
 
 namespace trireme {
 
+/// The element types of stored tensors, and their number.
 enum class ElementType { float32, float64, int64, uint8 };
 inline constexpr std::size_t element_types = 4;
 
+/// The ElementType of T.
 template <class T>
 constexpr ElementType element_type() {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> ||
@@ -27,6 +29,7 @@ constexpr ElementType element_type() {
   return ElementType::int64;
 }
 
+/// Bytes of an element.
 constexpr std::size_t size_of(ElementType type) {
   return type == ElementType::uint8 ? 1 : type == ElementType::float32 ? 4 : 8;
 }
@@ -66,12 +69,14 @@ struct BasicNamedTensor {
 using NamedTensor = BasicNamedTensor<void const>;  ///< to be written
 using NamedDestination = BasicNamedTensor<void>;   ///< to be read into
 
+/// A tensor to write, under a layer's path and the number of its weight.
 template <class T>
 NamedTensor named_tensor(std::vector<std::string> layer_path, std::size_t index, std::vector<std::size_t> extents,
                          T const* data) {
   return {std::move(layer_path), index, std::move(extents), element_type<T>(), data};
 }
 
+/// The place of a tensor to read, under a layer's path and the number of its weight.
 template <class T>
 NamedDestination named_destination(std::vector<std::string> layer_path, std::size_t index,
                                    std::vector<std::size_t> extents, T* data) {

@@ -20,6 +20,7 @@
 
 namespace trireme::io {
 
+/// The header of a `.npy` file: the format of its numbers, their order and extents.
 struct NpyLayout {
   NumberFormat format;
   bool column_major = false;

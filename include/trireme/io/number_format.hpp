@@ -16,6 +16,7 @@
 
 namespace trireme::io {
 
+/// The format of numbers in a file: kind, size and order of bytes.
 struct NumberFormat {
   char kind = 'f';  ///< 'f' floating-point, 'i' signed, 'u' unsigned
   std::size_t bytes = 4;

@@ -18,6 +18,7 @@
 
 namespace trireme {
 
+/// A tensor that owns its values, for checkpoints.
 struct StoredTensor {
   ElementType type = ElementType::int64;
   std::vector<std::size_t> extents;  ///< empty: a scalar

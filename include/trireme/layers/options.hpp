@@ -32,13 +32,15 @@ template <class A>
 struct RecurrentActivation {
   using type = A;
 };
-/// Attention to the position itself and those before it only; its widths where they differ from the usual ones.
+/// Attention to the position itself and those before it only.
 struct Causal {};
+/// The size of an attention head's values, where it differs from the keys'.
 template <std::size_t N>
 struct ValueDim {
   static_assert(N > 0, "trireme: ValueDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
+/// The size of an attention layer's output, where it differs from the query's.
 template <std::size_t N>
 struct OutputDim {
   static_assert(N > 0, "trireme: OutputDim is at least 1, not 0");
@@ -57,11 +59,13 @@ struct LastAxes {
   static constexpr std::size_t value = N;
 };
 
+/// The step between windows, (height, width).
 template <std::size_t H, std::size_t W>
 struct Strides {
   static_assert(H > 0 && W > 0, "trireme: the strides of a layer are at least 1 x 1, not 0");
   static constexpr std::size_t height = H, width = W;
 };
+/// The distance between the elements of a window, (height, width).
 template <std::size_t H, std::size_t W>
 struct Dilation {
   static_assert(H > 0 && W > 0, "trireme: the dilation of a layer is at least 1 x 1, not 0");

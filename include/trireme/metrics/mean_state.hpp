@@ -7,6 +7,7 @@
 
 namespace trireme {
 
+/// The two sums of a metric that is a weighted mean, which replicas and ranks add.
 struct MeanState {
   static constexpr std::size_t size = 2;
 

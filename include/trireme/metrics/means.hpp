@@ -32,6 +32,7 @@ struct LogCoshName {
 };
 }  // namespace detail
 
+/// A loss as a metric: the mean over all samples, under Keras's name.
 using MeanSquaredError = MeanOf<trireme::MeanSquaredError>;
 using MeanAbsoluteError = MeanOf<trireme::MeanAbsoluteError>;
 using MeanAbsolutePercentageError = MeanOf<trireme::MeanAbsolutePercentageError>;

@@ -23,6 +23,7 @@ struct WeightInfo {
   std::size_t size = 0;
 };
 
+/// A parameter of a model, as a row of its table.
 struct ParameterInfo : WeightInfo {
   Initializer initializer{};
   Regularizer regularizer{};
@@ -41,6 +42,7 @@ struct FrozenInfo : WeightInfo {
   bool is_state = false;
 };
 
+/// A layer of a model, as a row of its table.
 struct LayerInfo {
   std::string path;        ///< the user's name, or Keras's: "conv2d_1"
   std::string keras_path;  ///< in `.weights.h5`: "layers/conv2d_1", whatever the user's name
@@ -59,6 +61,7 @@ struct SharedLayers {
   std::size_t first = 0, last = 0;
 };
 
+/// A model as a table: its extents, layers and weights.
 struct ModelDescription {
   std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
   std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one

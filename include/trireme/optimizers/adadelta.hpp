@@ -49,6 +49,7 @@ struct Adadelta {
   }
 };
 
+/// Adadelta's step on one element, or on a vector of elements.
 template <class T>
 struct AdadeltaStep {
   static constexpr bool takes_vectors = true;

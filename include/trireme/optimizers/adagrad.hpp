@@ -43,6 +43,7 @@ struct Adagrad {
   }
 };
 
+/// Adagrad's step on one element, or on a vector of elements.
 template <class T>
 struct AdagradStep {
   static constexpr bool takes_vectors = true;

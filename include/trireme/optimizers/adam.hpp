@@ -49,6 +49,7 @@ struct Adam {
   }
 };
 
+/// Adam's step on one element, or on a vector of elements.
 template <class T>
 struct AdamStep {
   static constexpr bool takes_vectors = true;

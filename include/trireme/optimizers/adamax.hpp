@@ -49,6 +49,7 @@ struct Adamax {
   }
 };
 
+/// Adamax's step on one element, or on a vector of elements.
 template <class T>
 struct AdamaxStep {
   static constexpr bool takes_vectors = true;

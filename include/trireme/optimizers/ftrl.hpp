@@ -54,6 +54,7 @@ struct Ftrl {
   }
 };
 
+/// Ftrl's step on one element.
 template <class T>
 struct FtrlStep {
   T inverse_rate, power, l1, l2, shrinkage, decay;

@@ -87,6 +87,7 @@ struct LambStep {
   }
 };
 
+/// Lamb's rule, which needs two sums over each tensor before its step.
 template <class T>
 struct LambRule {
   static constexpr std::size_t tensor_sums = 2;  ///< squares of weights, and of directions

@@ -63,6 +63,7 @@ struct LarsStep {
   }
 };
 
+/// Lars's rule, which needs two sums over each tensor before its step.
 template <class T>
 struct LarsRule {
   static constexpr std::size_t tensor_sums = 2;  ///< squares of weights, and of gradients

@@ -47,6 +47,7 @@ struct Lion {
   }
 };
 
+/// Lion's step on one element, or on a vector of elements.
 template <class T>
 struct LionStep {
   static constexpr bool takes_vectors = true;

@@ -64,6 +64,7 @@ struct Nadam {
   }
 };
 
+/// Nadam's step on one element, or on a vector of elements.
 template <class T>
 struct NadamStep {
   static constexpr bool takes_vectors = true;

@@ -55,6 +55,7 @@ struct RMSprop {
   constexpr bool has_momentum() const { return momentum > 0; }
 };
 
+/// RMSprop's step on one element, or on a vector of elements.
 template <class T>
 struct RMSpropStep {
   static constexpr bool takes_vectors = true;

@@ -32,6 +32,7 @@ concept DistributionStrategy = requires {
 }
 &&requires(S const& strategy) { strategy.group(); };
 
+/// Compile-time check of the DistributionStrategy concept, with a sentence for each missing member.
 template <class S>
 consteval bool require_strategy() {
   static_assert(

@@ -10,6 +10,7 @@ namespace trireme {
 /// Alignment of an arena's tensors, in bytes: a cache line, and the widest vector of today's processors.
 inline constexpr std::size_t arena_alignment = 64;
 
+/// Bytes rounded up to a multiple of the arena's alignment.
 constexpr std::size_t aligned_bytes(std::size_t bytes) {
   return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
 }

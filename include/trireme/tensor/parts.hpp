@@ -39,6 +39,7 @@ struct Parts {
   std::vector<std::size_t> to_vector() const { return {size()}; }
 };
 
+/// True for Parts.
 template <class>
 inline constexpr bool is_parts = false;
 template <class... E>

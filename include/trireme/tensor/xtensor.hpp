@@ -33,15 +33,19 @@
 
 namespace trireme {
 
+/// An xtensor container, which owns its values.
 template <class A>
 concept XtensorContainer = std::derived_from<std::remove_cvref_t<A>, xt::xcontainer<std::remove_cvref_t<A>>>;
 
+/// An xtensor expression, evaluated or not.
 template <class A>
 concept XtensorExpression = xt::is_xexpression<std::remove_cvref_t<A>>::value;
 
+/// A Kokkos::View.
 template <class A>
 concept KokkosView = Kokkos::is_view<std::remove_cvref_t<A>>::value;
 
+/// A contiguous range of numbers of known size, such as std::vector.
 template <class A>
 concept ContiguousRange = std::ranges::contiguous_range<A> && std::ranges::sized_range<A> && !XtensorExpression<A> &&
                           !KokkosView<A> && std::is_arithmetic_v<std::ranges::range_value_t<A>>;

@@ -30,6 +30,7 @@ constexpr WindowAxis window_axis(std::size_t in, std::size_t window, std::size_t
   return axis;
 }
 
+/// A window that slides over height and width, for convolution and pooling.
 struct Window2D {
   WindowAxis height, width;
   std::size_t channels = 0;

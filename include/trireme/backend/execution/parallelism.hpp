@@ -45,6 +45,7 @@ constexpr PartitionPlan plan_partitions(Parallelism plan, std::size_t replicas, 
 struct RowRange {
   std::size_t begin, end;
 };
+/// The rows of part `index` of `count`, a RowRange.
 constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t count) {
   return {rows * index / count, rows * (index + 1) / count};
 }

@@ -15,11 +15,12 @@
 
 namespace trireme {
 
+/// True if the host can read the memory of each of the views.
 template <class... View>
 inline constexpr bool host_reads =
     (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible && ...);
 
-/// Views of memory that they do not own: of the host, and of a space.
+/// A view of host memory that it does not own.
 template <class T>
 Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(T* data, std::size_t count) {
   return {data, count};
@@ -28,6 +29,7 @@ template <class Values>
 auto host_view(Values&& values) {
   return host_view(values.data(), values.size());
 }
+/// A view of memory of a space that it does not own.
 template <class Space, class T>
 Kokkos::View<T*, typename Space::memory_space, Kokkos::MemoryUnmanaged> space_view(T* data, std::size_t count) {
   return {data, count};
@@ -73,6 +75,7 @@ View uninitialized_view(char const* label, std::size_t count) {
   return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
 }
 
+/// New memory, filled with a value.
 template <class View>
 View make_view(char const* label, std::size_t count, typename View::non_const_value_type value = {}) {
   View const view = uninitialized_view<View>(label, count);
@@ -88,6 +91,7 @@ View clone_view(char const* label, View const& view) {
   return clone;
 }
 
+/// A copy of a view's values as a std::vector.
 template <class View>
 auto to_host(View const& view) {
   std::vector<typename View::non_const_value_type> values(view.extent(0));

@@ -35,6 +35,7 @@ struct OneProduct {
 };
 }  // namespace kernels
 
+/// Computes independent matrix products: on a host its threads share them.
 template <class Context, class T>
 void gemm_batch(Context& context, ProductBatch<T> const& batch) {
   constexpr bool on_host =

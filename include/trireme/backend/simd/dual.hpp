@@ -152,20 +152,24 @@ requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator==(A co
 }
 
 // Functions, found by their argument: a generic lambda writes exp(x), and means these.
+/// `exp` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N exp(N const& x) {
   auto const y = math::exp(x.value);
   return detail::chain(x, y, y);
 }
+/// `expm1` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N expm1(N const& x) {
   return detail::chain(x, Kokkos::expm1(x.value), math::exp(x.value));
 }
+/// `log` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N log(N const& x) {
   using T = typename N::scalar;
   return detail::chain(x, Kokkos::log(x.value), T(1) / x.value);
 }
+/// `log1p` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N log1p(N const& x) {
   using T = typename N::scalar;
@@ -177,25 +181,30 @@ KOKKOS_INLINE_FUNCTION N sqrt(N const& x) {
   T const y = Kokkos::sqrt(x.value);
   return detail::chain(x, y, T(0.5) / y);
 }
+/// `sin` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N sin(N const& x) {
   return detail::chain(x, Kokkos::sin(x.value), Kokkos::cos(x.value));
 }
+/// `cos` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N cos(N const& x) {
   return detail::chain(x, Kokkos::cos(x.value), -Kokkos::sin(x.value));
 }
+/// `atan` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N atan(N const& x) {
   using T = typename N::scalar;
   return detail::chain(x, Kokkos::atan(x.value), T(1) / (T(1) + x.value * x.value));
 }
+/// `tanh` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N tanh(N const& x) {
   using T = typename N::scalar;
   T const y = math::tanh(x.value);
   return detail::chain(x, y, T(1) - y * y);
 }
+/// `erf` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N erf(N const& x) {
   using T = typename N::scalar;
@@ -222,6 +231,7 @@ requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto max(A const& a,
   N const x(a), y(b);
   return x.value < y.value ? y : x;
 }
+/// The smaller of two numbers, with its derivative.
 template <class A, class B>
 requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto min(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;

@@ -164,6 +164,7 @@ KOKKOS_INLINE_FUNCTION Value flush_subnormals(Value x) {
   return x < least ? small : x;
 }
 
+/// The exponential function, within the accuracy of this header's first lines.
 template <class T>
 KOKKOS_INLINE_FUNCTION T exp(T x) {
   if constexpr (std::is_same_v<T, float>) {
@@ -174,6 +175,7 @@ KOKKOS_INLINE_FUNCTION T exp(T x) {
   }
 }
 
+/// The hyperbolic tangent, within the accuracy of this header's first lines.
 template <class T>
 KOKKOS_INLINE_FUNCTION T tanh(T x) {
   if constexpr (std::is_same_v<T, float>) {

@@ -31,6 +31,7 @@
 
 namespace trireme {
 
+/// The library's own threads for the work of a host space: any free thread runs a task.
 class ThreadPool {
  public:
   /// Processors that a thread may use.

@@ -12,6 +12,7 @@ namespace trireme::pjrt {
 
 using lowering::TensorType;
 
+/// PJRT's type of an element.
 constexpr PJRT_Buffer_Type buffer_type(lowering::Element element) {
   switch (element) {
     case lowering::Element::f32:
@@ -30,6 +31,7 @@ constexpr PJRT_Buffer_Type buffer_type(lowering::Element element) {
   return PJRT_Buffer_Type_INVALID;
 }
 
+/// An event of a device, ready when an operation there is complete.
 class Event {
  public:
   Event() = default;

@@ -40,6 +40,7 @@ Arguments sized() {
   return arguments;
 }
 
+/// A PJRT plugin, loaded once for each path.
 class Plugin {
  public:
   /// The plugin at this path, or of this name on the dynamic linker's path. Loads a plugin once, and never unloads it,

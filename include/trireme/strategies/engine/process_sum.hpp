@@ -26,6 +26,7 @@ class ProcessSum {
   ~ProcessSum() = default;
 };
 
+/// The sum over the processes of a group of any type.
 template <class Group>
 class GroupSum final : public ProcessSum {
  public:

@@ -9,6 +9,7 @@
 
 namespace trireme {
 
+/// The data of a step on one global batch.
 template <class Model>
 struct Step {
   Slice<typename Model::scalar, typename Model::label> slice;  ///< this process's rows, in the space's memory

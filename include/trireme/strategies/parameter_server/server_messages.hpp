@@ -23,6 +23,7 @@ struct ServerCall {
   std::uint64_t rows = 0;  ///< push: of the batch
 };
 
+/// A server's answer to a worker that acquires a batch.
 struct AcquireAnswer {
   std::uint64_t some = 0;  ///< 0: there is no batch left
   std::uint64_t batch = 0, version = 0, number = 0;

@@ -19,6 +19,7 @@
 
 namespace trireme {
 
+/// A worker of a parameter server: the whole model, without the optimizer's state.
 template <class ModelType, class SpaceType>
 class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   using Base = Replica<ModelType, SpaceType, Communicator>;

@@ -42,6 +42,7 @@ constexpr std::size_t shard_elements(std::span<SliceRange const> slices, std::si
   return elements;
 }
 
+/// The size of the largest slice.
 constexpr std::size_t largest_slice(std::span<SliceRange const> slices) {
   std::size_t largest = 0;
   for (SliceRange const& slice : slices) largest = std::max(largest, slice.elements());

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Builds the documentation as a site: pages of docs/, and a reference of every public name from the headers' comments.
+#
+#   scripts/docs.sh [FOLDER]     default: build/docs/site; open its index.html
+#
+# MkDocs comes from PyPI into a virtual environment below ~/.cache/trireme. Warnings, links that lead nowhere, and
+# public names without a brief are errors.
+source "$(dirname "$0")/dependencies.sh"
+
+site=$(realpath -m "${1:-$project/build/docs/site}")
+work=$project/build/docs
+venv=$cache/docs-mkdocs-1.6.1
+cd "$project"
+require_packages doxygen python3-venv
+command -v doxygen >/dev/null || die "doxygen is needed to read the headers (Debian: apt-get install doxygen)"
+if [ ! -e "$venv/.trireme-complete" ]; then
+  python3 -m venv "$venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
+  logged "installing MkDocs" "$venv/bin/pip" install -q --disable-pip-version-check mkdocs==1.6.1 mkdocs-material==9.6.23
+  touch "$venv/.trireme-complete"
+fi
+rm -rf "$work/xml" "$work/pages"
+mkdir -p "$work/pages"
+# Doxygen cannot match definitions outside of a class to their declarations where both have constraints: these warnings
+# change nothing in the reference, which the briefs' check covers.
+logged "reading the headers" doxygen - <<CONFIGURATION
+INPUT = include/trireme
+FILE_PATTERNS = *.hpp
+RECURSIVE = YES
+OUTPUT_DIRECTORY = $work
+GENERATE_HTML = NO
+GENERATE_LATEX = NO
+GENERATE_XML = YES
+XML_PROGRAMLISTING = NO
+EXTRACT_ALL = YES
+JAVADOC_AUTOBRIEF = YES
+MACRO_EXPANSION = YES
+EXPAND_ONLY_PREDEF = YES
+PREDEFINED = TRIREME_HAVE_ZLIB
+HAVE_DOT = NO
+QUIET = YES
+WARNINGS = NO
+STRIP_FROM_PATH = $project
+CONFIGURATION
+cp -r docs/. "$work/pages"
+python3 scripts/reference.py "$work/xml" "$work/pages"
+cat >"$work/mkdocs.yml" <<CONFIGURATION
+INHERIT: $project/docs/mkdocs.yml
+docs_dir: $work/pages
+site_dir: $site
+CONFIGURATION
+rm "$work/pages/mkdocs.yml"
+NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --quiet --strict --config-file "$work/mkdocs.yml"
+python3 scripts/check_links.py "$site"
