@@ -149,12 +149,23 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     tables_.sum();
     requests_.wait_all();
     clock_.end_step();
-    if (staged_) copy_view(space_, space_view<Space>(gradients_, stage_.extent(0)), stage_);
+    if (staged_) take_staged();
   }
 
  private:
   void start_until(void const* from) {
     while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
+  }
+
+  /// Copies the sums to the arena, without the tables between them, whose sums are there already.
+  void take_staged() {
+    for (std::size_t i = 0; i < ranges_.size();) {
+      std::size_t begin = ranges_[i].begin;
+      std::size_t const end = ranges_[i].end;
+      for (++i; i < ranges_.size() && ranges_[i].end == begin; ++i) begin = ranges_[i].begin;
+      copy_view(space_, space_view<Space>(gradients_ + begin, end - begin),
+                host_view(stage_.data() + begin, end - begin));
+    }
   }
 
   void start(BucketRange const& range) {
