@@ -136,9 +136,20 @@ def member_of(element):
     return flat(element.find("name")), re.sub(r"\b(constexpr|inline) ", "", declared), brief, text, place(element)[1]
 
 
+def field(element):
+    initial = flat(element.find("initializer"))
+    initial = initial if initial.startswith(("=", "{")) else ""
+    type_name = flat(element.find("type")).replace("< ", "<").replace(" >", ">")
+    return re.sub(r"\[\[.*?\]\] *", "", type_name) + " " + flat(element.find("name")) + (
+        " " + initial if initial.startswith("=") else initial)
+
+
 def declared(element, name, kind):
     if kind in ("class", "struct", "union"):
-        return f"{template_of(element)}{kind} {name};"
+        fields = [field(m) for m in element.iter("memberdef") if m.get("kind") == "variable" and
+                  m.get("static") == "no" and m.get("prot") == "public"]
+        body = " {\n" + "".join(f"  {f};\n" for f in fields) + "}" if fields else ""
+        return f"{template_of(element)}{kind} {name}{body};"
     if kind == "concept":
         return f"{template_of(element)}concept {name};"
     if kind == "enum":
@@ -173,6 +184,7 @@ def names_of(xml):
 
 def collected(xml):
     found, seen = [], set()
+    guide = re.compile(r"(\w+)\(.*\) ?-> ?\1\b")  # deduction guides say nothing to readers
     for last, kind, element, members in names_of(xml):
         file, line = place(element)
         if file is None or last.startswith(("operator", "@", "~", "TRIREME_")) or "<" in last or room_of(file) in INTERNAL_ROOMS:
@@ -180,6 +192,8 @@ def collected(xml):
         if (file, line, last) in seen:
             continue
         seen.add((file, line, last))
+        if kind == "function" and guide.search(flat(element.find("definition")) + flat(element.find("argsstring"))):
+            continue
         brief, text = described(element)
         if not brief:
             brief, text = comment_above(file, line)

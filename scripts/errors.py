@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Collects the library's error sentences, at run time and at compile time, and compares them with docs/errors.md.
+
+    scripts/errors.py --check    each sentence of the headers is in a section of docs/errors.md, with cause and remedy,
+                                 and the page has no other
+    scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
+
+A sentence is the longest string in a throw, in a Config's `require` or in a static_assert; {} stands for what the
+message fills in. A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HEADERS = ROOT / "include/trireme"
+PAGE = ROOT / "docs/errors.md"
+STRING = r'"(?:[^"\\]|\\.)*"'
+KINDS = (r"\bthrow (\w*Error\w*)\(", r"\bc\.(require)\(", r"\b(static_assert)\(")
+
+
+def call_at(text, start):
+    """The text between the parentheses of which the first begins at start."""
+    depth, at, string = 0, start, re.compile(STRING)
+    while at < len(text):
+        if literal := string.match(text, at):
+            at = literal.end()
+            continue
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return text[start + 1:at]
+        at += 1
+    return text[start + 1:]
+
+
+def longest(call):
+    runs = (re.findall(STRING, run[0]) for run in re.finditer(rf"{STRING}(?:\s+{STRING})*", call))
+    texts = ("".join(s[1:-1] for s in run) for run in runs)
+    text = max(texts, key=len, default="").replace('\\"', '"').replace("\\n", " ").replace("`", "'")
+    return " ".join(text.split())
+
+
+def sentences():
+    for path in sorted(HEADERS.rglob("*.hpp")):
+        text = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
+        for pattern in KINDS:
+            for found in re.finditer(pattern, text):
+                sentence = longest(call_at(text, found.end() - 1))
+                if sentence.count(" ") > 1:
+                    yield found[1], path.relative_to(HEADERS), text.count("\n", 0, found.start()) + 1, sentence
+
+
+def check(found):
+    errors, listed = [], set()
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.M)[1:]:
+        title, items = section.split("\n", 1)[0], set(re.findall(r"^- `(.*)`$", section, re.M))
+        for word in "Cause", "Remedy":
+            if items and not re.search(rf"^\*\*{word}:\*\* \S", section, re.M):
+                errors.append(f"docs/errors.md: the section '{title}' has no {word.lower()}")
+        listed |= items
+    for kind, path, line, sentence in found:
+        if sentence not in listed:
+            errors.append(f"include/trireme/{path}:{line}: docs/errors.md lists no `{sentence}`")
+    for sentence in sorted(listed - {sentence for *_, sentence in found}):
+        errors.append(f"docs/errors.md: no header has `{sentence}`")
+    return errors
+
+
+if __name__ == "__main__":
+    found = list(sentences())
+    if "--check" in sys.argv:
+        problems = check(found)
+        print("\n".join(problems[:50]) or f"docs/errors.md explains {len({s for *_, s in found})} sentences")
+        sys.exit(bool(problems))
+    for kind, path, line, sentence in found:
+        print(kind, f"{path}:{line}", sentence, sep="\t")
