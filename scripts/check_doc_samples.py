@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the C++ blocks of a page are in sources that CMake compiles: files of examples/ and tests/.
+"""Checks that the C++ blocks of pages are in sources that CMake compiles: files of examples/ and tests/.
 
-    scripts/check_doc_samples.py [PAGE]      default: docs/extending.md
+    scripts/check_doc_samples.py [PAGE …]      default: docs/*.md
 
 A block is the text between ```cpp and ```. Spaces and ends of lines do not count, so a block may be indented less than
 its source. tests/compile_fail has programs that must not compile, and does not count.
@@ -24,9 +24,11 @@ def sources():
                 yield normalised(path.read_text())
 
 
+known = list(sources())
+
+
 def check(page):
     blocks, errors = 0, []
-    known = list(sources())
     text = page.read_text()
     for found in re.finditer(r"^```cpp\n(.*?)^```$", text, re.M | re.S):
         blocks += 1
@@ -35,12 +37,13 @@ def check(page):
             line = text.count("\n", 0, found.start()) + 1
             first = found[1].strip().split("\n")[0]
             errors.append(f"{page.name}:{line}: the block that begins '{first}' is in no source of examples/ and tests/")
-    if not blocks:
-        errors.append(f"{page.name}: has no block of C++")
     return blocks, errors
 
 
-page = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs/extending.md"
-count, errors = check(page)
-print("\n".join(errors[:50]) or f"{count} blocks of {page.name} are in sources that are compiled")
+pages = [pathlib.Path(page) for page in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md"))
+results = [check(page) for page in pages]
+count, errors = sum(blocks for blocks, _ in results), [error for _, found in results for error in found]
+if not count:
+    errors.append(f"{', '.join(page.name for page in pages)}: no block of C++")
+print("\n".join(errors[:50]) or f"{count} blocks of {len(pages)} pages are in sources that are compiled")
 sys.exit(bool(errors))

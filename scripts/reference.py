@@ -38,6 +38,13 @@ def words(element):
             out.append(inner.strip() + "\n\n")
         elif child.tag == "computeroutput":
             out.append(f"`{''.join(child.itertext())}`")
+        elif child.tag == "parameterlist":
+            kind = {"exception": "throws", "templateparam": "template parameter"}.get(child.get("kind"), "parameter")
+            for item in child.findall("parameteritem"):
+                text = " ".join(words(item.find("parameterdescription")).split())
+                out.append(f"\n\n- {kind} `{flat(item.find('parameternamelist'))}` {text}\n\n")
+        elif child.tag == "simplesect":
+            out.append(f"\n\n- {child.get('kind')}: {' '.join(inner.split())}\n\n")
         elif child.tag == "listitem":
             out.append("- " + " ".join(inner.split()) + "\n")
         elif child.tag in ("itemizedlist", "orderedlist"):
@@ -80,7 +87,7 @@ def template_of(element):
 def described(element):
     brief = words(element.find("briefdescription")).strip()
     text = words(element.find("detaileddescription")).strip()
-    if not brief and text:
+    if not brief and text and not text.startswith("- "):
         brief, _, text = text.partition("\n\n")
     return " ".join(brief.split()), text
 
@@ -196,7 +203,8 @@ def collected(xml):
             continue
         brief, text = described(element)
         if not brief:
-            brief, text = comment_above(file, line)
+            brief, more = comment_above(file, line)
+            brief, text = ("", text) if brief.startswith("\\") else (brief, text or more)
         brief = brief or header_brief(file, last)
         found.append(Name(last, kind, room_of(file), file, line, "", declared(element, last, kind), brief, text, members))
     return found

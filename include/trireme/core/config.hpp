@@ -59,6 +59,8 @@ inline constexpr Interval positive_count{1, most};  ///< of things that must not
 constexpr Interval at_least(double lowest) { return {lowest, infinity, false, true}; }
 }  // namespace intervals
 
+/// Checks that a number is in its range.
+///
 /// \throws ValueError "<name> is <value>, which is outside of <range>"
 inline void require_in(Interval const& range, std::string_view name, double value) {
   if (!range.contains(value))

@@ -125,6 +125,8 @@ class CachedSource : public SampleSource<X, Y> {
   std::shared_ptr<Memory> memory_;
 };
 
+/// A source that keeps the samples of its first pass.
+///
 /// \throws ValueError if the samples, those of all processes, have no end.
 template <class X, class Y>
 SourcePointer<X, Y> cached(SourcePointer<X, Y> source, bool endless) {

@@ -8,6 +8,8 @@
 
 namespace trireme::data {
 
+/// The weight of a class.
+///
 /// \param target  a class index, or `size` numbers whose largest marks the class, as in Keras.
 template <class L>
 double weight_of_class(std::vector<double> const& weights, L const* target, std::size_t size) {

@@ -150,6 +150,8 @@ inline void verify_parts(std::vector<std::vector<std::size_t>> const& given, std
         formatted("{} of {} have the extents {}, but the model takes {}", what, name, text(have), text(takes)));
 }
 
+/// Checks the extents of samples against those that the model takes.
+///
 /// \throws ShapeError naming both extents.
 inline void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name,
                            std::vector<std::size_t> const& y, std::string const& y_name,

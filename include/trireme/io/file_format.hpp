@@ -68,6 +68,8 @@ inline std::string output_name_fault(std::string_view path, FileFormat const& fo
   return formatted("{}; use {}", fault, detail::names_like(formatted("{}{}", stem, has_name ? "" : "model"), format));
 }
 
+/// Checks the ending of a file's name against the formats that can be written.
+///
 /// \throws FileError unless this program reads and writes files of this name in the format
 inline void require_format(std::string const& path, FileFormat const& format) {
   std::string const fault = name_fault(path, format);

@@ -23,6 +23,8 @@ inline WeightsFormat weights_format(std::string const& path) {
 
 }  // namespace detail
 
+/// Checks the ending of a weight file's name.
+///
 /// \throws FileError with the reason unless `write_weights` and `read_weights` take this name.
 inline void require_weights_path(std::string const& path) { require_format(path, weights_file_format); }
 

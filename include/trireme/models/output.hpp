@@ -42,6 +42,8 @@ struct Output {
   }
 };
 
+/// An output of a model, under a name, with its loss and metrics.
+///
 /// \param rest  metrics, and a LossWeight anywhere among them.
 template <FixedString Text, class... LossAndRest>
 constexpr auto output(LossAndRest... given) {

@@ -38,6 +38,8 @@ inline std::string readable_bytes(std::size_t bytes) {
 
 }  // namespace detail
 
+/// A model's summary as text: its layers, extents and numbers of parameters.
+///
 /// \param scalar_size  bytes of a parameter.
 inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use) {
   constexpr std::size_t columns = 3;

@@ -31,6 +31,8 @@ void require_row_major(Extents const& extents, Strides const& strides, char cons
 
 }  // namespace detail
 
+/// The elements of an array in row-major order.
+///
 /// \param what  the array's name in messages.  \throws ShapeError if the elements lie otherwise.
 template <class A>
 auto flat_elements(A&& array, char const* what) {
