@@ -129,7 +129,9 @@ def header_brief(file, name):
     """The header's first line, if it is about this name: `/// Dense: y = …`."""
     first = (HEADERS / file).read_text().split("\n", 1)[0]
     match = re.match(r"/// (\w+)(?:<[^>]*>)?: (.*)$", first)
-    return match[2] if match and match[1] == name else ""
+    if not match or match[1] != name:
+        return ""
+    return match[2][0].upper() + match[2][1:] if match[2][1:2].isalpha() else match[2]
 
 
 def member_of(element):
@@ -205,6 +207,8 @@ def collected(xml):
         if not brief:
             brief, more = comment_above(file, line)
             brief, text = ("", text) if brief.startswith("\\") else (brief, text or more)
+        if brief.startswith("Designated initializers") and header_brief(file, last):
+            brief, text = header_brief(file, last), f"{brief}\n\n{text}"
         brief = brief or header_brief(file, last)
         found.append(Name(last, kind, room_of(file), file, line, "", declared(element, last, kind), brief, text, members))
     return found
