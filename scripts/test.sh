@@ -51,7 +51,8 @@ fi
 
 say "testing"
 status=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "$@" 2>&1 | tee "$log" || status=1
+# One more than cores: tests of several ranks count as two, and wait for each other much of their time.
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(($(nproc) + 1))" "$@" 2>&1 | tee "$log" || status=1
 summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || echo "0% tests passed, 0 tests failed out of 0")
 failed=$(sed -E 's/.*passed, ([0-9]+) tests? failed.*/\1/' <<<"$summary")
 total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$summary")
