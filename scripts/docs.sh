@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds the documentation as a site: pages of docs/, and a reference of every public name from the headers' comments.
 #
-#   scripts/docs.sh [FOLDER]     default: build/docs/site; open its index.html
+#   scripts/docs.sh     open build/docs/site/index.html
 #
 # MkDocs comes from PyPI into a virtual environment below ~/.cache/trireme. Warnings, links that lead nowhere, and
 # public names without a brief are errors.
 source "$(dirname "$0")/dependencies.sh"
 
-site=$(realpath -m "${1:-$project/build/docs/site}")
 work=$project/build/docs
+site=$work/site  # which MkDocs empties
 venv=$cache/docs-mkdocs-1.6.1
 cd "$project"
 require_packages doxygen python3-venv

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Collects the library's error sentences, at run time and at compile time, and compares them with docs/errors.md.
+"""Collects error sentences of throws and of compilation from the headers, and compares them with docs/errors.md.
 
     scripts/errors.py --check    each sentence of the headers is in a section of docs/errors.md, with cause and remedy,
                                  and the page has no other
     scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
 
 A sentence is the longest string in a throw, in a Config's `require` or in a static_assert; {} stands for what the
-message fills in. A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
+message fills in. Calls that throw for all ranks (raise_uniform), and helpers that do, are not read.
+A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
 """
 import pathlib
 import re

@@ -7,6 +7,7 @@ source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 repository=packaging/spack/spack_repo/trireme
 
+require_packages python3-venv
 linters=$cache/spack-style-1
 if [ ! -e "$linters/.trireme-complete" ]; then
   say "installing Black and Flake8"

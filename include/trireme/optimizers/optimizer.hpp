@@ -4,13 +4,14 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace trireme {
 
 /// What `Optimizer::step<T>(iteration, rate)` returns.
 template <class Optimizer, class T>
-using RuleOf = decltype(std::declval<Optimizer const&>().template step<T>(std::uint64_t{1}, 0.0));
+using RuleOf = std::remove_cvref_t<decltype(std::declval<Optimizer const&>().template step<T>(std::uint64_t{1}, 0.0))>;
 
 /// A rule for element i alone: its weight and slots change by its gradient.
 template <class Rule, class T>
@@ -28,8 +29,8 @@ concept DeclaresTensorSums = requires {
 /// to which `add` adds the summands of element i, without changing anything; `of_tensor(sums)` is the ElementRule of a
 /// tensor. A tensor is a parameter of a layer. Sums are in double, over all processes that hold parts of the tensor.
 template <class Rule, class T>
-concept TensorRule = DeclaresTensorSums<Rule> &&
-    requires(Rule const& rule, T const* weights, T gradient, T const* const* slots, double* sums) {
+concept TensorRule = DeclaresTensorSums<Rule> &&(Rule::tensor_sums > 0) &&
+                     requires(Rule const& rule, T const* weights, T gradient, T const* const* slots, double* sums) {
   rule.add(std::size_t{}, weights, gradient, slots, sums);
   { rule.of_tensor(static_cast<double const*>(sums)) } -> ElementRule<T>;
 };
