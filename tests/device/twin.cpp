@@ -150,6 +150,7 @@ BOOST_AUTO_TEST_CASE(each_instance_has_its_own_queue) {
   BOOST_TEST(a(5) == 5.0);
 }
 
+/// Run by name alone, in the processes that `ending_of` starts.
 BOOST_AUTO_TEST_CASE(misuse, *boost::unit_test::disabled()) { commit(std::getenv("TWIN_MISUSE")); }
 
 BOOST_AUTO_TEST_CASE(a_sound_program_ends_with_0) { BOOST_TEST(ending_of("none").code == 0); }

@@ -279,8 +279,8 @@ inline Range stack_of_thread() {
   return stack;
 }
 
-/// Whether the heap at `address` holds the record of a view of the device, which a view's copies in kernels leave
-/// alone.
+/// True if the heap at `address` holds the record of a view of the device, which copies of the view in kernels do not
+/// read.
 inline bool is_record(std::uintptr_t address, std::uintptr_t heap_end) {
   std::array<std::uintptr_t, 3> words;
   address = address / alignof(std::uintptr_t) * alignof(std::uintptr_t);

@@ -104,7 +104,7 @@ class GraphPlan<Wiring<Sources, Inputs...>, Layers...> {
     return last;
   }
   (std::make_index_sequence<count>());
-  /// How many nodes take each value.
+  /// Number of nodes that take each value.
   static constexpr PerValue<std::size_t> users = []<std::size_t... I>(std::index_sequence<I...>) {
     PerValue<std::size_t> number{};
     auto const use = [&](auto const& values) {

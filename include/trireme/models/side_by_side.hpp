@@ -104,7 +104,7 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
     (std::make_index_sequence<count>());
   }
 
-  /// What the plan takes as the branches' input; a tuple of one part is that part.
+  /// Extents of the branches' input; those of its part for a tuple of one.
   template <class In>
   static constexpr auto const& values_of(In const& in) {
     if constexpr (count == 1)

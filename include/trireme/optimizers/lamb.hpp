@@ -53,7 +53,7 @@ struct Lamb {
   }
 };
 
-/// What Adam makes of an element: its decayed weight, new slots, and the direction of its step.
+/// Adam's moments: for an element its decayed weight, its new slots, and the direction of its step.
 template <class T>
 struct LambMoments {
   T one_minus_beta_1, one_minus_beta_2, momentum_scale, velocity_scale, epsilon, decay;

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-/// What `Optimizer::step<T>(iteration, rate)` returns.
+/// The rule of a step: the type that `Optimizer::step<T>(iteration, rate)` returns.
 template <class Optimizer, class T>
 using RuleOf = std::remove_cvref_t<decltype(std::declval<Optimizer const&>().template step<T>(std::uint64_t{1}, 0.0))>;
 

@@ -103,7 +103,7 @@ class SlicePass {
   }
 
  private:
-  /// Where the states of slice i begin, counted from those of the first one.
+  /// Offset of the states of slice i from those of the first slice.
   std::size_t state_begin(std::size_t i) const {
     return slices_.range(i).states_begin - slices_.range(begin_).states_begin;
   }

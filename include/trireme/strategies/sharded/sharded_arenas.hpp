@@ -189,7 +189,7 @@ class ShardedArenas {
   Requests reductions_;
   std::array<Request, 2> gathering_, reducing_;
   Request updates_sum_, spreading_;
-  /// Whether data are still to be taken from the host: a complete request is no longer pending, and says nothing of it.
+  /// Data that arrive on the host and have yet to be copied to the device: a request that is complete does not tell.
   std::array<bool, 2> gathers_{}, reduces_{};
   bool spreads_ = false;
 };
