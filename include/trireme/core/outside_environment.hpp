@@ -22,6 +22,12 @@ struct LivingEnvironment {
   LivingEnvironment& operator=(LivingEnvironment const&) = delete;
 };
 
+/// The std::terminate handler before main.
+inline std::terminate_handler const terminate_handler_at_start = std::get_terminate();
+
+/// True unless the program has set a std::terminate handler of its own.
+inline bool default_terminate_handler() { return std::get_terminate() == terminate_handler_at_start; }
+
 /// The std::terminate handler where no Environment has set its own.
 [[noreturn]] inline void end_without_environment() noexcept {
   try {
@@ -35,10 +41,10 @@ struct LivingEnvironment {
 }
 
 /// Throws an error about what was done outside of an Environment. Uncaught, it still ends the program with
-/// exit code 1 and one line.
+/// exit code 1 and one line, unless the program handles std::terminate itself.
 template <class E>
 [[noreturn]] void raise_outside_environment(E error) {
-  if (environments() == 0) std::set_terminate(&end_without_environment);
+  if (environments() == 0 && default_terminate_handler()) std::set_terminate(&end_without_environment);
   throw error;
 }
 

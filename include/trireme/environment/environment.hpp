@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "trireme/environment/shutdown.hpp"
 #include "trireme/environment/time_limits.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 
 namespace trireme {
@@ -42,13 +45,26 @@ struct EnvironmentOptions {
   /// scripts/explain-failure; the run removes its own when it ends in order. Empty: $TRIREME_STATUS_DIR, or $TMPDIR if
   /// that is not set; if $TMPDIR cannot be used, the run reports it once and goes on without records.
   std::string status_directory{};
+  /// Whether Kokkos is started here if it is not running yet. False: the application starts it, before the first model.
+  bool start_kokkos = true;
+  /// Whether an uncaught exception, or a call of `exit` within the Environment, ends all processes with one line: by a
+  /// std::terminate handler, which gives way to the earlier one at the end, and by exit handlers. Unset: where this
+  /// Environment starts MPI and the program has set no std::terminate handler.
+  std::optional<bool> catch_exits{};
+  /// Whether OpenBLAS is told to use the kernels that suit the processor where it is known to choose slower ones. No
+  /// thread may be in a product then. Unset: where this Environment starts MPI.
+  std::optional<bool> choose_blas_kernels{};
+  /// Where this process writes about the run: errors that end it, and records that cannot be kept. Null: nowhere; a
+  /// Kokkos that is started here then writes no warnings either.
+  std::FILE* messages = stderr;
 };
 
 namespace detail {
 /// MPI, started here or joined.
 class MpiLifetime {
  public:
-  MpiLifetime(int& argc, char**& argv);
+  /// Without arguments MPI is joined. \throws CommunicationError
+  MpiLifetime(int* argc, char*** argv);
   ~MpiLifetime() {
     if (!started_here_ || abandoned_ || mpi_is_finalized()) return;
     DeadlineWait const waiting("MPI_Finalize");
@@ -69,7 +85,14 @@ class MpiLifetime {
 /// Kokkos, started here or joined.
 class KokkosLifetime {
  public:
-  KokkosLifetime(int& argc, char** argv, std::size_t threads);
+  struct Options {
+    std::size_t threads;
+    bool start;         ///< if it is not running
+    bool quiet_advice;  ///< without the advice of the OpenMP space, for which an environment variable is set meanwhile
+    bool quiet;         ///< without any warning of Kokkos
+  };
+  /// \throws Error
+  KokkosLifetime(int* argc, char*** argv, Options const& options);
   ~KokkosLifetime() {
     if (started_here_ && !Kokkos::is_finalized()) Kokkos::finalize();
   }
@@ -83,36 +106,34 @@ class KokkosLifetime {
 };
 }  // namespace detail
 
-/// MPI and Kokkos for the scope of this object, which belongs at the start of main.
+/// MPI and Kokkos for the scope of this object.
 ///
-/// Starts each of them, or joins it if it is running already, and finalizes only what it started. While it lives, an
-/// uncaught exception ends every process with exit code 1 and is reported in one line, with its rank; it never leaves
-/// the other processes waiting. Made by all processes together, on the thread that started MPI.
+/// At the start of main, `Environment(argc, argv)` starts each of them, or joins it if it is running already, for all
+/// processes. In a program that runs MPI, `Environment(communicator)` joins it for the processes of one communicator,
+/// and calls nothing on MPI_COMM_WORLD unless that is the one. Both finalize only what they started. An Environment
+/// that has started MPI ends every process with exit code 1 and one line, with its rank, after an uncaught exception;
+/// it never leaves the other processes waiting. Made by its processes together, on the thread that started MPI.
 ///
-/// It outlives strategies, communicators and compiled models. Several may live at once; the last one made ends first.
-/// Breaking either rule ends the run with one line, too.
+/// A joined program keeps its handlers of errors, signals, exits and std::terminate and its environment variables, and
+/// may run MPI at any thread level: one thread alone, that of the Environment, calls MPI here.
 ///
-/// \throws CommunicationError if MPI was finalized before, runs at a thread level below MPI_THREAD_FUNNELED, or was
-/// started on another thread; Error if Kokkos was finalized before; ValueError if a time limit is not above 0.
+/// It outlives strategies, communicators and compiled models. Several may live at once, on the same processes or on
+/// others; in a process the last one made ends first. Breaking either rule ends the run with one line.
+///
+/// \throws CommunicationError if MPI was finalized before, was started on another thread, cannot be started at
+/// MPI_THREAD_FUNNELED, or is not running where a communicator is given; Error if Kokkos was finalized before;
+/// ValueError if a time limit is not above 0.
 class Environment {
  public:
   using holds_communicator = void;
 
   /// Removes the options of MPI and Kokkos (--kokkos-...) from the command line.
   Environment(int& argc, char**& argv, EnvironmentOptions const& options = {})
-      : status_(detail::bounded(options.deadline)),
-        mpi_(argc, argv),
-        kokkos_(argc, argv, options.threads),
-        world_(MPI_COMM_WORLD),
-        shutdown_(world_, detail::bounded(options.patience)),
-        exceptions_at_start_(std::uncaught_exceptions()) {
-    world_.together([&] {
-      detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
-      detail::require_time_limit("EnvironmentOptions::patience", options.patience);
-    });
-    status_.open(world_, options.status_directory);
-    detail::correct_openblas_core();
-  }
+      : Environment(&argc, &argv, MPI_COMM_WORLD, options) {}
+
+  /// Joins a program that runs MPI, with the processes of `communicator`, which stays the caller's. Collective there.
+  explicit Environment(MPI_Comm communicator, EnvironmentOptions const& options = {})
+      : Environment(nullptr, nullptr, communicator, options) {}
 
   ~Environment() {
     bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
@@ -126,10 +147,34 @@ class Environment {
   Environment(Environment const&) = delete;
   Environment& operator=(Environment const&) = delete;
 
-  /// All processes of MPI_COMM_WORLD.
+  /// The Environment's processes: those of the communicator that it was given, or of MPI_COMM_WORLD.
   Communicator const& world() const { return world_; }
 
  private:
+  Environment(int* argc, char*** argv, MPI_Comm communicator, EnvironmentOptions const& options)
+      : messages_(options.messages),
+        status_(detail::bounded(options.deadline)),
+        mpi_(argc, argv),
+        kokkos_(argc, argv,
+                {.threads = options.threads,
+                 .start = options.start_kokkos,
+                 .quiet_advice = mpi_.started_here(),
+                 .quiet = options.messages == nullptr}),
+        world_(communicator),
+        shutdown_(world_, {.all = communicator == MPI_COMM_WORLD,
+                           .patience = detail::bounded(options.patience),
+                           .handles_terminate =
+                               options.catch_exits.value_or(mpi_.started_here() && detail::default_terminate_handler()),
+                           .finalizes_mpi = mpi_.started_here()}),
+        exceptions_at_start_(std::uncaught_exceptions()) {
+    world_.together([&] {
+      detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
+      detail::require_time_limit("EnvironmentOptions::patience", options.patience);
+    });
+    status_.open(world_, options.status_directory, options.catch_exits.value_or(mpi_.started_here()));
+    if (options.choose_blas_kernels.value_or(mpi_.started_here())) detail::correct_openblas_core();
+  }
+
   /// Ends the run if a later Environment or a compiled model outlives this one, since a destructor cannot throw.
   void require_last() const {
     if (!shutdown_.is_innermost())
@@ -143,6 +188,7 @@ class Environment {
   }
 
   detail::LivingEnvironment living_;
+  detail::MessageScope messages_;
   detail::RunStatus status_;  // ends last
   detail::MpiLifetime mpi_;
   detail::KokkosLifetime kokkos_;
@@ -152,26 +198,28 @@ class Environment {
 };
 
 namespace detail {
-inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
+inline MpiLifetime::MpiLifetime(int* argc, char*** argv) {
   if (mpi_is_finalized())
     throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
   static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
   std::lock_guard const lock(starting);
   started_here_ = !mpi_is_initialized();
-  int level = MPI_THREAD_SINGLE;
-  if (started_here_)
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);  // ends the process if it fails
-  else
-    MPI_Query_thread(&level);
-  if (started_here_) return_errors_of_requests();
+  if (started_here_ && argc == nullptr)
+    raise_outside_environment(CommunicationError(
+        "an Environment was made for a communicator while MPI is not running; start MPI first, or give argc and argv"));
+  int level = MPI_THREAD_FUNNELED;
+  if (started_here_) {
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);  // ends the process if it fails
+    return_errors_of_requests();
+  }
   int on_its_thread = 0;
   MPI_Is_thread_main(&on_its_thread);
   if (on_its_thread == 0)
     throw CommunicationError("an Environment was made on another thread than the one that started MPI");
   if (level >= MPI_THREAD_FUNNELED) return;
-  if (started_here_) MPI_Finalize();
+  MPI_Finalize();
   throw CommunicationError(
-      "MPI runs at thread level MPI_THREAD_SINGLE, but beside the threads of Kokkos it has to run at "
+      "this MPI runs at thread level MPI_THREAD_SINGLE alone, but beside the threads of Kokkos it has to run at "
       "MPI_THREAD_FUNNELED or above");
 }
 
@@ -180,7 +228,7 @@ inline MpiLifetime::MpiLifetime(int& argc, char**& argv) {
 /// run; the OpenMP runtime has read the variable long before.
 class WithoutBindingAdvice {
  public:
-  WithoutBindingAdvice() : is_ours_(std::getenv("OMP_PROC_BIND") == nullptr) {
+  explicit WithoutBindingAdvice(bool quiet) : is_ours_(quiet && std::getenv("OMP_PROC_BIND") == nullptr) {
     if (is_ours_) setenv("OMP_PROC_BIND", "false", 1);
   }
   ~WithoutBindingAdvice() {
@@ -193,22 +241,27 @@ class WithoutBindingAdvice {
   bool is_ours_;
 };
 
-inline KokkosLifetime::KokkosLifetime(int& argc, char** argv, std::size_t threads) {
-  if (Kokkos::is_initialized()) return;
+inline KokkosLifetime::KokkosLifetime(int* argc, char*** argv, Options const& options) {
+  if (!options.start || Kokkos::is_initialized()) return;
   if (Kokkos::is_finalized())
     throw Error("an Environment was made after Kokkos was finalized, which cannot be started again");
-  WithoutBindingAdvice const quiet;
-  // Our option stands before the user's, so that --kokkos-num-threads on the command line wins.
-  std::string option = formatted("--kokkos-num-threads={}", threads);
-  std::vector<char*> arguments(argv, argv + argc);
-  if (threads != 0) arguments.insert(arguments.begin() + std::min(argc, 1), option.data());
+  WithoutBindingAdvice const quiet(options.quiet_advice);
+  std::vector<char*> arguments;
+  if (argc != nullptr) arguments.assign(*argv, *argv + *argc);
+  std::string name = "trireme", threads = formatted("--kokkos-num-threads={}", options.threads),
+              quietly = "--kokkos-disable-warnings";
+  if (arguments.empty()) arguments.push_back(name.data());
+  // Our options stand before the user's, so that --kokkos-num-threads on the command line wins.
+  if (options.threads != 0) arguments.insert(arguments.begin() + 1, threads.data());
+  if (options.quiet) arguments.insert(arguments.begin() + 1, quietly.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
   Kokkos::initialize(count, arguments.data());
   started_here_ = true;
-  std::copy_n(arguments.begin(), count, argv);
-  if (count < argc) argv[count] = nullptr;
-  argc = count;
+  if (argc == nullptr || *argc == 0) return;
+  std::copy_n(arguments.begin(), count, *argv);
+  if (count < *argc) (*argv)[count] = nullptr;
+  *argc = count;
 }
 }  // namespace detail
 

@@ -45,8 +45,9 @@ class RunStatus {
   void abandon() { abandoned_ = true; }
 
   /// Makes the records. Collective. \param directory  parent of the run's own; empty: the folder for temporary files,
-  /// and the run goes on if that cannot be used. \throws FileError if the requested directory cannot be used
-  void open(Communicator const& world, std::string directory) {
+  /// and the run goes on if that cannot be used. \param watch_exits  see ExitWatch
+  /// \throws FileError if the requested directory cannot be used
+  void open(Communicator const& world, std::string directory, bool watch_exits) {
     if (!world.allreduce_and(RankRegistry::current() == nullptr).value()) return;
     if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
       directory = chosen;
@@ -70,7 +71,7 @@ class RunStatus {
     if (RankRegistry::current() != &board_) return;
     board_.find_others();
     watchdog_.emplace(board_, deadline_);
-    ExitWatch::begin();
+    if (watch_exits) ExitWatch::begin();
   }
 
  private:

@@ -24,6 +24,7 @@
 #include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/diagnosis.hpp"
+#include "trireme/mpi/fault/mpi_check.hpp"
 #include "trireme/mpi/shared_error.hpp"
 
 namespace trireme::detail {
@@ -31,23 +32,34 @@ namespace trireme::detail {
 /// Final synchronization of the processes of one Environment; owns a communicator for it alone.
 class Shutdown {
  public:
-  Shutdown(Communicator const& world, std::chrono::milliseconds patience)
+  struct Options {
+    bool all;  ///< the processes are those of MPI_COMM_WORLD; launchers return the exit code of an abort there alone
+    std::chrono::milliseconds patience;
+    bool handles_terminate;  ///< has a std::terminate handler while it lives
+    bool finalizes_mpi;      ///< false: the application does, unless the run has failed
+  };
+
+  Shutdown(Communicator const& world, Options const& options)
       : communicator_(world.duplicate()),
-        patience_(patience),
+        options_(options),
         outer_(innermost()),
+        outer_run_(run_communicator()),
         outer_handler_(std::get_terminate()) {
+    if (outer_ == nullptr || communicator_.size() > size_of(outer_run_))
+      run_communicator() = options.all ? MPI_COMM_WORLD : communicator_.get();
     innermost() = this;
-    std::set_terminate(&end_process);
+    if (options.handles_terminate) std::set_terminate(&end_process);
   }
   ~Shutdown() {
-    std::set_terminate(outer_handler_);
+    if (options_.handles_terminate) std::set_terminate(outer_handler_);
     innermost() = outer_;
+    run_communicator() = outer_run_;
   }
   Shutdown(Shutdown const&) = delete;
   Shutdown& operator=(Shutdown const&) = delete;
 
   std::size_t rank() const { return communicator_.rank(); }
-  std::chrono::milliseconds patience() const { return patience_; }
+  std::chrono::milliseconds patience() const { return options_.patience; }
 
   /// Waits for the other processes: until the deadline if this one ends in order, and beyond it while others of the
   /// node still progress. \return the lowest rank that ends with an error, or the number of ranks if none does; nothing
@@ -65,7 +77,7 @@ class Shutdown {
       if (wait_for(request, waiting) != MPI_SUCCESS) return std::nullopt;
       return lowest;
     }
-    auto const limit = std::chrono::steady_clock::now() + patience_;
+    auto const limit = std::chrono::steady_clock::now() + options_.patience;
     for (int done = 0; done == 0;) {
       if (test_request(request, done) != MPI_SUCCESS) return std::nullopt;
       if (done == 0 && std::chrono::steady_clock::now() > limit) return std::nullopt;
@@ -99,6 +111,12 @@ class Shutdown {
     return current;
   }
 
+  static std::size_t size_of(MPI_Comm communicator) {
+    int size = 0;
+    check(MPI_Comm_size(communicator, &size), "MPI_Comm_size", communicator);
+    return static_cast<std::size_t>(size);
+  }
+
   static bool may_call_mpi() {
     int on_main_thread = 0;
     if (!mpi_is_initialized() || mpi_is_finalized()) return false;
@@ -115,8 +133,9 @@ class Shutdown {
   [[noreturn]] static void end_process() noexcept;
 
   Communicator communicator_;
-  std::chrono::milliseconds patience_;
+  Options options_;
   Shutdown* outer_;
+  MPI_Comm outer_run_;
   std::terminate_handler outer_handler_;
 };
 
@@ -155,6 +174,7 @@ inline void Shutdown::end(std::string const& what, bool uniform) noexcept {
       std::string const message = "trireme: " + what + where();
       if (*lowest == shutdown->rank() && claim(message)) report(message);
       status().state.store(StatusRecord::State::ended, std::memory_order_release);
+      if (!shutdown->options_.finalizes_mpi) abort_all();  // other processes of MPI_COMM_WORLD would not join in
       // Requests that are still pending can make MPI_Finalize wait forever.
       std::thread([patience = shutdown->patience()] {
         std::this_thread::sleep_for(patience);

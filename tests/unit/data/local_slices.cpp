@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <Kokkos_Core.hpp>
+
 #include "trireme/data/from_local_slices.hpp"
 #include "unit/data/collect.hpp"
 
@@ -166,4 +168,24 @@ BOOST_AUTO_TEST_CASE(checksums_of_local_slices_agree_though_the_samples_differ) 
   };
   BOOST_TEST((sum({3, 5}, 0) == sum({3, 5}, 1)));
   BOOST_TEST(!(sum({3, 5}, 0) == sum({3, 6}, 1)));
+}
+
+// Unmanaged, so that Kokkos need not run.
+BOOST_AUTO_TEST_CASE(batches_in_order_are_the_memory_of_the_views_that_were_given) {
+  std::vector<double> x(30), y(10);
+  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const inputs(x.data(), 10, 3),
+      targets(y.data(), 10, 1);
+  auto const data = data::from_local_slices(data::LocalSizes{{10}, 0}, inputs, targets).batch(GlobalBatch{4});
+  auto stream = data.stream<double, double>({});
+  x[0] = 7;  // after all was made: what the application computes later is what the batch has
+  Batch<double, double> batch;
+  std::size_t row = 0;
+  for (std::size_t const rows : {4u, 4u, 2u}) {
+    BOOST_TEST_REQUIRE(stream.next(batch));
+    BOOST_TEST(batch.rows == rows);
+    BOOST_TEST(batch.x == x.data() + 3 * row);
+    BOOST_TEST(batch.y == y.data() + row);
+    row += rows;
+  }
+  BOOST_TEST(!stream.next(batch));
 }

@@ -4,6 +4,7 @@
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/unit_test.hpp>
 
+#include "support/roles.hpp"
 #include "trireme/environment/environment.hpp"
 
 #include <sys/wait.h>
@@ -25,6 +26,7 @@
 #include <thread>
 
 using namespace trireme;
+using test::Folder, test::launcher, test::Outcome, test::program, test::run, test::shell;
 
 /// Takes the place of the system's: the disk is full where this variable is set.
 extern "C" int posix_fallocate(int file, off_t, off_t size) {
@@ -33,8 +35,6 @@ extern "C" int posix_fallocate(int file, off_t, off_t size) {
 }
 
 namespace {
-
-std::string program;
 
 /// The time limits of a role: those that a user may have got wrong, or has switched off.
 EnvironmentOptions options_of(std::string_view role) {
@@ -60,17 +60,6 @@ int play(std::string_view role, int argc, char** argv) {
     Kokkos::finalize();
     MPI_Finalize();
     return up ? 0 : 5;
-  }
-  if (role == "single") {
-    int level = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &level);
-    try {
-      Environment const environment(argc, argv, options);
-    } catch (CommunicationError const& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-    }
-    MPI_Finalize();
-    return level == MPI_THREAD_SINGLE ? 0 : 77;
   }
   if (role == "again") {
     { Environment const environment(argc, argv, options); }
@@ -181,69 +170,11 @@ int play_and_catch(std::string_view role, int argc, char** argv) {
   }
 }
 
-/// A folder of a test, removed with all that is in it.
-class Folder {
- public:
-  Folder() { BOOST_REQUIRE(mkdtemp(path_.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(Folder const&) = delete;
-  Folder& operator=(Folder const&) = delete;
-  std::string const& path() const { return path_; }
-  std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::string path_ = "/tmp/trireme_how_a_run_ends_XXXXXX";
-};
-
-struct Outcome {
-  int code;
-  std::string text;
-
-  std::size_t count(std::string_view what) const {
-    std::size_t n = 0;
-    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
-    return n;
-  }
-};
-
-/// The launcher that belongs to the MPI of this program.
-std::string launcher() {
-  if (char const* chosen = std::getenv("TRIREME_MPIEXEC")) return chosen;
-#ifdef MPICH_VERSION
-  if (std::ifstream("/usr/bin/mpiexec.mpich").good()) return "mpiexec.mpich";
-#endif
-  return "mpiexec";
-}
-
-Outcome shell(std::string const& command) {
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), [](FILE*) { return 0; });
-  BOOST_REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 1024> buffer{};
-  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe.get()) != nullptr) text += buffer.data();
-  int const status = pclose(pipe.release());
-  BOOST_TEST_MESSAGE(command << " wrote:\n" << text);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
-
-Outcome run(std::string const& prefix, std::string const& role) {
-  return shell(
-      "unset OMP_PROC_BIND; export OMP_NUM_THREADS=1 KOKKOS_DISABLE_WARNINGS=1 "
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-      "OMPI_MCA_rmaps_base_oversubscribe=1; timeout 60 " +
-      prefix + " " + program + " role " + role + " 2>&1");
-}
-Outcome run_on_3(std::string const& role) { return run(launcher() + " -n 3", role); }
+Outcome run_on_3(std::string const& role) { return test::run_on(3, role); }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "role") return play_and_catch(argv[2], argc, argv);
-  program = argv[0];
-  return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
-}
+int main(int argc, char** argv) { return test::play_or_test(argc, argv, &play_and_catch); }
 
 BOOST_AUTO_TEST_CASE(a_run_without_an_error_ends_with_0) {
   Outcome const end = run_on_3("ok");
@@ -310,13 +241,6 @@ BOOST_AUTO_TEST_CASE(an_agreed_error_that_is_caught_outside_ends_in_order) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_up_before_is_joined_and_left_up) { BOOST_TEST(run("", "joined").code == 0); }
-
-BOOST_AUTO_TEST_CASE(a_thread_level_that_is_too_low_is_refused) {
-  Outcome const end = run("", "single");
-  if (end.code == 77) return;  // this MPI gives more than was asked for
-  BOOST_TEST(end.code == 0);
-  BOOST_TEST(end.count("MPI_THREAD_FUNNELED") == 1);
-}
 
 BOOST_AUTO_TEST_CASE(an_environment_after_the_end_of_mpi_is_refused) {
   Outcome const end = run("", "again");

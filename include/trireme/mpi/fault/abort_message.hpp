@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 // Not <sys/ioctl.h>, whose macros for terminals break the headers of other libraries.
@@ -20,12 +21,38 @@ extern "C" int ioctl(int, unsigned long, ...) noexcept;
 
 namespace trireme::detail {
 
-/// Flushes stdout, and then writes the line to stderr.
+/// Where this process writes about its run.
+inline std::FILE*& messages() {
+  static std::FILE* file = stderr;
+  return file;
+}
+
+/// Scope of an Environment's choice of `messages`.
+class MessageScope {
+ public:
+  explicit MessageScope(std::FILE* file) : outer_(messages()) { messages() = file; }
+  ~MessageScope() { messages() = outer_; }
+  MessageScope(MessageScope const&) = delete;
+  MessageScope& operator=(MessageScope const&) = delete;
+
+ private:
+  std::FILE* outer_;
+};
+
+/// Flushes stdout, and then writes the line to `messages`.
 inline void report(std::string const& line) {
   std::cout.flush();
   std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", line.c_str());
+  if (messages() != nullptr) std::fprintf(messages(), "%s\n", line.c_str());
   std::fflush(nullptr);
+}
+
+/// Writes a line without a lock and without memory of its own, where a thread or a signal handler ends the process.
+inline void report_at_once(std::string_view line) noexcept {
+  if (messages() == nullptr) return;
+  int const file = ::fileno(messages());
+  [[maybe_unused]] ssize_t written = ::write(file, line.data(), line.size());
+  written = ::write(file, "\n", 1);
 }
 
 /// True if the launcher has not read all that was written to this pipe; false for a file or a terminal, and where the
@@ -51,10 +78,16 @@ inline void let_launcher_read() {
   std::this_thread::sleep_for(500ms);
 }
 
-/// Ends all processes of MPI_COMM_WORLD with exit code 1, after the launcher has read the abort message.
+/// The processes that end together: those of the largest living Environment.
+inline MPI_Comm& run_communicator() {
+  static MPI_Comm communicator = MPI_COMM_WORLD;
+  return communicator;
+}
+
+/// Ends all processes of `run_communicator` with exit code 1, after the launcher has read the abort message.
 [[noreturn]] inline void abort_all() {
   let_launcher_read();
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Abort(run_communicator(), 1);
   std::_Exit(1);
 }
 

@@ -50,8 +50,7 @@ inline std::atomic<std::chrono::milliseconds>& deadline() {
 [[noreturn]] inline void end_without_mpi(std::string const& message) {
   RankRegistry const* const board = RankRegistry::current();
   if (board == nullptr || board->claim(message)) {
-    std::string const line = message + '\n';
-    [[maybe_unused]] ssize_t const written = ::write(STDERR_FILENO, line.data(), line.size());
+    report_at_once(message);
     status().state.store(StatusRecord::State::failed, std::memory_order_release);
     let_launcher_read();
   } else {

@@ -51,8 +51,7 @@ class ExitWatch {
     if (code != 0 || board == nullptr) return code;
     std::string_view const text(state().text.data(), state().length);
     if (board->claim(text)) {
-      [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-      written = ::write(STDERR_FILENO, "\n", 1);
+      report_at_once(text);
       status().state.store(StatusRecord::State::failed, std::memory_order_release);
       let_launcher_read();
     }
