@@ -90,10 +90,12 @@ class PlacedModel {
   ModelDescription const& description() const { return engine().model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
-  /// Keras's table of layers, output extents and parameters, with the memory that this process takes for batches of up
-  /// to `rows` rows of its own. Local.
+  /// A table of layers, output extents, parameters and operations, with the memory that this process takes for batches
+  /// of up to `rows` rows of its own, and how the strategy has placed the model. Local.
   std::string summary(std::size_t rows = 32) const {
-    return trireme::summary(description(), sizeof(T), engine().memory_use(rows));
+    std::string placement;
+    if constexpr (requires { engine_.placement(); }) placement = engine().placement();
+    return trireme::summary(description(), sizeof(T), engine().memory_use(rows), placement);
   }
 
   /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...

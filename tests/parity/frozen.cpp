@@ -69,6 +69,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_frozen_layers_trains_as_in_keras) {
 
 BOOST_AUTO_TEST_CASE(the_table_of_a_model_with_frozen_layers_counts_as_keras_does) {
   std::string const table = model(Parallelism::automatic).summary();
+  BOOST_TEST(table.find("  frozen\n") != std::string::npos);
   BOOST_TEST(table.find("Total params: 251") != std::string::npos);
   BOOST_TEST(table.find("Trainable params: 103\nNon-trainable params: 148\n") != std::string::npos);
 }

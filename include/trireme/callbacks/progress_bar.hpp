@@ -9,25 +9,29 @@
 #include <optional>
 #include <string>
 
-#include <unistd.h>
-
+#include "trireme/callbacks/terminal.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/metrics/logs.hpp"
 
 namespace trireme {
 
-/// Moving bar on a terminal, or one line an epoch on other outputs. Only the chief shows it.
+/// Moving bar on a terminal, or one line an epoch on other outputs: files, pipes of a launcher, and where TERM is dumb.
+/// Only the chief shows it.
 ///
-/// While an epoch runs it shows steps and time, which need no collective call; losses and metrics come at its end.
+/// While an epoch runs it shows steps, time and what is left, which need no collective call; losses and metrics come at
+/// its end. Colours are for terminals, and for none where NO_COLOR is set; a line is never wider than the terminal.
 /// Designated initializers name the members in this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: detected
+  /// On other outputs than terminals: time from line to line while an epoch runs, so that a job's log shows how far it
+  /// is. 0: no such lines.
+  std::chrono::milliseconds every = std::chrono::minutes(1);
 
   // State of the bar, within a run.
   bool training = false;
   bool shows = false;
-  bool moves = false;
+  detail::Terminal look{};
   std::size_t steps = 0;
   std::size_t first_step = 0;      ///< steps of the epoch that an earlier process took
   std::size_t steps_expected = 0;  ///< 0: not known yet
@@ -108,7 +112,7 @@ struct ProgressBar {
     run.on_chief(
         [](auto const&, ProgressBar* bar) {
           bar->shows = bar->output != nullptr;
-          bar->moves = bar->shows && (bar->terminal ? *bar->terminal : isatty(fileno(bar->output)) == 1);
+          if (bar->shows) bar->look = detail::Terminal::of(bar->output, bar->terminal);
         },
         this);
   }
@@ -125,35 +129,38 @@ struct ProgressBar {
     steps = first_step = 0;
     if constexpr (requires { std::size_t{run.batches()}; }) steps_expected = run.batches();
     started = Clock::now();
-    drawn = {};
+    drawn = look.moves ? Clock::time_point{} : started;
   }
 
   void advance() {
     ++steps;
-    if (!moves) return;
+    auto const interval = look.moves ? std::chrono::milliseconds(50) : every;
+    if (!shows || interval.count() == 0) return;
     auto const now = Clock::now();
-    if (now - drawn < std::chrono::milliseconds(50)) return;
+    if (now - drawn < interval) return;
     drawn = now;
     double const elapsed = std::chrono::duration<double>(now - started).count();
     double const step = elapsed / static_cast<double>(steps - first_step);
-    if (steps_expected == 0) {
-      print(formatted("\r{}/? {} {}\x1b[K", steps, duration(elapsed), per_step(step)));
-      return;
+    std::string times = duration(elapsed);
+    if (steps_expected != 0) {
+      std::size_t const left = steps_expected - std::min(steps, steps_expected);
+      times = duration(step * static_cast<double>(left)) + " left,";
     }
-    std::size_t const left = steps_expected - std::min(steps, steps_expected);
-    print(formatted("\r{} {} {} left, {}\x1b[K", counted(), bar(), duration(step * static_cast<double>(left)),
-                    per_step(step)));
+    times += ' ' + per_step(step);
+    if (look.moves)
+      print('\r' + with_bar(times, false) + "\x1b[K");
+    else
+      print(formatted("{} - {}\n", counted(), times));
   }
 
   void finish(Logs const& logs) {
     if (!shows) return;
     double const elapsed = std::chrono::duration<double>(Clock::now() - started).count();
     steps_expected = steps;
-    std::string line = moves ? formatted("\r{} {} ", counted(), bar()) : formatted("{} - ", counted());
-    line += formatted("{} {}", duration(elapsed),
-                      per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
+    std::string line = formatted("{} {}", duration(elapsed),
+                                 per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
     for (auto const& entry : logs) line += formatted(" - {}: {}", entry.name, shown(entry.value.value()));
-    print(line + (moves ? "\x1b[K\n" : "\n"));
+    print(look.moves ? '\r' + with_bar(line, true) + "\x1b[K\n" : formatted("{} - {}\n", counted(), line));
   }
 
   void print(std::string const& text) const {
@@ -162,15 +169,29 @@ struct ProgressBar {
   }
 
   std::string counted() const {
+    if (steps_expected == 0) return formatted("{}/?", steps);
     std::string const total = formatted("{}", steps_expected);
     return formatted("{:>{}}/{}", steps, total.size(), total);
   }
 
-  std::string bar() const {
-    constexpr std::size_t width = 20;
+  /// Steps, the bar and a text in ASCII. While an epoch runs the line gives up first the bar and then the text's end to
+  /// fit the terminal; a line that stays is whole.
+  std::string with_bar(std::string const& text, bool stays) const {
+    std::string line = counted();
+    std::size_t const taken = line.size() + text.size() + 3;  // with two blanks, and a last column that stays free
+    std::size_t const room = look.columns > taken ? look.columns - taken : 0;
+    std::size_t const width = std::min<std::size_t>(20, stays ? 20 : room);
+    if (steps_expected != 0 && width >= 5) line += ' ' + bar(width);
+    if (stays || room > 0) return line + ' ' + text;
+    return (line + ' ' + text).substr(0, look.columns - 1);
+  }
+
+  std::string bar(std::size_t width) const {
     std::size_t const full = steps_expected == 0 ? width : std::min(width, width * steps / steps_expected);
-    std::string text;
-    for (std::size_t i = 0; i < width; ++i) text += i < full ? "━" : "─";
+    std::string text = look.colours ? "\x1b[32m" : "";
+    for (std::size_t i = 0; i < full; ++i) text += look.utf8 ? "━" : "=";
+    if (look.colours) text += "\x1b[0m";
+    for (std::size_t i = full; i < width; ++i) text += look.utf8 ? "─" : ".";
     return text;
   }
 

@@ -22,6 +22,7 @@
 #include "trireme/layers/parameter.hpp"
 #include "trireme/layers/regularizer.hpp"
 #include "trireme/models/input_sources.hpp"
+#include "trireme/models/layer_flops.hpp"
 #include "trireme/models/layer_names.hpp"
 #include "trireme/models/weight_table.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -75,7 +76,7 @@ class LayerTable {
 
   /// \throws ShapeError if an extent of its output is 0
   void add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
-           std::span<StatedParameter const> parameters, std::span<StateShape const> states) {
+           std::span<StatedParameter const> parameters, std::span<StateShape const> states, std::size_t flops) {
     if (std::ranges::find(output, std::size_t{0}) != output.end())
       throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
                                  format_extents({output.begin(), output.end()})));
@@ -97,8 +98,12 @@ class LayerTable {
                                          p.regularizer, p.by_rows && !p.regularizer.active()});
     for (StateShape const& s : states)
       description_.states.push_back({weight(s.name, s.shape, description_.state_elements), s.initial, s.decay});
-    description_.layers.push_back(
-        {std::move(paths.own), std::move(paths.keras), std::string(class_name), {output.begin(), output.end()}, count});
+    description_.layers.push_back({std::move(paths.own),
+                                   std::move(paths.keras),
+                                   std::string(class_name),
+                                   {output.begin(), output.end()},
+                                   count,
+                                   flops});
   }
 
   /// Freezes the layers that `add_layers` adds: one after the other lie their parameters, their states, and what was
@@ -184,7 +189,7 @@ void describe_layer(L const& layer, In const& in, LayerTable& table) {
     auto paths = table.next(class_name_of<L>(), name_of(layer));
     table.list(layer, paths);
     table.add(std::move(paths), class_name_of<L>(), layer.output(in).to_vector(), stated_parameters(layer, in),
-              states_of(layer, in));
+              states_of(layer, in), layer_flops(layer, in));
     if constexpr (requires { L::mixes_rows; }) table.mixes(L::mixes_rows);
   }
 }

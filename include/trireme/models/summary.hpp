@@ -1,4 +1,4 @@
-/// The table of a model's layers, as Keras prints it, and what training it takes.
+/// The table of a model's layers, with Keras's columns and more, and what training it takes.
 #pragma once
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
-#include "trireme/models/description.hpp"
-#include "trireme/tensor/extents.hpp"
+#include "trireme/models/weight_table.hpp"
 
 namespace trireme {
 
@@ -38,40 +38,128 @@ inline std::string readable_bytes(std::size_t bytes) {
 
 }  // namespace detail
 
-/// A model's summary as text: its layers, extents and numbers of parameters.
+namespace detail {
+
+/// 100480 -> "100 k": three digits and a unit from 1000 on.
+inline std::string readable_count(std::size_t count) {
+  constexpr std::array units{"", " k", " M", " G", " T", " P"};
+  double value = static_cast<double>(count);
+  std::size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;
+  return unit == 0 ? formatted("{}", count)
+                   : formatted("{:.{}f}{}", value,
+                               value < 9.995   ? 2
+                               : value < 99.95 ? 1
+                                               : 0,
+                               units[unit]);
+}
+
+/// A table with a header; columns of numbers stand at the right, and one without any text is left out.
+class TextTable {
+ public:
+  struct Column {
+    std::string_view header;
+    bool numbers;
+  };
+
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell a column.
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  /// Each line ends with a newline, and none has blanks at its end.
+  std::string text() const {
+    std::vector<std::size_t> width(columns_.size(), 0);
+    for (auto const& row : rows_)
+      for (std::size_t i = 0; i < row.size(); ++i)
+        if (!row[i].empty()) width[i] = std::max({width[i], row[i].size(), columns_[i].header.size()});
+    std::vector<std::string> headers;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      headers.emplace_back(columns_[i].header);
+      if (width[i] > 0) total += width[i] + 2;
+    }
+    std::string const rule = std::string(total, '-') + '\n';
+    std::string text = rule + line(headers, width) + rule;
+    for (auto const& row : rows_) text += line(row, width);
+    return text + rule;
+  }
+
+ private:
+  std::string line(std::vector<std::string> const& row, std::vector<std::size_t> const& width) const {
+    std::string text;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (width[i] == 0) continue;
+      text += text.empty() ? " " : "  ";
+      text += columns_[i].numbers ? formatted("{:>{}}", row[i], width[i]) : formatted("{:<{}}", row[i], width[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + '\n';
+  }
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "(None, 28, 28, 1)"
+inline std::string batch_extents(std::vector<std::size_t> const& extents) {
+  std::string text = "(None";
+  for (std::size_t const extent : extents) text += formatted(", {}", extent);
+  return text + ')';
+}
+
+/// The last part of a name that is longer than the table allows.
+inline std::string shortened(std::string const& name) {
+  constexpr std::size_t most = 44;
+  return name.size() <= most ? name : "..." + name.substr(name.size() - (most - 3));
+}
+
+/// For each layer, what is not as in most: "frozen", "shared".
+inline std::vector<std::string> layer_notes(ModelDescription const& model) {
+  std::vector<std::string> notes(model.layers.size());
+  for (FrozenInfo const& weight : model.frozen) notes[weight.layer] = "frozen";
+  for (SharedLayers const& shared : model.shared)
+    for (std::size_t layer = shared.first; layer < shared.last; ++layer)
+      notes[layer] += notes[layer].empty() ? "shared" : ", shared";
+  return notes;
+}
+
+}  // namespace detail
+
+/// A model's summary as text. A row a layer: path and type, extents, numbers and bytes of its weights, operations of
+/// forward for one sample, and whether it is frozen or shared with other models. Then sums, memory and placement.
 ///
 /// \param scalar_size  bytes of a parameter.
-inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use) {
-  constexpr std::size_t columns = 3;
-  std::vector<std::string> cells;
-  auto const add_row = [&](std::string_view layer, std::string_view output, std::string_view parameters) {
-    for (std::string_view const cell : {layer, output, parameters}) cells.push_back(std::string(cell));
-  };
-  add_row("Layer (type)", "Output shape", "Param #");
-  for (LayerInfo const& layer : model.layers) {
-    std::string extents = "(None";
-    for (std::size_t extent : layer.output) extents += formatted(", {}", extent);
-    extents += ')';
-    add_row(formatted("{} ({})", layer.path, layer.class_name), extents, detail::grouped(layer.parameters));
-  }
-  std::array<std::size_t, columns> width{};
-  for (std::size_t i = 0; i < cells.size(); ++i) width[i % columns] = std::max(width[i % columns], cells[i].size());
-  std::string const rule(width[0] + width[1] + width[2] + 6, '-');
-  std::string text = rule + "\n";
-  for (std::size_t i = 0; i < cells.size(); i += columns) {
-    text += formatted(" {:<{}}  {:<{}}  {:>{}}\n", cells[i], width[0], cells[i + 1], width[1], cells[i + 2], width[2]);
-    if (i == 0) text += rule + "\n";
+/// \param placement    how the strategy has placed the model; empty: not said.
+inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use,
+                           std::string const& placement = {}) {
+  detail::TextTable table({{"Layer (type)", false},
+                           {"Output shape", false},
+                           {"Param #", true},
+                           {"Bytes", true},
+                           {"Operations", true},
+                           {"Notes", false}});
+  auto const notes = detail::layer_notes(model);
+  std::size_t flops = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    LayerInfo const& layer = model.layers[i];
+    flops += layer.flops;
+    table.add({detail::shortened(formatted("{} ({})", layer.path, layer.class_name)),
+               detail::batch_extents(layer.output), detail::grouped(layer.parameters),
+               detail::readable_bytes(layer.parameters * scalar_size), detail::readable_count(layer.flops), notes[i]});
   }
   std::size_t const count = model.parameter_count();
-  text += formatted("{}\nTotal params: {} ({})\n", rule, detail::grouped(count),
-                    detail::readable_bytes(count * scalar_size));
+  std::string text = table.text() + formatted("Total params: {} ({})\n", detail::grouped(count),
+                                              detail::readable_bytes(count * scalar_size));
   if (model.non_trainable_count() > 0)
     text += formatted("Trainable params: {}\nNon-trainable params: {}\n", detail::grouped(model.trainable_count()),
                       detail::grouped(model.non_trainable_count()));
+  text += formatted("Operations: {} a sample, forward\n", detail::readable_count(flops));
   text += formatted("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
                     detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
                     detail::readable_bytes(use.workspace_bytes), use.rows);
   text += formatted("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
+  if (!placement.empty()) text += formatted("Placement: {}\n", placement);
   return text;
 }
 

@@ -49,6 +49,7 @@ struct LayerInfo {
   std::string class_name;
   std::vector<std::size_t> output;
   std::size_t parameters = 0;  ///< number of its parameters and states, frozen or not
+  std::size_t flops = 0;       ///< operations of forward, for one sample, as `layer_flops` counts them
 };
 
 namespace detail {

@@ -1,9 +1,20 @@
 #define BOOST_TEST_MODULE callbacks_progress_bar
 #include <boost/test/unit_test.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
 #include <regex>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "trireme/callbacks/progress_bar.hpp"
 
@@ -24,6 +35,26 @@ struct Output {
     for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) all += static_cast<char>(c);
     return all;
   }
+};
+
+/// Environment variables while it lives.
+class Variables {
+ public:
+  Variables(std::initializer_list<std::pair<char const*, char const*>> values) {
+    for (auto const& [name, value] : values) {
+      char const* const before = std::getenv(name);
+      before_.emplace_back(name, before ? std::optional<std::string>(before) : std::nullopt);
+      ::setenv(name, value, 1);
+    }
+  }
+  ~Variables() {
+    for (auto const& [name, value] : before_) value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
+  }
+  Variables(Variables const&) = delete;
+  Variables& operator=(Variables const&) = delete;
+
+ private:
+  std::vector<std::pair<char const*, std::optional<std::string>>> before_;
 };
 
 void train(tr::ProgressBar& bar, ScriptedRun& run, std::size_t epochs) {
@@ -49,19 +80,82 @@ BOOST_FIXTURE_TEST_CASE(without_a_terminal_there_are_two_plain_lines_an_epoch, O
   ScriptedRun run;
   train(bar, run, 2);
   std::regex const wanted(
-      "Epoch 1/2\n12/12 - 0s [0-9]+us/step - loss: 0.2500 - val_loss: 1.2000e-04\n"
-      "Epoch 2/2\n12/12 - 0s [0-9]+us/step - loss: 0.2500 - val_loss: 1.2000e-04\n");
+      "Epoch 1/2\n12/12 - [0-9]+s [0-9]+[um]?s/step - loss: 0.2500 - val_loss: 1.2000e-04\n"
+      "Epoch 2/2\n12/12 - [0-9]+s [0-9]+[um]?s/step - loss: 0.2500 - val_loss: 1.2000e-04\n");
   BOOST_TEST(std::regex_match(text(), wanted), text());
 }
 
 BOOST_FIXTURE_TEST_CASE(on_a_terminal_the_line_is_drawn_over, Output) {
+  Variables const set{{"LC_ALL", "en_GB.UTF-8"}, {"NO_COLOR", "1"}};
   tr::ProgressBar bar{.output = file, .terminal = true};
   ScriptedRun run;
   train(bar, run, 2);
   std::string const all = text();
-  BOOST_TEST(all.find("\r1/? 0s ") != std::string::npos);  // the first epoch does not know how many steps there are
+  BOOST_TEST(all.find("\r1/? ") != std::string::npos);  // the first epoch does not know how many steps there are
   BOOST_TEST(all.find("\r 1/12 ━───────────────────") != std::string::npos);
-  BOOST_TEST(all.find("\r12/12 ━━━━━━━━━━━━━━━━━━━━ 0s ") != std::string::npos);
+  BOOST_TEST(all.find("\r12/12 ━━━━━━━━━━━━━━━━━━━━ ") != std::string::npos);
+  BOOST_TEST(all.find("\x1b[32m") == std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(colours_and_letters_are_the_environments_choice, Output) {
+  Variables const set{{"LC_ALL", ""}, {"LC_CTYPE", ""}, {"LANG", "C"}, {"NO_COLOR", ""}, {"TERM", "xterm"}};
+  tr::ProgressBar bar{.output = file, .terminal = true};
+  ScriptedRun run;
+  train(bar, run, 2);
+  BOOST_TEST(text().find("\r 1/12 \x1b[32m=\x1b[0m...................") != std::string::npos, text());
+}
+
+BOOST_FIXTURE_TEST_CASE(lines_that_are_drawn_over_fit_a_narrow_terminal, Output) {
+  Variables const set{{"COLUMNS", "16"}, {"LC_ALL", "C"}, {"NO_COLOR", "1"}};
+  tr::ProgressBar bar{.output = file, .terminal = true};
+  ScriptedRun run;
+  train(bar, run, 2);
+  std::string const all = text();
+  std::regex const line("\r([^\r\n]*)\x1b\\[K(?!\n)");
+  std::size_t lines = 0;
+  for (std::sregex_iterator found(all.begin(), all.end(), line), end; found != end; ++found, ++lines)
+    BOOST_TEST((*found)[1].length() < 16);
+  BOOST_TEST(lines >= 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_pseudo_terminal_is_detected_with_its_width_unless_it_is_dumb, Output) {
+  int const master = ::posix_openpt(O_RDWR | O_NOCTTY);
+  BOOST_TEST_REQUIRE(master >= 0);
+  BOOST_TEST_REQUIRE((::grantpt(master) == 0 && ::unlockpt(master) == 0));
+  std::FILE* const terminal = std::fopen(::ptsname(master), "w");
+  BOOST_TEST_REQUIRE(terminal != nullptr);
+  std::array<unsigned short, 4> const size{24, 47, 0, 0};
+  BOOST_TEST_REQUIRE(ioctl(master, TIOCSWINSZ, size.data()) == 0);
+  {
+    Variables const set{{"TERM", "xterm"}, {"NO_COLOR", ""}};
+    auto const found = tr::detail::Terminal::of(terminal, {});
+    BOOST_TEST((found.moves && found.colours));
+    BOOST_TEST(found.columns == 47u);
+    BOOST_TEST(!tr::detail::Terminal::of(file, {}).moves);
+  }
+  Variables const set{{"TERM", "dumb"}};
+  BOOST_TEST(!tr::detail::Terminal::of(terminal, {}).moves);
+  std::fclose(terminal);
+  ::close(master);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_long_epoch_shows_in_a_file_how_far_it_is, Output) {
+  tr::ProgressBar bar{.output = file, .every = std::chrono::milliseconds(1)};
+  ScriptedRun run;
+  bar.on_train_begin(run);
+  for (run.epoch_now = 0; run.epoch_now < 2; ++run.epoch_now) {
+    bar.on_epoch_begin(run);
+    for (run.batch_now = 0; run.batch_now < 3; ++run.batch_now) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      bar.on_train_batch_end(run);
+    }
+    bar.on_epoch_end(run);
+  }
+  std::string const all = text();
+  BOOST_TEST(all.find("\n1/? - ") != std::string::npos, all);
+  BOOST_TEST(all.find("\n2/3 - ") != std::string::npos, all);
+  BOOST_TEST(all.find(" left, ") != std::string::npos, all);
+  BOOST_TEST(all.find('\x1b') == std::string::npos);
 }
 
 BOOST_FIXTURE_TEST_CASE(batches_cost_no_collective_call_and_other_ranks_print_nothing, Output) {
@@ -88,5 +182,5 @@ BOOST_FIXTURE_TEST_CASE(evaluation_by_itself_is_shown_too, Output) {
   for (int batch = 0; batch < 3; ++batch) bar.on_test_batch_end(run);
   run.logs().set("loss", uniform(0.5));
   bar.on_test_end(run);
-  BOOST_TEST(std::regex_match(text(), std::regex("3/3 - 0s [0-9]+us/step - loss: 0.5000\n")), text());
+  BOOST_TEST(std::regex_match(text(), std::regex("3/3 - [0-9]+s [0-9]+[um]?s/step - loss: 0.5000\n")), text());
 }

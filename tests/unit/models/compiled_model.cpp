@@ -133,18 +133,21 @@ BOOST_FIXTURE_TEST_CASE(train_on_batch_refuses_arrays_that_do_not_fit, Fixture) 
 
 BOOST_FIXTURE_TEST_CASE(the_summary_is_the_table_that_keras_prints_and_what_training_takes, Fixture) {
   BOOST_TEST(model.summary() ==
-             "------------------------------------------\n"
-             " Layer (type)       Output shape  Param #\n"
-             "------------------------------------------\n"
-             " dense (Dense)      (None, 9)          63\n"
-             " dropout (Dropout)  (None, 9)           0\n"
-             " dense_1 (Dense)    (None, 4)          40\n"
-             "------------------------------------------\n"
+             "-------------------------------------------------------------\n"
+             " Layer (type)       Output shape  Param #  Bytes  Operations\n"
+             "-------------------------------------------------------------\n"
+             " dense (Dense)      (None, 9)          63  252 B         135\n"
+             " dropout (Dropout)  (None, 9)           0    0 B           9\n"
+             " dense_1 (Dense)    (None, 4)          40  160 B          84\n"
+             "-------------------------------------------------------------\n"
              "Total params: 103 (412 B)\n"
+             "Operations: 228 a sample, forward\n"
              "Optimizer state: 0 B\n"
              "Activations: 88 B a sample\n"
              "Workspace: " +
                  detail::readable_bytes(model.engine().memory_use(32).workspace_bytes) +
                  " for a batch of 32\n"
-                 "Reduced between processes: 0 B a step\n");
+                 "Reduced between processes: 0 B a step\n"
+                 "Placement: " +
+                 model.engine().placement() + "\n");
 }

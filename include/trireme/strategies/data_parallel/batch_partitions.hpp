@@ -65,6 +65,7 @@ class BatchPartitions {
   }
 
   Context& context() { return context_; }
+  Context const& context() const { return context_; }
   PartitionPlan const& plan() const { return plan_; }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { partitions_[0].gradients = Arena<T, Space>(arena, elements_); }

@@ -130,7 +130,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
-  std::string placement() {
+  std::string placement() const {
     PartitionPlan const& plan = partitions_.plan();
     return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}", group_->size(),
                      partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,

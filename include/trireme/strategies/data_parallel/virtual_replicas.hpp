@@ -113,7 +113,7 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
   }
 
   /// A run resumes wherever each batch has as many shards.
-  std::string placement() { return formatted("{} shards on {}", Shards, Space::name()); }
+  std::string placement() const { return formatted("{} shards on {}", Shards, Space::name()); }
 
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each shard. Collective.
   template <class Archive>

@@ -123,15 +123,19 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     return result;
   }
 
+  /// The tasks of the processes, as readable text. Not collective.
+  std::string placement() const {
+    return formatted("{} workers, {} servers{}, staleness {}", roles_.workers, roles_.servers,
+                     roles_.evaluator ? ", an evaluator" : "", staleness_);
+  }
+
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each process. Collective.
   template <class Archive>
   void state(Archive& archive) {
     require_together("saving the run");
-    std::string placement = formatted("{} workers, {} servers{}, staleness {}", roles_.workers, roles_.servers,
-                                      roles_.evaluator ? ", an evaluator" : "", staleness_);
     std::string replica = replica_ ? replica_->placement() : "";
     group_->broadcast(replica);
-    archive.placed("was placed otherwise", "placement", formatted("{}, each of {}", placement, replica));
+    archive.placed("was placed otherwise", "placement", formatted("{}, each of {}", placement(), replica));
     std::vector<double> sums, penalty;
     if (replica_) sums = replica_->sums();
     if (shard_) penalty.push_back(shard_->updater().trained_penalty());
