@@ -5,8 +5,8 @@
                                  and the page has no other
     scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
 
-A sentence is the longest string in a throw, in a Config's `require` or in a static_assert; {} stands for what the
-message fills in. Calls that throw for all ranks (raise_uniform), and helpers that do, are not read.
+A sentence is the longest string in a throw, in a Config's `require`, in a static_assert, or in a call of a function
+that is [[noreturn]] and takes a text or an error, such as raise_uniform; {} stands for what the message fills in.
 A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
 """
 import pathlib
@@ -18,6 +18,7 @@ HEADERS = ROOT / "include/trireme"
 PAGE = ROOT / "docs/errors.md"
 STRING = r'"(?:[^"\\]|\\.)*"'
 KINDS = (r"\bthrow (\w*Error\w*)\(", r"\bc\.(require)\(", r"\b(static_assert)\(")
+ENDS = r"\[\[noreturn\]\][^;{(]*?\b(\w+)\([^)]*\b(?:string|string_view|char const\*|E)\b"
 
 
 def call_at(text, start):
@@ -42,12 +43,15 @@ def longest(call):
 
 
 def sentences():
+    texts = {}
     for path in sorted(HEADERS.rglob("*.hpp")):
-        text = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
-        for pattern in KINDS:
+        texts[path] = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
+    helpers = {name for text in texts.values() for name in re.findall(ENDS, text)}
+    for path, text in texts.items():
+        for pattern in (*KINDS, rf"\b({'|'.join(sorted(helpers))})\("):
             for found in re.finditer(pattern, text):
                 sentence = longest(call_at(text, found.end() - 1))
-                if sentence.count(" ") > 1:
+                if sentence.count(" ") > 1 and not sentence.endswith(":"):  # a prefix of another error
                     yield found[1], path.relative_to(HEADERS), text.count("\n", 0, found.start()) + 1, sentence
 
 
