@@ -1,6 +1,6 @@
 #!/bin/bash
-# launch_slurm.sh SCRIPT: runs a Slurm batch script with an srun and an scontrol that stand in for Slurm's. It has to pass
-# on the program's exit code and the threads, and to queue the job again, then end the step, at the warning signal.
+# launch_slurm.sh SCRIPT: runs a Slurm batch script with an srun and an scontrol that stand in for Slurm's. It has
+# to pass on the exit code and the threads, and, at the warning signal, to queue the job again and end the step.
 set -euo pipefail
 script=$1
 folder=$(mktemp -d)
