@@ -12,6 +12,8 @@
 #
 #     sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]
 #
+# Tried with stand-ins for srun and scontrol (tests/examples/launch_slurm.sh), not under Slurm yet.
+#
 # PROGRAM has to give fit a BackupAndRestore whose path lies on a file system that all nodes share. The library saves
 # after epochs and every save_freq steps, not on a signal: work since the last save is done again.
 set -uo pipefail
@@ -45,5 +47,7 @@ while true; do
   code=$?
   kill -0 "${step}" 2>/dev/null || break
 done
+# Perhaps the step has ended by itself while the signal came.
+((code != 128 + $(kill -l USR1))) || { wait "${step}"; code=$?; }
 ((requeued)) && exit 0
 exit "${code}"
