@@ -12,6 +12,11 @@ site=$work/site  # which MkDocs empties
 venv=$cache/docs-mkdocs-1.6.1
 cd "$project"
 require_packages doxygen python3-venv
+version=$(sed -n 's/^#define TRIREME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$project/include/trireme/version.hpp" | paste -sd .)
+for file in CITATION.cff codemeta.json; do
+  grep -Eq "^ *\"?version\"?: \"?$version\"?,?\$" "$project/$file" || die "$file does not have the version $version of version.hpp"
+done
+
 command -v doxygen >/dev/null || die "doxygen is needed to read the headers (Debian: apt-get install doxygen)"
 if [ ! -e "$venv/.trireme-complete" ]; then
   python3 -m venv "$venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
