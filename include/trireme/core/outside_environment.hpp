@@ -25,9 +25,6 @@ struct LivingEnvironment {
 /// The std::terminate handler before main.
 inline std::terminate_handler const terminate_handler_at_start = std::get_terminate();
 
-/// True unless the program has set a std::terminate handler of its own.
-inline bool default_terminate_handler() { return std::get_terminate() == terminate_handler_at_start; }
-
 /// The std::terminate handler where no Environment has set its own.
 [[noreturn]] inline void end_without_environment() noexcept {
   try {
@@ -38,6 +35,12 @@ inline bool default_terminate_handler() { return std::get_terminate() == termina
   } catch (...) {
   }
   std::_Exit(1);
+}
+
+/// True unless the program has set a std::terminate handler of its own.
+inline bool default_terminate_handler() {
+  auto const handler = std::get_terminate();
+  return handler == terminate_handler_at_start || handler == &end_without_environment;
 }
 
 /// Throws an error about what was done outside of an Environment. Uncaught, it still ends the program with

@@ -36,7 +36,7 @@ class Shutdown {
     bool all;  ///< the processes are those of MPI_COMM_WORLD; launchers return the exit code of an abort there alone
     std::chrono::milliseconds patience;
     bool handles_terminate;  ///< has a std::terminate handler while it lives
-    bool finalizes_mpi;      ///< false: the application does, unless the run has failed
+    bool finalizes_mpi;      ///< all processes of MPI_COMM_WORLD end when these do; otherwise an error aborts these
   };
 
   Shutdown(Communicator const& world, Options const& options)
@@ -45,6 +45,8 @@ class Shutdown {
         outer_(innermost()),
         outer_run_(run_communicator()),
         outer_handler_(std::get_terminate()) {
+    if (outer_ != nullptr && communicator_.size() == size_of(outer_run_))  // the same processes
+      options_.finalizes_mpi = options_.finalizes_mpi || outer_->options_.finalizes_mpi;
     if (outer_ == nullptr || communicator_.size() > size_of(outer_run_))
       run_communicator() = options.all ? MPI_COMM_WORLD : communicator_.get();
     innermost() = this;
@@ -95,9 +97,12 @@ class Shutdown {
   /// Aborts all processes when this one exits, and not at once, so that a handler of the error can still report it.
   static void abort_at_exit(std::size_t rank) {
     static std::size_t failed_rank;
+    static std::FILE* file;
     failed_rank = rank;
+    file = messages();
     std::atexit([] {
       if (mpi_is_finalized()) return;
+      MessageScope const scope(file);
       end_all(
           formatted("trireme: rank {}: ended all processes, since an error left the Environment here while the "
                     "others were still running",

@@ -276,6 +276,29 @@ int play(std::string_view role, int argc, char** argv) {
     }
     return std::get_terminate() == &own_end ? 0 : 6;
   }
+  if (role == "nested_all_throw") {
+    Environment const outer(argc, argv, {.threads = 1});
+    Environment const inner(MPI_COMM_WORLD);
+    inner.world().together([] { throw Error("all fail"); });
+  }
+  if (role == "silent_and_caught") {
+    try {
+      Environment const environment(argc, argv,
+                                    {.threads = 1, .patience = std::chrono::milliseconds(200), .messages = nullptr});
+      if (environment.world().rank() == 1) throw Error("not to be shown");
+      environment.world().barrier();
+    } catch (Error const&) {
+      return 1;
+    }
+  }
+  if (role == "after_a_misuse") {
+    try {
+      Communicator const early(MPI_COMM_WORLD);
+    } catch (CommunicationError const&) {
+    }
+    Environment const environment(argc, argv, {.threads = 1});
+    throw Error("reported in one line");
+  }
   if (role == "without_mpi") Environment const environment(MPI_COMM_SELF);
   if (role == "null_communicator") {
     Application const application;
@@ -355,6 +378,9 @@ BOOST_AUTO_TEST_CASE(no_message_is_written_where_none_is_wanted) {
   BOOST_TEST(end.count("trireme:") == 0);
   BOOST_TEST(end.count("fails") == 0);
   BOOST_TEST(end.count("Kokkos") == 0);
+  Outcome const caught = run_on(3, "silent_and_caught");
+  BOOST_TEST(caught.code != 0);
+  BOOST_TEST(caught.count("trireme:") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {
@@ -367,6 +393,19 @@ BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {
   BOOST_TEST(own.code == 3);
   BOOST_TEST(own.count("the application's own end\n") == 1);
   BOOST_TEST(run("", "terminate_handler_by_choice").code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_agreed_error_within_two_environments_ends_in_order) {
+  Outcome const end = run_on(3, "nested_all_throw");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: all fail\n") == 1);
+  BOOST_TEST(end.count("abort of") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_is_reported_in_one_line_whatever_was_misused_before) {
+  Outcome const end = run("", "after_a_misuse");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: rank 0: reported in one line\n") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_running_is_named) {
