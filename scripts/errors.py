@@ -6,7 +6,8 @@
     scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
 
 A sentence is the longest string in a throw, in a Config's `require`, in a static_assert, or in a call of a function
-that is [[noreturn]] and takes a text or an error, such as raise_uniform; {} stands for what the message fills in.
+that is [[noreturn]] and takes a text or an error, such as raise_uniform; {} stands for what the message fills in. What
+a message fills in from elsewhere, such as the cause of a lost process, is not read.
 A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
 """
 import pathlib
@@ -35,11 +36,13 @@ def call_at(text, start):
     return text[start + 1:]
 
 
-def longest(call):
+def sentences_of(call):
+    """The longest string, and each other one that says what something was or has: another branch of a choice."""
     runs = (re.findall(STRING, run[0]) for run in re.finditer(rf"{STRING}(?:\s+{STRING})*", call))
     texts = ("".join(s[1:-1] for s in run) for run in runs)
-    text = max(texts, key=len, default="").replace('\\"', '"').replace("\\n", " ").replace("`", "'")
-    return " ".join(text.split())
+    clean = [" ".join(t.replace('\\"', '"').replace("\\n", " ").replace("`", "'").split()) for t in texts]
+    longest = max(clean, key=len, default="")
+    return [text for text in clean if text == longest or re.match(r"(was|is|has|cannot) \S+ \S+ \S", text)]
 
 
 def sentences():
@@ -50,9 +53,10 @@ def sentences():
     for path, text in texts.items():
         for pattern in (*KINDS, rf"\b({'|'.join(sorted(helpers))})\("):
             for found in re.finditer(pattern, text):
-                sentence = longest(call_at(text, found.end() - 1))
-                if sentence.count(" ") > 1 and not sentence.endswith(":"):  # a prefix of another error
-                    yield found[1], path.relative_to(HEADERS), text.count("\n", 0, found.start()) + 1, sentence
+                line = text.count("\n", 0, found.start()) + 1
+                for sentence in sentences_of(call_at(text, found.end() - 1)):
+                    if sentence.count(" ") > 1 and not sentence.endswith(":"):  # a prefix of another error
+                        yield found[1], path.relative_to(HEADERS), line, sentence
 
 
 def check(found):
