@@ -89,13 +89,17 @@ BOOST_AUTO_TEST_CASE(a_name_that_nobody_knows_changes_nothing) {
   BOOST_TEST(!detail::openblas_class("").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_environment_replaces_kernels_of_a_class_that_is_too_low) {
+BOOST_AUTO_TEST_CASE(an_environment_that_joins_replaces_kernels_of_a_class_that_is_too_low_on_request) {
   Restored const restored;
   if (!restored.changes || detail::fitting_openblas_core().empty()) return;
   unsetenv("OPENBLAS_CORETYPE");
   detail::choose_openblas_core("Prescott");
   int argc = 0;
   char** argv = nullptr;
-  Environment const joined(argc, argv);
+  {
+    Environment const joined(argc, argv);
+    BOOST_TEST(detail::openblas_core() == "Prescott");
+  }
+  Environment const asked(argc, argv, {.choose_blas_kernels = true});
   BOOST_TEST(detail::openblas_core() == detail::fitting_openblas_core());
 }
