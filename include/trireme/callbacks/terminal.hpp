@@ -1,4 +1,4 @@
-/// What can be shown on an output: a line that is drawn over, colours, and letters beyond ASCII.
+/// Terminal: abilities of an output, to draw over a line, to show colours and letters beyond ASCII.
 #pragma once
 
 #include <algorithm>

@@ -45,16 +45,16 @@ struct EnvironmentOptions {
   /// scripts/explain-failure; the run removes its own when it ends in order. Empty: $TRIREME_STATUS_DIR, or $TMPDIR if
   /// that is not set; if $TMPDIR cannot be used, the run reports it once and goes on without records.
   std::string status_directory{};
-  /// Whether Kokkos is started here if it is not running yet. False: the application starts it, before the first model.
+  /// Start of Kokkos here, if it is not running yet. False: the application starts it, before the first model.
   bool start_kokkos = true;
-  /// Whether an uncaught exception, or a call of `exit` within the Environment, ends all processes with one line: by a
-  /// std::terminate handler, which gives way to the earlier one at the end, and by exit handlers. Unset: where this
+  /// End of all processes, with one line, by an uncaught exception or a call of `exit` within the Environment: through
+  /// a std::terminate handler, which gives way to the earlier one at the end, and by exit handlers. Unset: where this
   /// Environment starts MPI and the program has set no std::terminate handler.
   std::optional<bool> catch_exits{};
-  /// Whether OpenBLAS is told to use the kernels that suit the processor where it is known to choose slower ones. No
-  /// thread may be in a product then. Unset: where this Environment starts MPI.
+  /// Replacement of OpenBLAS's kernels by those that suit the processor, where OpenBLAS is known to choose slower ones.
+  /// No thread may be in a product then. Unset: where this Environment starts MPI.
   std::optional<bool> choose_blas_kernels{};
-  /// Where this process writes about the run: errors that end it, and records that cannot be kept. Null: nowhere; a
+  /// Output for messages about the run: errors that end it, and records that cannot be kept. Null: nowhere; a
   /// Kokkos that is started here then writes no warnings either.
   std::FILE* messages = stderr;
 };

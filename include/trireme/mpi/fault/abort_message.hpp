@@ -21,7 +21,7 @@ extern "C" int ioctl(int, unsigned long, ...) noexcept;
 
 namespace trireme::detail {
 
-/// Where this process writes about its run.
+/// Output for messages about this process's run.
 inline std::FILE*& messages() {
   static std::FILE* file = stderr;
   return file;
