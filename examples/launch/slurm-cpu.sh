@@ -30,16 +30,15 @@ export OMP_PLACES=cores
 requeued=0
 # shellcheck disable=SC2317  # the trap calls it
 go_on_later() {
-  if scontrol requeue "${SLURM_JOB_ID}"; then
-    requeued=1
-    kill -TERM "${step}"
-  fi
+  scontrol requeue "${SLURM_JOB_ID}" && requeued=1 && end_step
 }
+end_step() { jobs -p | xargs -r kill -TERM; }
+trap go_on_later USR1  # before there is a step: the signal may come at any moment
 
 # srun has not taken --cpus-per-task from sbatch since Slurm 22.05.
 srun --cpus-per-task="${OMP_NUM_THREADS}" --cpu-bind=cores "$@" &
 step=$!
-trap go_on_later USR1
+((requeued == 0)) || end_step  # once more: it may have begun after the signal
 
 # A signal ends wait before the step has ended.
 while true; do

@@ -20,7 +20,7 @@ cat > "${folder}/program" <<'S'
 #!/bin/bash
 trap 'echo ended >> "${FOLDER}/program.log"; exit 143' TERM
 kill -USR1 "${PPID}"
-while true; do read -r -t 1 < <(sleep 1) || true; done
+for ((i = 0; i < 400; ++i)); do sleep 0.1; done
 S
 chmod +x "${folder}/srun" "${folder}/scontrol" "${folder}/program"
 export FOLDER=${folder} PATH="${folder}:${PATH}" SLURM_JOB_ID=17 SLURM_CPUS_PER_TASK=3
