@@ -1,5 +1,6 @@
 // labels: alone
-// Environments in programs that run MPI themselves. Starts itself under mpiexec in the roles below.
+// Environments in programs that run MPI themselves. Starts itself under mpiexec in the roles below. Launchers may mix
+// the ends of lines of several processes, so that texts are looked for without them.
 #define BOOST_TEST_MODULE joining
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/unit_test.hpp>
@@ -204,7 +205,7 @@ int play(std::string_view role, int argc, char** argv) {
       application.compute();
     }
     MPI_Barrier(application.all);
-    std::printf("%d calls on MPI_COMM_WORLD\n", world_calls.number);
+    std::printf("%s on MPI_COMM_WORLD\n", world_calls.number == 0 ? "none" : "calls");
   }
   if (role == "two") {
     Application const application;
@@ -329,7 +330,7 @@ BOOST_AUTO_TEST_CASE(half_of_the_processes_train_while_the_others_compute_and_no
   Outcome const end = run_on(4, "half");
   BOOST_TEST(end.code == 0);
   BOOST_TEST(end.count("seed 7: loss") == 1);
-  BOOST_TEST(end.count("\n0 calls on MPI_COMM_WORLD") + (end.text.starts_with("0 calls") ? 1 : 0) == 4);
+  BOOST_TEST(end.count("none on MPI_COMM_WORLD") == 4);
   BOOST_TEST(end.count("wrong") == 0);
 }
 
@@ -348,16 +349,16 @@ BOOST_AUTO_TEST_CASE(two_environments_on_two_communicators_train_at_once_and_wit
 BOOST_AUTO_TEST_CASE(errors_end_the_processes_of_the_environment_and_no_larger_group) {
   Outcome const one = run_on(4, "throws");
   BOOST_TEST(one.code != 0);
-  BOOST_TEST(one.count("trireme: rank 1: the second one fails\n") == 1);
-  BOOST_TEST(one.count("abort of 2 processes\n") >= 1);
+  BOOST_TEST(one.count("trireme: rank 1: the second one fails") == 1);
+  BOOST_TEST(one.count("abort of 2 processes") >= 1);
   BOOST_TEST(one.count(", all") == 0);
   Outcome const all = run_on(4, "all_throw");
   BOOST_TEST(all.code != 0);
-  BOOST_TEST(all.count("trireme: both fail\n") == 1);
+  BOOST_TEST(all.count("trireme: both fail") == 1);
   BOOST_TEST(all.count(", all") == 0);
   Outcome const nested = run_on(4, "throws_in_nested");
   BOOST_TEST(nested.code != 0);
-  BOOST_TEST(nested.count("abort of 2 processes\n") >= 1);
+  BOOST_TEST(nested.count("abort of 2 processes") >= 1);
 }
 
 BOOST_AUTO_TEST_CASE(errors_in_a_joined_program_are_the_applications) {
@@ -366,7 +367,7 @@ BOOST_AUTO_TEST_CASE(errors_in_a_joined_program_are_the_applications) {
   BOOST_TEST(uncaught.count("trireme: rank 1: nobody") == 0);
   Outcome const caught = run_on(3, "caught");
   BOOST_TEST(caught.code == 0);
-  BOOST_TEST(caught.count("the application goes on after: on rank 1: one fails\n") == 3);
+  BOOST_TEST(caught.count("the application goes on after: on rank 1: one fails") == 3);
   Outcome const left = run_on(3, "left_by_one");
   BOOST_TEST(left.code == 1);
   BOOST_TEST(left.count("has already ended, while rank ") == 1);
@@ -386,26 +387,26 @@ BOOST_AUTO_TEST_CASE(no_message_is_written_where_none_is_wanted) {
 BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {
   Outcome const joined = run_on(2, "handlers");
   BOOST_TEST(joined.code == 0);
-  BOOST_TEST(joined.count("looked\n") == 2);
+  BOOST_TEST(joined.count("looked") == 2);
   BOOST_TEST(joined.count("another") == 0);
   BOOST_TEST(joined.count("other environment") == 0);
   Outcome const own = run("", "own_terminate_handler");
   BOOST_TEST(own.code == 3);
-  BOOST_TEST(own.count("the application's own end\n") == 1);
+  BOOST_TEST(own.count("the application's own end") == 1);
   BOOST_TEST(run("", "terminate_handler_by_choice").code == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_agreed_error_within_two_environments_ends_in_order) {
   Outcome const end = run_on(3, "nested_all_throw");
   BOOST_TEST(end.code == 1);
-  BOOST_TEST(end.count("trireme: all fail\n") == 1);
+  BOOST_TEST(end.count("trireme: all fail") == 1);
   BOOST_TEST(end.count("abort of") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_is_reported_in_one_line_whatever_was_misused_before) {
   Outcome const end = run("", "after_a_misuse");
   BOOST_TEST(end.code == 1);
-  BOOST_TEST(end.count("trireme: rank 0: reported in one line\n") == 1);
+  BOOST_TEST(end.count("trireme: rank 0: reported in one line") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_running_is_named) {
