@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <trireme/trireme.hpp>
@@ -22,19 +24,21 @@ class Backups {
     });
   }
 
-  /// Reads the last whole backup, if there is one. \return its step, or 0
+  /// Reads the last whole backup, if there is one. \return its step, or 0 \throws std::runtime_error if it is damaged
   template <class Model>
-  std::size_t restore(fluid::Fluid& fluid, Model& model) const {
+  std::size_t restore(fluid::Fluid& fluid, Model& model) {
     std::size_t const step = group_.on_chief(
         [](trireme::ChiefScope const&, std::string const& path) {
           std::size_t found = 0;
-          std::ifstream(path) >> found;
+          if (!std::filesystem::exists(path)) return found;
+          if (!(std::ifstream(path) >> found) || found == 0) throw std::runtime_error(path + " names no step");
           return found;
         },
         last_step());
     if (step == 0) return 0;
     group_.together([&] { fluid.read(cells(step)); });
     model.load_weights(weights(step));
+    before_ = step;
     return step;
   }
 
@@ -46,11 +50,14 @@ class Backups {
     model.save_weights(weights(step));
     group_.on_chief(
         [](trireme::ChiefScope const&, std::string const& path, std::size_t whole) {
-          std::ofstream(path + ".unfinished") << whole;
+          std::ofstream file(path + ".unfinished");
+          file << whole;
+          file.close();
+          if (!file) throw std::runtime_error(path + " could not be written");
           std::filesystem::rename(path + ".unfinished", path);
         },
         last_step(), step);
-    if (before_ > 0) {
+    if (before_ > 0 && before_ != step) {
       std::filesystem::remove(cells(before_));
       if (group_.is_chief()) std::filesystem::remove(weights(before_));
     }
