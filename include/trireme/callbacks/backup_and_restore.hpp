@@ -1,13 +1,17 @@
 /// BackupAndRestore: saves the whole run regularly, so that a killed job can be resumed.
 #pragma once
 
+#include <algorithm>
+#include <csignal>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/save_freq.hpp"
+#include "trireme/callbacks/signal_watch.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
@@ -27,6 +31,11 @@ namespace trireme {
 /// difference, and nothing is trained. With `.placement = Placement::any` other numbers of processes, replicas and
 /// threads resume the run too: under VirtualReplicas to the bit, under other strategies to rounding, and a message says
 /// which. When training is complete the files are removed, so that the next run starts anew.
+///
+/// With `.signals = {SIGUSR1}`, a batch system's warning to one process or all of them saves the run after the batch,
+/// and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote of the
+/// processes a batch. Where each process claims batches of its own, the run is saved after the epoch.
+///
 /// Designated initializers name the members in this order.
 struct BackupAndRestore {
   std::string path{};  ///< .h5, or .npz without HDF5; used by this `fit` alone
@@ -34,14 +43,20 @@ struct BackupAndRestore {
   bool delete_checkpoint = true;  ///< false: a complete run that is started again ends at once
   bool verbose = false;
   Placement placement = Placement::same;  ///< any: other numbers of processes and threads may resume
+  std::vector<int> signals{};             ///< save the run and leave it; the program's own handlers are called too
 
   void config(Config& c) const {
     c("save_freq", save_freq);
     c("delete_checkpoint", delete_checkpoint);
+    c("signals", signals, intervals::positive_count);
+    c.require(std::ranges::all_of(signals, detail::SignalWatch::may_return),
+              "takes .signals that a batch system sends, such as SIGUSR1 or SIGTERM, not those of faults, SIGKILL or "
+              "SIGSTOP");
   }
 
   // State.
   std::size_t batches_since_save = 0;
+  std::vector<std::shared_ptr<detail::SignalWatch const>> watches{};
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -57,6 +72,8 @@ struct BackupAndRestore {
           "BackupAndRestore saves at the end of epochs alone where each process claims batches of its own; leave out "
           ".save_freq");
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).prepare(); }, path);
+    watches.clear();
+    for (int const signal : signals) watches.push_back(std::make_shared<detail::SignalWatch const>(signal));
   }
 
   template <class Run>
@@ -72,18 +89,34 @@ struct BackupAndRestore {
     bool const due = epoch_ended
                          ? save_freq.batches == 0 || (!delete_checkpoint && !run.progress().goes_on(run.epochs()))
                          : save_freq.batches > 0 && ++batches_since_save >= save_freq.batches;
-    if (!due) return;
+    bool const leave = interrupted(run, epoch_ended);
+    if (!due && !leave) return;
     batches_since_save = 0;
     run.save(path);
+    if (leave)
+      raise_uniform(
+          Interrupted(formatted("a signal interrupted training in epoch {} after {} of its batches; {} holds "
+                                "the run, and the same program goes on from there",
+                                run.epoch() + 1, run.progress().batch, path)));
   }
 
   template <class Run>
   void on_train_end(Run& run) {
+    watches.clear();
     if (delete_checkpoint)
       run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
   }
 
  private:
+  /// True if a process has received one of the signals and there is something left to train.
+  /// True if a process has received one of the signals and there is something left to train.
+  template <class Run>
+  bool interrupted(Run& run, bool epoch_ended) const {
+    if (signals.empty() || (!epoch_ended && run.model().engine().acquires_batches())) return false;
+    bool const received = std::ranges::any_of(watches, [](auto const& watch) { return watch->received(); });
+    return run.agree(received).value() && run.progress().goes_on(run.epochs());
+  }
+
   [[noreturn]] static void fail(char const* what) {
     raise_uniform(ValueError(what));  // options are the same on every process
   }

@@ -50,6 +50,12 @@ class FileError : public Error {
   std::string path_;
 };
 
+/// A run of `fit` that was saved and left because a process received a signal; the same on all processes.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
 /// An MPI call that failed.
 class CommunicationError : public Error {
  public:

@@ -4,6 +4,7 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -58,13 +59,18 @@ struct SharedFolder {
 };
 
 struct Killed {};
+constexpr std::size_t never = ~std::size_t{0};
+
+/// The end of a run after `steps` batches: all ranks are killed, or the one that is given receives a signal.
 struct Killer {
-  std::size_t steps;
+  std::size_t steps, signalled;
+  Killer(std::size_t after, std::size_t rank = never) : steps(after), signalled(rank) {}
   void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();  // on all ranks
+    if (steps-- > 0) return;
+    if (signalled == never) throw Killed();
+    if (signalled == world().rank()) std::raise(SIGUSR1);
   }
 };
-constexpr std::size_t never = ~std::size_t{0};
 
 constexpr std::size_t batches = 5, epochs = 3;
 
@@ -74,17 +80,16 @@ struct Result {
 };
 
 template <class Strategy>
-Result train(Strategy const& strategy, BackupAndRestore backup, std::size_t steps, std::size_t samples = 22) {
+Result train(Strategy const& strategy, BackupAndRestore backup, Killer killer, std::size_t samples = 22) {
   auto const train = test::mlp_samples<float>(samples), tests = test::mlp_samples<float>(7, 2);
   auto model = compile(strategy,
                        Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{.kernel_regularizer = L2(1e-2)},
                                   LayerNormalization<>{}, Dropout{.rate = 0.25f}, Dense<test::classes>{}},
                        Adam{.learning_rate = 0.03}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
                        CompileOptions{.seed = 6});
-  auto history =
-      fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{5}),
-          validation(tests.data().batch(GlobalBatch{3})), {.epochs = epochs, .verbose = false}, Killer{steps},
-          EarlyStopping<"val_loss">{.min_delta = 0.03, .patience = 1, .restore_best_weights = true}, backup);
+  auto history = fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{5}),
+                     validation(tests.data().batch(GlobalBatch{3})), {.epochs = epochs, .verbose = false}, killer,
+                     EarlyStopping<"val_loss">{.min_delta = 0.03, .patience = 1, .restore_best_weights = true}, backup);
   std::uint64_t bits = 0;
   for (auto const& name : model.weight_names()) {
     auto const weights = model.weights(name);
@@ -114,6 +119,24 @@ void check_law(Strategy const& strategy) {
       BOOST_TEST((result.history.values == expected.history.values));
     }
   }
+
+  // A signal to any one rank, in the middle of an epoch and at its end.
+  SharedFolder folder;
+  BackupAndRestore const backup{.path = folder.file(), .signals = {SIGTERM, SIGUSR1}};
+  std::size_t const last = world().size() - 1;
+  std::string const left = "; " + folder.file() + " holds the run, and the same program goes on from there";
+  BOOST_TEST(test::message_of<Interrupted>([&] {
+               train(strategy, backup, {2, last});
+             }) == "a signal interrupted training in epoch 1 after 3 of its batches" + left);
+  BOOST_TEST(test::message_of<Interrupted>([&] {
+               train(strategy, backup, {1, 0});
+             }) == "a signal interrupted training in epoch 1 after 5 of its batches" + left);
+  BOOST_TEST(test::message_of<Interrupted>([&] {
+               train(strategy, backup, {0, last});
+             }) == "a signal interrupted training in epoch 2 after 1 of its batches" + left);
+  Result const result = train(strategy, backup, never);
+  BOOST_TEST(result.weights == expected.weights);
+  BOOST_TEST((result.history.values == expected.history.values));
 }
 
 }  // namespace

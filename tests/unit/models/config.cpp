@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE models_config
 #include "support/kokkos_fixture.hpp"
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -266,7 +267,12 @@ BOOST_AUTO_TEST_CASE(callbacks_and_options_refuse_numbers_outside_of_their_range
             number("save_freq", &M::save_freq, {-1}, {1})},
            {"mode", "monitor", "save_best_only", "save_weights_only"});
   using B = BackupAndRestore;
-  check<B>({number("save_freq", &B::save_freq, {-1}, {1})}, {"delete_checkpoint"});
+  check<B>({number("save_freq", &B::save_freq, {-1}, {1})}, {"delete_checkpoint", "signals"});
+  for (int const fault : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, NSIG})
+    BOOST_TEST(refusal(B{.signals = {SIGUSR1, fault}}) ==
+               "BackupAndRestore takes .signals that a batch system sends, such as SIGUSR1 or SIGTERM, not those of "
+               "faults, SIGKILL or SIGSTOP");
+  BOOST_TEST(refusal(B{.signals = {0}}) == "BackupAndRestore::signals[0] is 0, which is outside of [1, 2^53]");
   check<CSVLogger>({}, {"append"}, CSVLogger{.path = "log.csv"});
 #ifdef TRIREME_HAVE_PROTOZERO
   Config c;
@@ -296,8 +302,8 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_public_struct_is_left_out_of_its_list) {
                                                "batches",                       // SaveFreq, UpdateFreq: their holder's
                                                "verbose"};                      // may be the chief's alone
   std::set<std::string> const not_given_by_users{
-      "attention_products.hpp", "call.hpp",      "dispatch.hpp", "improvement.hpp",
-      "initializer.hpp",        "parameter.hpp", "pass.hpp",     "terminal.hpp"};
+      "attention_products.hpp", "call.hpp", "dispatch.hpp",     "improvement.hpp", "initializer.hpp",
+      "parameter.hpp",          "pass.hpp", "signal_watch.hpp", "terminal.hpp"};
   std::regex const member(
       "  (?:\\[\\[no_unique_address\\]\\] "
       ")?(?:Rate|double|float|bool|std::size_t|std::int32_t|std::uint64_t|SaveFreq|UpdateFreq|Extent<\\w+>|"
