@@ -6,10 +6,12 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/gemm/split_gemm.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 
@@ -17,30 +19,35 @@ namespace trireme {
 
 namespace kernels {
 
-/// One block of a product whose result goes to a sink. Blocks are so small that one stays in a core's cache until it
-/// has been taken, and so wide that memory is read along rows.
+/// The blocks of a product whose result goes to a sink, as many for each thread, which takes the rows of the weights
+/// that it owns. Blocks are so small that one stays in a core's cache until it has been taken, and so wide that memory
+/// is read along rows.
 template <class T>
-struct GradientBlock {
+struct GradientBlocks {
   static constexpr std::size_t most_columns = 4096 / sizeof(T), most_elements = 12 * most_columns;
 
   Product<T> whole;
   GradientSink<T>* sink;
-  std::size_t columns, rows, column_blocks;
+  std::size_t threads, columns, column_blocks, row_blocks;
 
-  GradientBlock(Product<T> const& product, GradientSink<T>* to)
+  GradientBlocks(Product<T> const& product, GradientSink<T>* to, std::size_t of_threads)
       : whole(product),
         sink(to),
+        threads(of_threads),
         columns(std::clamp(product.n, std::size_t{1}, most_columns)),
-        rows(most_elements / columns),
-        column_blocks((product.n + columns - 1) / columns) {}
+        column_blocks((product.n + columns - 1) / columns),
+        row_blocks(blocks_of(most_rows(), most_elements / columns)) {}
 
-  std::size_t count() const { return (whole.m + rows - 1) / rows * column_blocks; }
+  std::size_t count() const { return threads * row_blocks * column_blocks; }
 
   void operator()(std::size_t block) const {
-    std::size_t const i = block / column_blocks * rows, j = block % column_blocks * columns;
+    RowRange const own = detail::owned_range(whole.m, block / (row_blocks * column_blocks), threads);
+    RowRange const part_rows = row_range(own.end - own.begin, block / column_blocks % row_blocks, row_blocks);
+    std::size_t const i = own.begin + part_rows.begin, j = block % column_blocks * columns;
     Product<T> part = whole;
-    part.m = std::min(rows, whole.m - i);
+    part.m = part_rows.end - part_rows.begin;
     part.n = std::min(columns, whole.n - j);
+    if (part.m == 0) return;
     part.skip_left_rows(i);
     part.b += whole.transpose_b ? j * whole.ldb : j;
     part.c = detail::pack_buffer<T, 2>(part.m * part.n);
@@ -49,6 +56,18 @@ struct GradientBlock {
     T const* const at = whole.c + i * whole.ldc + j;
     if (part.n == whole.ldc) return sink->take(at, part.c, part.m * part.n);
     for (std::size_t row = 0; row < part.m; ++row) sink->take(at + row * whole.ldc, part.c + row * part.n, part.n);
+  }
+
+ private:
+  static std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+  /// Rows of the thread that owns most.
+  std::size_t most_rows() const {
+    std::size_t most = 0;
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      RowRange const own = detail::owned_range(whole.m, thread, threads);
+      most = std::max(most, own.end - own.begin);
+    }
+    return most;
   }
 };
 
@@ -120,7 +139,7 @@ class Gradient {
                            .a_rows = x.rows};
     if constexpr (on_host<Context>) {
       if (sink_ && k <= gradient_block_rows && detail::by_tiles(whole) && sink_->takes(values_, size_)) {
-        kernels::GradientBlock<T> const blocks(whole, sink_);
+        kernels::GradientBlocks<T> const blocks(whole, sink_, context.threads());
         return context.for_rows("trireme::gradient_blocks", blocks.count(), blocks);
       }
     }

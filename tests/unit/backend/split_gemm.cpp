@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE backend_split_gemm
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -63,6 +64,36 @@ BOOST_AUTO_TEST_CASE(blocks_together_are_the_whole_product) {
         check_split<double>(threads, 1, 4099, 1100, transpose_a, transpose_b, false);
         check_split<float>(threads, 4099, 3, 400, transpose_a, transpose_b, false);
       }
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_the_depth_add_up_to_the_whole_product) {
+  static_assert(detail::by_depth(Product<float>{.m = 32, .n = 128, .k = 784}));
+  for (std::size_t const threads : {1u, 2u, 3u, 4u, 7u, 16u})
+    for (bool const accumulate : {false, true}) {
+      check_split<float>(threads, 32, 128, 784, false, false, accumulate);
+      check_split<double>(threads, 1, 400, 1100, false, false, accumulate);
+      check_split<float>(threads, 190, 700, 770, false, false, accumulate);  // threads share the sum, too
+      check_split<float>(threads, 5, 1400, 20, false, false, accumulate);    // some own no rows of b
+    }
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_the_depth_read_scattered_rows) {
+  std::size_t const m = 9, n = 64, k = 600;
+  auto const a = numbers<float>(m * k, 7), b = numbers<float>(k * n, 5);
+  std::vector<float const*> rows;
+  for (std::size_t i = 0; i < m; ++i) rows.push_back(a.data() + i * k);
+  std::vector<float> whole(m * n), split(m * n);
+  Product<float> product{
+      .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = whole.data(), .ldc = n};
+  detail::host_blas_gemm(product);
+  product.a = nullptr;
+  product.a_rows = rows.data();
+  product.c = split.data();
+  for (std::size_t const threads : {2u, 3u}) {
+    std::fill(split.begin(), split.end(), 9.0f);
+    detail::split_gemm(Kokkos::DefaultHostExecutionSpace(), threads, product);
+    BOOST_TEST((split == whole));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(more_threads_than_rows_and_columns_leave_some_without_work) {

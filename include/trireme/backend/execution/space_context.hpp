@@ -140,13 +140,17 @@ class SpaceContext {
 
   explicit SpaceContext(Space const& space = detail::default_space<Space>()) : space_(space), blas_(space) {}
 
+  /// Threads among which kernels are divided: those of a host space.
+  std::size_t threads() const { return threads_; }
+
   Space const& space() const { return space_; }
   void fence(char const* label) const { space_.fence(tool_label(label)); }
 
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
     if constexpr (on_host) {
-      run(label, blocks_of(n, detail::element_block), detail::BlockedElements<F>{f, n});
+      detail::host_loop(space_, detail::threads_for(threads_, n), label, blocks_of(n, detail::element_block),
+                        detail::BlockedElements<F>{f, n});
     } else {
       run(label, n, f);
     }
@@ -155,7 +159,8 @@ class SpaceContext {
   template <class F>
   void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
     if constexpr (on_host)
-      run(label, rows, detail::RowElements<F>{f, columns});
+      detail::host_loop(space_, detail::threads_for(threads_, rows * columns), label, rows,
+                        detail::RowElements<F>{f, columns});
     else
       run(label, rows * columns, detail::FlatElements<F>{f, columns});
   }

@@ -20,6 +20,8 @@ class StoringContext {
 
   explicit StoringContext(Context& context) : context_(context) {}
 
+  std::size_t threads() const { return context_.threads(); }
+
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
     context_.for_each(label, n, f);

@@ -25,6 +25,8 @@ class ThreadContext {
   ThreadContext() = default;
   explicit ThreadContext(StatisticsSum* exchange) : exchange_(exchange) {}
 
+  static constexpr std::size_t threads() { return 1; }
+
   /// f(i) for i < n, vectorised.
   template <class F>
   void for_each(char const*, std::size_t n, F const& f) const {

@@ -18,7 +18,7 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  /// Pointers to the stored rows of a, if a is null: these may be scattered. Only for ThreadContext.
+  /// Pointers to the stored rows of a, if a is null: these may be scattered. Only on hosts.
   T const* const* a_rows = nullptr;
   std::size_t a_first = 0;  ///< index of the first number used of such a row
 
@@ -30,6 +30,17 @@ struct Product {
       a_first += i;
     else
       a_rows += i;
+  }
+
+  /// Makes it the product from column i of op(a) and row i of op(b) on. The caller sets `k`.
+  void skip_depth(std::size_t i) {
+    if (!a_rows)
+      a += transpose_a ? i * lda : i;
+    else if (transpose_a)
+      a_rows += i;
+    else
+      a_first += i;
+    b += transpose_b ? i : i * ldb;
   }
 };
 

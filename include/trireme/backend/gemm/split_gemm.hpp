@@ -1,5 +1,5 @@
-/// A large product on all threads of a host space: each computes a block of its own, with the BLAS unless the product
-/// has only few rows.
+/// A large product on all threads of a host space: each computes a block of its own, or the part that its rows of the
+/// weights add.
 ///
 /// Threads that a BLAS starts wait for each other several times a product, and those of OpenBLAS's pthread build
 /// compete with Kokkos' threads. Blocks synchronize only at the end, and are as fast with either build.
@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/host_blas.hpp"
+#include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/simd/simd.hpp"
 #include "trireme/backend/threads/host_loop.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
 
@@ -18,6 +21,27 @@ namespace trireme::detail {
 
 /// Below this many multiplications one thread is enough.
 inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 17;
+
+/// The part [begin, end) of an extent of weights that belongs to one of `count` threads, in multiples of the kernels'
+/// unit. All products with a matrix of weights (k, n) divide k this way where rows are few: forward, the input's
+/// gradient, and the weights' own with their update. A thread then finds its rows of the weights in its core's cache,
+/// since no other thread reads or writes them.
+constexpr RowRange owned_range(std::size_t extent, std::size_t index, std::size_t count) {
+  constexpr std::size_t unit = 16;
+  std::size_t const units = (extent + unit - 1) / unit;
+  RowRange const own = row_range(units, index, count);
+  return {std::min(extent, own.begin * unit), std::min(extent, own.end * unit)};
+}
+
+/// Bytes of weights beyond which the caches of a few cores do not hold them from step to step.
+inline constexpr std::size_t owned_weights_limit = std::size_t{4} << 20;
+
+/// True if threads divide the depth of a product x W: partial results of few rows cost less than weights that travel
+/// between cores, written by one and read by all.
+template <class T>
+constexpr bool by_depth(Product<T> const& p) {
+  return !p.transpose_a && !p.transpose_b && 4 * p.m <= p.k && right_bytes(p) <= owned_weights_limit;
+}
 
 /// The division of a result (m, n) into `rows` times `columns` blocks.
 struct BlockGrid {
@@ -40,22 +64,54 @@ struct GemmBlocks {
   Product<T> whole;
   BlockGrid grid;
 
-  /// Boundaries are multiples of the kernels' unit.
-  static std::size_t boundary(std::size_t extent, std::size_t index, std::size_t count) {
-    constexpr std::size_t unit = 16;
-    std::size_t const units = (extent + unit - 1) / unit;
-    return std::min(extent, units * index / count * unit);
-  }
   void operator()(std::size_t block) const {
-    std::size_t const row = block / grid.columns, column = block % grid.columns;
-    std::size_t const i = boundary(whole.m, row, grid.rows), j = boundary(whole.n, column, grid.columns);
+    RowRange const i = owned_range(whole.m, block / grid.columns, grid.rows),
+                   j = owned_range(whole.n, block % grid.columns, grid.columns);
     Product<T> part = whole;
-    part.m = boundary(whole.m, row + 1, grid.rows) - i;
-    part.n = boundary(whole.n, column + 1, grid.columns) - j;
-    part.skip_left_rows(i);
-    part.b += whole.transpose_b ? j * whole.ldb : j;
-    part.c += i * whole.ldc + j;
+    part.m = i.end - i.begin;
+    part.n = j.end - j.begin;
+    part.skip_left_rows(i.begin);
+    part.b += whole.transpose_b ? j.begin * whole.ldb : j.begin;
+    part.c += i.begin * whole.ldc + j.begin;
     if (part.m > 0 && part.n > 0) cache_gemm(part);
+  }
+};
+
+/// One thread's rows of b times its columns of a: the first into c, others into partial results (m, n).
+template <class T>
+struct DepthBlocks {
+  Product<T> whole;
+  std::size_t threads;
+  T* partial;
+
+  void operator()(std::size_t thread) const {
+    RowRange const own = owned_range(whole.k, thread, threads);
+    Product<T> part = whole;
+    part.k = own.end - own.begin;
+    part.skip_depth(own.begin);
+    if (thread > 0) {
+      part.c = partial + (thread - 1) * whole.m * whole.n;
+      part.ldc = whole.n;
+      part.accumulate = false;
+    }
+    cache_gemm(part);
+  }
+};
+
+/// A row of c with the partial results added.
+template <class T>
+struct AddPartialRow {
+  Product<T> whole;
+  std::size_t partials;
+  T const* partial;
+
+  void operator()(std::size_t i) const {
+    T* const c = whole.c + i * whole.ldc;
+    for (std::size_t p = 0; p < partials; ++p) {
+      T const* const row = partial + (p * whole.m + i) * whole.n;
+      TRIREME_SIMD
+      for (std::size_t j = 0; j < whole.n; ++j) c[j] += row[j];
+    }
   }
 };
 
@@ -65,8 +121,15 @@ void split_gemm(Space const& space, std::size_t threads, Product<T> const& produ
   // Sizes too large for the BLAS must throw here, outside of the region.
   blas_int(std::max({product.m, product.n, product.k, product.lda, product.ldb, product.ldc}));
   OneBlasThread const one;
-  host_loop(space, threads, "trireme::gemm", threads,
-            GemmBlocks<T>{product, block_grid(product.m, product.n, threads)});
+  if (!by_depth(product)) {
+    host_loop(space, threads, "trireme::gemm", threads,
+              GemmBlocks<T>{product, block_grid(product.m, product.n, threads)});
+    return;
+  }
+  T* const partial = pack_buffer<T, 4>((threads - 1) * product.m * product.n);
+  host_loop(space, threads, "trireme::gemm", threads, DepthBlocks<T>{product, threads, partial});
+  std::size_t const adders = threads_for(threads, threads * product.m * product.n);
+  host_loop(space, adders, "trireme::gemm_sum", product.m, AddPartialRow<T>{product, threads - 1, partial});
 }
 
 }  // namespace trireme::detail

@@ -32,6 +32,15 @@ void run_host_kernel(void const* kernel, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) f(i);
 }
 
+/// Elements of an element-wise kernel that one thread computes in the time in which another is woken: about a
+/// microsecond, twice over since results then lie in several caches.
+inline constexpr std::size_t elements_worth_a_thread = std::size_t{1} << 13;
+
+/// The threads that a kernel over so many elements is worth, of `threads`.
+constexpr std::size_t threads_for(std::size_t threads, std::size_t elements) {
+  return std::clamp<std::size_t>(elements / elements_worth_a_thread, 1, threads);
+}
+
 /// f(i) for i < n on `threads` threads of a host space.
 template <class Space, class F>
 void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, F const& f) {
