@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
@@ -78,7 +79,7 @@ struct Dense {
   /// True if a sample is a row of the product and register tiles compute the gradient too.
   template <class T, class Context, class In>
   constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
-    return Context::owns_rows && in.size() == in.back() && rows > 0 &&
+    return is_host_context<Context> && in.size() == in.back() && rows > 0 &&
            rows * units * sizeof(T) <= detail::tile_gemm_limit &&
            detail::reads_scattered_rows(forward_product<T>(in, rows));
   }

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <Kokkos_Core.hpp>
-
-#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/split_gemm.hpp"
+#include "trireme/backend/threads/host_context.hpp"
+#include "trireme/core/row_range.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 
@@ -137,9 +136,9 @@ class Gradient {
                            .ldc = dy.columns,
                            .transpose_a = true,
                            .a_rows = x.rows};
-    if constexpr (on_host<Context>) {
+    if constexpr (is_host_context<Context>) {
       if (sink_ && k <= gradient_block_rows && detail::by_tiles(whole) && sink_->takes(values_, size_)) {
-        kernels::GradientBlocks<T> const blocks(whole, sink_, context.threads());
+        kernels::GradientBlocks<T> const blocks(whole, sink_, detail::threads_for_product(context.threads(), whole));
         return context.for_rows("trireme::gradient_blocks", blocks.count(), blocks);
       }
     }
@@ -172,10 +171,6 @@ class Gradient {
   }
 
  private:
-  template <class Context>
-  static constexpr bool on_host =
-      Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
-
   T* values_ = nullptr;
   std::size_t size_ = 0;
   GradientSink<T>* sink_ = nullptr;

@@ -1,10 +1,12 @@
 // ranks: 1 2 3   labels: law
-// Law 1 where the threads of each rank compute gradients of large matrices together: the weights of one device.
+// Law 1 where the threads of each rank compute gradients of large matrices together, or own rows of them: the weights
+// of one device.
 #define BOOST_TEST_MODULE mpi_deferred_products
 #include "support/own_threads.hpp"
 #include "support/same_bits.hpp"
 
 #include <cstddef>
+#include <string>
 
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -37,5 +39,27 @@ BOOST_AUTO_TEST_CASE(ranks_of_several_threads_train_as_one_device) {
                         BOOST_TEST_CONTEXT("batches of " << batch)
                       trained<double>(MultiWorkerMirroredStrategy<>(world, {}, 256, exchange), test::law::deep(),
                                       Training{.parallelism = Parallelism::samples, .batch = batch}, check);
+                    });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_whose_threads_own_rows_of_the_weights_train_as_one_device) {
+  auto const& world = Threads::environment->world();
+  // Batches of up to 32 rows are taken whole; of 97, and of what is left of them, by some of three ranks only.
+  Sequential const layers{test::law::input(), Flatten{}, Dense<128, Tanh>{}, Dense<256, ReLU>{},
+                          Dense<test::classes>{}};
+  for (std::size_t batch : {2u, 25u, 97u})
+    trained<double>(OneDeviceStrategy<>(), layers, Training{.parallelism = Parallelism::samples, .batch = batch},
+                    [&](auto const& expected, History const& losses) {
+                      for (Exchange exchange : {Exchange::automatic, Exchange::messages})
+                        BOOST_TEST_CONTEXT("batches of " << batch)
+                      trained<double>(
+                          MultiWorkerMirroredStrategy<>(world, {}, 256, exchange), layers,
+                          Training{.parallelism = Parallelism::automatic, .batch = batch},
+                          [&](auto const& model, History const& history) {
+                            BOOST_TEST(model.engine().placement().find("from 33 rows on") != std::string::npos);
+                            test::check_same_weights(model, expected);
+                            test::check_same_history(history, losses, test::tolerance<double>);
+                            test::check_equal_on_all(world, model);
+                          });
                     });
 }

@@ -67,7 +67,8 @@ BOOST_AUTO_TEST_CASE(blocks_together_are_the_whole_product) {
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_the_depth_add_up_to_the_whole_product) {
-  static_assert(detail::by_depth(Product<float>{.m = 32, .n = 128, .k = 784}));
+  static_assert(detail::by_depth(
+      Product<float>{.m = 32, .n = 128, .k = 784, .a = {}, .lda = 784, .b = {}, .ldb = 128, .c = {}, .ldc = 128}));
   for (std::size_t const threads : {1u, 2u, 3u, 4u, 7u, 16u})
     for (bool const accumulate : {false, true}) {
       check_split<float>(threads, 32, 128, 784, false, false, accumulate);

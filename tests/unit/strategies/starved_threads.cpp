@@ -146,6 +146,11 @@ BOOST_AUTO_TEST_CASE(one_device) { check(OneDeviceStrategy<>(), plain()); }
 BOOST_AUTO_TEST_CASE(partitions_that_wait_for_each_other) {
   check(OneDeviceStrategy<>(), with_statistics_of_the_batch());
 }
+BOOST_AUTO_TEST_CASE(threads_that_own_rows_of_the_weights) {
+  check(OneDeviceStrategy<>(),
+        Sequential{Input<test::mlp_inputs>{}, Dense<256, Tanh>{}, Dense<128, Tanh>{}, Dense<test::classes>{}},
+        {Parallelism::automatic});
+}
 BOOST_AUTO_TEST_CASE(replicas) { check(MirroredStrategy<>(3), plain()); }
 BOOST_AUTO_TEST_CASE(more_lanes_than_threads) {
   check(VirtualReplicas<OneDeviceStrategy<>, 8>(), plain(), {Parallelism::samples});

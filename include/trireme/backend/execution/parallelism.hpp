@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "trireme/core/row_range.hpp"
+
 namespace trireme {
 
 /// Division of work among the threads of a host space. `samples`: the batch, into as many partitions as there are
-/// threads; one thread takes each through all layers. `intra_op`: each matrix product and kernel. `automatic`: samples
-/// while the parameters fit a core's cache.
+/// threads; one thread takes each through all layers. `intra_op`: each matrix product and kernel, so that where rows
+/// are few each thread has rows of the weights of its own. `automatic`: samples while the parameters fit a core's
+/// cache, but batches of few rows within operators if the model is mostly large matrices.
 enum class Parallelism { automatic, samples, intra_op };
 
 /// Bytes of parameters beyond which a gradient arena for each thread costs more than it gains.
@@ -22,6 +25,9 @@ struct PartitionPlan {
   std::size_t threads = 1;
   bool by_samples = false;
   std::size_t shards = 0;  ///< if not 0: shards of the global batch, one for each partition
+  /// Under the parallelism over samples: rows up to which training takes a process's batch as one partition, whose
+  /// kernels the threads divide.
+  std::size_t whole_rows = 0;
 };
 
 /// The sums of partition `from` are added to those of partition `to`.
@@ -39,15 +45,6 @@ constexpr PartitionPlan plan_partitions(Parallelism plan, std::size_t replicas, 
   std::size_t const partitions_per_replica = std::max<std::size_t>(1, concurrency / replicas);
   std::size_t const partitions = replicas * partitions_per_replica;
   return {replicas, partitions, std::min(partitions, concurrency), true};
-}
-
-/// The rows [begin, end) of `rows` for part `index` of `count`: as even as possible, possibly none.
-struct RowRange {
-  std::size_t begin, end;
-};
-/// The rows of part `index` of `count`, a RowRange.
-constexpr RowRange row_range(std::size_t rows, std::size_t index, std::size_t count) {
-  return {rows * index / count, rows * (index + 1) / count};
 }
 
 /// The rows of a partition: replicas share the batch evenly, and partitions the rows of their replica.

@@ -3,10 +3,9 @@
 
 #include <cstddef>
 
-#include <Kokkos_Core.hpp>
-
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/threads/host_context.hpp"
 
 namespace trireme {
 
@@ -38,9 +37,7 @@ struct OneProduct {
 /// Computes independent matrix products: on a host its threads share them.
 template <class Context, class T>
 void gemm_batch(Context& context, ProductBatch<T> const& batch) {
-  constexpr bool on_host =
-      Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
-  if constexpr (on_host) {
+  if constexpr (is_host_context<Context>) {
     context.for_rows("trireme::product_batch", batch.count, kernels::OneProduct<T>{batch});
   } else {
     for (std::size_t i = 0; i < batch.count; ++i) context.gemm(batch[i]);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/host_blas.hpp"
 #include "trireme/backend/gemm/pack.hpp"
@@ -16,11 +15,18 @@
 #include "trireme/backend/simd/simd.hpp"
 #include "trireme/backend/threads/host_loop.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
+#include "trireme/core/row_range.hpp"
 
 namespace trireme::detail {
 
 /// Below this many multiplications one thread is enough.
 inline constexpr std::size_t split_gemm_limit = std::size_t{1} << 17;
+
+/// The threads that a product is worth, of `threads`.
+template <class T>
+constexpr std::size_t threads_for_product(std::size_t threads, Product<T> const& p) {
+  return p.m * p.n * p.k < split_gemm_limit ? 1 : threads;
+}
 
 /// The part [begin, end) of an extent of weights that belongs to one of `count` threads, in multiples of the kernels'
 /// unit. All products with a matrix of weights (k, n) divide k this way where rows are few: forward, the input's
@@ -117,7 +123,7 @@ struct AddPartialRow {
 
 template <class Space, class T>
 void split_gemm(Space const& space, std::size_t threads, Product<T> const& product) {
-  if (threads == 1 || product.m * product.n * product.k < split_gemm_limit) return cache_gemm(product);
+  if (threads_for_product(threads, product) == 1) return cache_gemm(product);
   // Sizes too large for the BLAS must throw here, outside of the region.
   blas_int(std::max({product.m, product.n, product.k, product.lda, product.ldb, product.ldc}));
   OneBlasThread const one;

@@ -67,6 +67,11 @@ class BatchPartitions {
   Context& context() { return context_; }
   Context const& context() const { return context_; }
   PartitionPlan const& plan() const { return plan_; }
+  /// True if threads take a batch of so many rows through the layers by samples in training; otherwise they divide the
+  /// kernels.
+  bool trains_by_samples(std::size_t rows) const {
+    return plan_.by_samples && (plan_.whole_rows == 0 || rows > plan_.whole_rows);
+  }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { partitions_[0].gradients = Arena<T, Space>(arena, elements_); }
   PartitionTotals<Space>& totals() { return totals_; }
@@ -82,20 +87,22 @@ class BatchPartitions {
   }
 
   /// Runs forward and backward over all partitions and sums the gradients; notifies `sink` of final gradients.
-  /// Under parallelism over samples an `update`, if given, receives the sums: then the arena does not have those of all
-  /// trained elements.
+  /// If it trains by samples an `update`, if given, receives the sums: then the arena does not have those of all
+  /// trained elements. If not, one partition has the gradients, and `sink` receives those of partition 0.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
              StepKeys const& keys, GradientSink<T>* sink, ProcessSum const* processes,
              UpdateRange<T> const& update = {}) {
+    bool const by_samples = trains_by_samples(batch.rows), whole = plan_.by_samples && !by_samples;
     auto const train_partition = [&](auto& context, std::size_t index, GradientSink<T>* own) {
       Partition& partition = partitions_[index];
-      auto const rows = partition_rows(index, batch.rows);
+      auto const rows = whole ? RowRange{0, batch.rows} : partition_rows(index, batch.rows);
       bool const empty = rows.begin == rows.end;
       StepKeys partition_keys = keys;
       partition_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, own);
-      Slice<T, L> const part = slice(model, batch, rows, partition);
-      Gathering const gathering(partition.inputs.begin(next_rows(model, batch, index), model.input_size()));
+      Slice<T, L> const part = slice<std::decay_t<decltype(context)>>(model, batch, rows, partition);
+      Gathering const gathering(
+          partition.inputs.begin(whole ? RowList<T>{} : next_rows(model, batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where partitions sum over rows, empty ones take part
         model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
                     totals_.data(index, Phase::train), partition_keys, empty && own ? &none : own);
@@ -108,7 +115,7 @@ class BatchPartitions {
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update);
     products_.begin(defers ? batch.rows : 0);
     if constexpr (is_host_space<Space>) {
-      if (plan_.by_samples) {
+      if (by_samples) {
         ThreadPool& threads = pool();
         ThreadMeeting meeting(plan_.threads, threads.patience());
         auto const pass = [&](std::size_t partition) {
@@ -131,9 +138,11 @@ class BatchPartitions {
     }
     SpaceSum exchange(meeting_);
     context_.set_exchange(&exchange);
-    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-      train_partition(context_, partition, plan_.partitions == 1 ? sink : nullptr);
+    std::size_t const partitions = whole ? 1 : plan_.partitions;
+    for (std::size_t partition = 0; partition < partitions; ++partition)
+      train_partition(context_, partition, partitions == 1 ? sink : nullptr);
     context_.set_exchange(nullptr);
+    if (whole) return;
     for (PartitionPair const& s : order_)
       if (has_gradients(s.from, batch.rows))
         context_.for_each("trireme::sum_partitions", elements_, kernels::AddTo<T>{gradients(s.from), gradients(s.to)});
@@ -144,8 +153,8 @@ class BatchPartitions {
     reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
     for_partitions(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
       Partition& partition = partitions_[index];
-      model.test(context, slice(model, batch, rows, partition), parameters, partition.workspace.data(),
-                 totals_.data(index, Phase::test));
+      model.test(context, slice<std::decay_t<decltype(context)>>(model, batch, rows, partition), parameters,
+                 partition.workspace.data(), totals_.data(index, Phase::test));
     });
   }
 
@@ -188,18 +197,20 @@ class BatchPartitions {
     std::size_t const own = begin(first_shard_);
     return {begin(first_shard_ + partition) - own, begin(first_shard_ + partition + 1) - own};
   }
+  template <class Running>
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Partition& partition) const {
     Slice<T, L> part = rows_of(model, batch, rows);
-    if (part.x_rows && !takes_scattered_rows(model, part.rows)) {
+    if (part.x_rows && !takes_scattered_rows<Running>(model, part.rows)) {
       part.x = partition.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
       part.x_rows = nullptr;
     }
     return part;
   }
   /// True if the model's first layer reads scattered rows directly.
+  template <class Running>
   static bool takes_scattered_rows(Model const& model, std::size_t rows) {
-    if constexpr (requires { model.template takes_scattered_rows<ThreadContext>(rows); })
-      return model.template takes_scattered_rows<ThreadContext>(rows);
+    if constexpr (requires { model.template takes_scattered_rows<Running>(rows); })
+      return model.template takes_scattered_rows<Running>(rows);
     else
       return false;
   }
@@ -208,7 +219,7 @@ class BatchPartitions {
   RowList<T> next_rows(Model const& model, Slice<T, L> const& batch, std::size_t partition) const {
     if (!batch.x_rows || plan_.shards != 0) return {};
     auto const rows = partition_rows(partition, batch.next.count);
-    if (takes_scattered_rows(model, rows.end - rows.begin)) return {};
+    if (takes_scattered_rows<ThreadContext>(model, rows.end - rows.begin)) return {};
     return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
   }
 
@@ -255,15 +266,18 @@ class BatchPartitions {
 
   std::size_t partition_bytes(Model const& model, std::size_t partition, std::size_t rows) const {
     std::size_t const most = partition_capacity(plan_, partition, rows);
-    return plan_.by_samples ? model.template workspace_bytes<ThreadContext>(most)
-                            : model.template workspace_bytes<Context>(most);
+    if (!plan_.by_samples) return model.template workspace_bytes<Context>(most);
+    std::size_t const bytes = model.template workspace_bytes<ThreadContext>(most);
+    if (partition != 0 || plan_.whole_rows == 0) return bytes;
+    return std::max(bytes, model.template workspace_bytes<Context>(whole_capacity(plan_, rows)));
   }
 
   /// Grows workspaces to the largest batch seen; they never shrink.
   void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
     if (scattered_rows > reserved_inputs_) {
       for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-        partitions_[partition].inputs.reserve(partition_capacity(plan_, partition, scattered_rows) *
+        partitions_[partition].inputs.reserve(std::max(partition_capacity(plan_, partition, scattered_rows),
+                                                       partition == 0 ? whole_capacity(plan_, scattered_rows) : 0) *
                                               model.input_size());
       reserved_inputs_ = scattered_rows;
     }

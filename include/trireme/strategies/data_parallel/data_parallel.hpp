@@ -73,7 +73,7 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
     before_step();
     auto const step = this->begin_step(batch);
     // Tables of which only some rows have gradients need their sink, also in one process.
-    bool const needs_sink = !partitions_.plan().by_samples && sink();
+    bool const needs_sink = !partitions_.trains_by_samples(step.slice.rows) && sink();
     if constexpr (Base::takes_elements)
       if (sums_alone() && !needs_sink && this->updates_at_once()) {
         this->differentiate_and_update(step);

@@ -132,9 +132,10 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const {
     PartitionPlan const& plan = partitions_.plan();
-    return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}", group_->size(),
+    return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
                      partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,
-                     plan.by_samples ? "samples" : "intra_op");
+                     plan.by_samples ? "samples" : "intra_op",
+                     plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
   }
 
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each process and partition, so
@@ -210,9 +211,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// Both at once, if no other process has a summand and `updates_at_once`. Under parallelism over samples in one
-  /// parallel region: the threads that sum the gradients apply the optimizer to their ranges. Under parallelism within
-  /// operators during backward.
+  /// Both at once, if no other process has a summand and `updates_at_once`. Under parallelism over samples the threads
+  /// that sum the gradients apply the optimizer to their ranges; under parallelism within operators backward does.
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
     auto const next = updater_.next_step(parameters_.data(), partitions_.gradients());
@@ -223,7 +223,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
       partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, sink, processes, range);
     };
-    if (partitions_.plan().by_samples) {
+    if (partitions_.trains_by_samples(step.slice.rows)) {
       auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
         if (begin < trained) update(context, begin, std::min(end, trained), gradients);
       };

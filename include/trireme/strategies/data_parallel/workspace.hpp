@@ -1,6 +1,7 @@
 /// Workspace bytes of a process's batches: a constant expression where the model's extents are static.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "trireme/backend/execution/parallelism.hpp"
@@ -17,6 +18,11 @@ constexpr std::size_t partition_capacity(PartitionPlan const& plan, std::size_t 
   return range.end - range.begin + 2;
 }
 
+/// Rows that partition 0 has room for when it takes a batch as a whole (`PartitionPlan::whole_rows`).
+constexpr std::size_t whole_capacity(PartitionPlan const& plan, std::size_t rows) {
+  return std::min(plan.whole_rows, rows);
+}
+
 /// Bytes of the workspaces of all partitions.
 ///
 ///     constexpr PartitionPlan plan = plan_partitions(Parallelism::samples, 1, /*threads*/ 2, cost.arena_bytes, true);
@@ -29,8 +35,11 @@ constexpr std::size_t workspace_bytes(Architecture const& architecture, Partitio
   std::size_t bytes = 0;
   for (std::size_t partition = 0; partition < plan.partitions; ++partition) {
     std::size_t const most = partition_capacity(plan, partition, rows);
-    bytes += plan.by_samples ? detail::step_workspace<T, ThreadContext, on_logits>(part, most)
-                             : detail::step_workspace<T, SpaceContext<Space>, on_logits>(part, most);
+    std::size_t own = plan.by_samples ? detail::step_workspace<T, ThreadContext, on_logits>(part, most)
+                                      : detail::step_workspace<T, SpaceContext<Space>, on_logits>(part, most);
+    if (partition == 0 && plan.whole_rows > 0)
+      own = std::max(own, detail::step_workspace<T, SpaceContext<Space>, on_logits>(part, whole_capacity(plan, rows)));
+    bytes += own;
   }
   return bytes;
 }
