@@ -84,6 +84,13 @@ struct ModelDescription {
   /// Elements that a step sums up over the rows: gradients of the parameters, and means that the states move towards.
   std::size_t reduced_elements() const { return elements + state_elements; }
 
+  /// Operations of forward, for one sample: those of its layers, or of a model without layers two for each weight.
+  std::size_t flops() const {
+    std::size_t sum = 0;
+    for (LayerInfo const& layer : layers) sum += layer.flops;
+    return sum > 0 ? sum : 2 * parameter_count();
+  }
+
   /// Number of all weights, padding not counted.
   std::size_t parameter_count() const { return trainable_count() + non_trainable_count(); }
   std::size_t trainable_count() const { return count(parameters); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "trireme/backend/threads/stall_record.hpp"
 #include "trireme/backend/threads/thread_meeting.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 
@@ -95,6 +97,28 @@ BOOST_AUTO_TEST_CASE(a_task_may_run_tasks) {
   std::atomic<int> runs = 0;
   pool.run(3, [&](std::size_t) { pool.run(5, [&](std::size_t) { ++runs; }); });
   BOOST_TEST(runs == 15);
+}
+
+BOOST_AUTO_TEST_CASE(a_stall_has_the_caller_work_alone_for_longer_each_time) {
+  using namespace std::chrono_literals;
+  detail::StallRecord stalls;
+  std::chrono::steady_clock::time_point const start{1h};
+  BOOST_TEST(!stalls.avoids_threads(start));
+  stalls.add(start, start + 90us, start + 95us);  // others are a little later
+  stalls.add(start, start + 80ms, start + 85ms);  // long tasks, divided unevenly
+  BOOST_TEST(!stalls.avoids_threads(start + 85ms));
+
+  auto now = start + 1s;
+  for (auto const alone : {20ms, 40ms, 80ms, 160ms, 320ms, 320ms}) {
+    stalls.add(now, now + 90us, now + 5ms);
+    now += 5ms;
+    BOOST_TEST(stalls.avoids_threads(now + alone - 1us));
+    BOOST_TEST(!stalls.avoids_threads(now + alone));
+    now += alone;  // and at once the next
+  }
+  now += 1s;
+  stalls.add(now, now + 90us, now + 5ms);  // after a while without
+  BOOST_TEST(!stalls.avoids_threads(now + 25ms));
 }
 
 // A child of fork has none of the other threads: as if they never got a core.

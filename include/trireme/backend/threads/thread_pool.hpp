@@ -2,7 +2,7 @@
 ///
 /// The threads of OpenMP all have to arrive before a parallel region ends: beside another busy process, a task that any
 /// thread could have done waits until the scheduler runs an idle thread. Here the caller waits only for tasks that have
-/// begun, and runs all others itself.
+/// begun, and runs all others itself; and where threads lose their core within tasks it leaves them alone for a while.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@
 
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/profiling.hpp"
+#include "trireme/backend/threads/stall_record.hpp"
 #include "trireme/backend/threads/waiting_thread.hpp"
 
 namespace trireme {
@@ -76,16 +77,21 @@ class ThreadPool {
   std::chrono::nanoseconds patience() const { return patience_; }
 
   /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. f must not throw. While
-  /// another thread uses the pool, the caller runs all of them.
+  /// another thread uses the pool, or its threads have lost their cores lately, the caller runs all of them.
   template <class F>
   void run(std::size_t tasks, F const& f) {
     if (tasks == 0) return;
     if (tasks == 1) return f(std::size_t{0});
     detail::OneBlasThread const one;  // a BLAS that starts threads: this is one of many, or does the work of many
-    if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire))
+    auto const begin = Clock::now();
+    if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire)) {
       for (std::size_t task = 0; task < tasks; ++task) f(task);
-    else
-      share(tasks, f);
+    } else if (stalls_.avoids_threads(begin)) {
+      for (std::size_t task = 0; task < tasks; ++task) f(task);
+      release();
+    } else {
+      share(tasks, f, begin);
+    }
   }
 
   /// The same for tasks that wait for each other: at most as many as threads. Waits for the pool.
@@ -94,10 +100,11 @@ class ThreadPool {
     if (tasks == 1) return f(std::size_t{0});
     detail::OneBlasThread const one;
     while (busy_.exchange(true, std::memory_order_acquire)) busy_.wait(true, std::memory_order_relaxed);
-    share(tasks, f);
+    share(tasks, f, Clock::now());
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   static constexpr std::size_t most_tasks = 1024;
   /// Longer than the time between the steps of a training loop, and short beside a time slice of the scheduler.
   static constexpr std::chrono::nanoseconds patience_on_own_cores{50'000};
@@ -137,7 +144,7 @@ class ThreadPool {
   }
 
   template <class F>
-  void share(std::size_t tasks, F const& f) {
+  void share(std::size_t tasks, F const& f, Clock::time_point begin) {
     job_ = {[](void const* function, std::size_t task) { (*static_cast<F const*>(function))(task); }, &f};
     tasks_.store(tasks, std::memory_order_relaxed);
     left_.store(static_cast<std::uint32_t>(tasks - 1), std::memory_order_relaxed);
@@ -146,9 +153,15 @@ class ThreadPool {
     announce(round);
     f(std::size_t{0});
     take(round, 1);
-    for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
-         left = left_.load(std::memory_order_acquire))
-      detail::wait_while_equal(left_, left, patience_);
+    if (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0) {
+      auto const own_end = Clock::now();
+      for (; left != 0; left = left_.load(std::memory_order_acquire)) detail::wait_while_equal(left_, left, patience_);
+      stalls_.add(begin, own_end, Clock::now());
+    }
+    release();
+  }
+
+  void release() {
     busy_.store(false);
     busy_.notify_one();
   }
@@ -194,6 +207,7 @@ class ThreadPool {
 #endif
   std::vector<Cpus> places_;
   std::chrono::nanoseconds patience_{};
+  detail::StallRecord stalls_;  ///< of the thread that has set busy_
   Job job_{};
   std::atomic<std::size_t> tasks_{0};
   alignas(64) std::atomic<std::uint64_t> round_{0};

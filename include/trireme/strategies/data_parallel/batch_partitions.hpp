@@ -52,6 +52,7 @@ class BatchPartitions {
         plan_(plan),
         order_(std::move(order)),
         elements_(model.description().reduced_elements()),
+        row_flops_(model.description().flops()),
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
         meeting_(plan),
         totals_(plan.partitions, Model::totals_width),
@@ -176,6 +177,9 @@ class BatchPartitions {
   }
 
  private:
+  /// Operations of forward from which waking threads that sleep pays: it takes 20 to 90 us, in which one thread
+  /// computes some millions.
+  static constexpr std::size_t flops_worth_threads = std::size_t{1} << 22;
   /// Elements of the arena that are summed and updated as a block: few enough to stay in the cache.
   static constexpr std::size_t update_block = 1024;
 
@@ -232,10 +236,14 @@ class BatchPartitions {
     if constexpr (is_host_space<Space>) {
       if (plan_.by_samples) {
         ProfilingLoop const loop(context_.space(), "trireme::partitions");
-        pool().run(plan_.partitions, [&](std::size_t partition) {
+        auto const run_own = [&](std::size_t partition) {
           ThreadContext context;
           run_partition(context, partition);
-        });
+        };
+        if (rows * row_flops_ < flops_worth_threads)
+          for (std::size_t partition = 0; partition < plan_.partitions; ++partition) run_own(partition);
+        else
+          pool().run(plan_.partitions, run_own);
         return;
       }
     }
@@ -293,7 +301,7 @@ class BatchPartitions {
   std::vector<PartitionPair> order_;
   std::unique_ptr<ThreadPool> own_pool_;  ///< if more partitions run at once than the space has threads
   std::size_t first_shard_ = 0, global_rows_ = 0;
-  std::size_t elements_;
+  std::size_t elements_, row_flops_;
   bool mixes_rows_;
   CrossReplicaSum meeting_;
   PartitionTotals<Space> totals_;
