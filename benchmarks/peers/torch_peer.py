@@ -23,7 +23,80 @@ class LastStep(nn.Module):
         return self.lstm(x)[0][:, -1]
 
 
+class BasicBlock(nn.Module):
+    """Two convolutions with normalization beside a shortcut; a stride makes it a 1 x 1 convolution, with normalization."""
+
+    def __init__(self, inputs, filters, stride):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(inputs, filters, 3, stride, 1, bias=False), normalization(filters),
+                                  nn.ReLU(inplace=True), nn.Conv2d(filters, filters, 3, 1, 1, bias=False),
+                                  normalization(filters))
+        self.shortcut = nn.Identity() if stride == 1 else nn.Sequential(
+            nn.Conv2d(inputs, filters, 1, stride, bias=False), normalization(filters))
+
+    def forward(self, x):
+        return nn.functional.relu(self.body(x) + self.shortcut(x), inplace=True)
+
+
+def normalization(features):
+    return nn.BatchNorm2d(features, eps=1e-3, momentum=0.01)
+
+
+def make_resnet18():
+    layers, width = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), normalization(64), nn.ReLU(inplace=True)], 64
+    for filters in (64, 128, 256, 512):
+        layers += [BasicBlock(width, filters, 1 if filters == 64 else 2), BasicBlock(filters, filters, 1)]
+        width = filters
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+
+def make_vgg():
+    layers, width = [], 3
+    for stage in ((64,), (128,), (256, 256), (512, 512), (512, 512)):
+        for filters in stage:
+            layers += [nn.Conv2d(width, filters, 3, padding=1), nn.ReLU(inplace=True)]
+            width = filters
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 512), nn.ReLU(inplace=True), nn.Linear(512, 512),
+                         nn.ReLU(inplace=True), nn.Linear(512, 10))
+
+
+class UNet(nn.Module):
+    """Two levels and a bottom, one logit a pixel."""
+
+    def __init__(self):
+        super().__init__()
+
+        def level(inputs, filters):
+            return nn.Sequential(nn.Conv2d(inputs, filters, 3, padding=1), nn.ReLU(inplace=True),
+                                 nn.Conv2d(filters, filters, 3, padding=1), nn.ReLU(inplace=True))
+
+        self.down_1, self.down_2, self.bottom = level(1, 32), level(32, 64), level(64, 128)
+        self.up_2, self.up_1, self.head = level(192, 64), level(96, 32), nn.Conv2d(32, 1, 1)
+        self.pool, self.enlarge = nn.MaxPool2d(2), nn.Upsample(scale_factor=2)
+
+    def forward(self, x):
+        first = self.down_1(x)
+        second = self.down_2(self.pool(first))
+        x = self.bottom(self.pool(second))
+        x = self.up_2(torch.cat([self.enlarge(x), second], 1))
+        return self.head(self.up_1(torch.cat([self.enlarge(x), first], 1)))
+
+
+def make_conv1d():
+    """As Conv2d over images of height 1, since Conv1d, which has no channels last, takes a quarter longer."""
+    return nn.Sequential(nn.Conv2d(32, 64, (1, 5), padding=(0, 2)), nn.ReLU(inplace=True), nn.MaxPool2d((1, 2)),
+                         nn.Conv2d(64, 128, (1, 5), padding=(0, 2)), nn.ReLU(inplace=True), nn.MaxPool2d((1, 2)),
+                         nn.Conv2d(128, 128, (1, 3), padding=(0, 1)), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Linear(128, 10))
+
+
+DEEP = {"resnet18": make_resnet18, "vgg": make_vgg, "unet": UNet, "conv1d": make_conv1d}
+
+
 def make_model(case):
+    if case.model in DEEP:
+        return DEEP[case.model]().to(memory_format=torch.channels_last)
     if case.model == "transformer":
         block = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True, norm_first=True)
         return nn.Sequential(block, nn.Flatten(), nn.Linear(64 * 256, 10))
@@ -50,9 +123,13 @@ def make_batches(case, rank, ranks):
     x, y = make_data(case)
     rows = slice(case.batch * rank // ranks, case.batch * (rank + 1) // ranks)
     x, y = torch.from_numpy(x[:, rows].copy()), torch.from_numpy(y[:, rows].copy())
-    if case.model == "cnn":
-        return [(a.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last), b.long()) for a, b in zip(x, y)]
-    return [(a, b if case.model == "surrogate" else b.long()) for a, b in zip(x, y)]
+    if case.model in DEEP or case.model == "cnn":
+        x = [a.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last) for a in x]
+    if case.loss == "classes":
+        y = y.long()
+    elif case.loss == "pixels":
+        y = [b.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last) for b in y]
+    return list(zip(x, y))
 
 
 def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
@@ -61,7 +138,7 @@ def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
     if ranks > 1:
         model = nn.parallel.DistributedDataParallel(model)
     optimizer = make_optimizer(case, model)
-    loss_function = nn.MSELoss() if case.model == "surrogate" else nn.CrossEntropyLoss()
+    loss_function = {"squares": nn.MSELoss, "pixels": nn.BCEWithLogitsLoss, "classes": nn.CrossEntropyLoss}[case.loss]()
     batches = make_batches(case, rank, ranks)
 
     def run(steps):
@@ -73,7 +150,7 @@ def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
             optimizer.step()
         return loss.item()
 
-    return measure(run, options, agree)
+    return *measure(run, options, agree), sum(p.numel() for p in model.parameters())
 
 
 def distributed_process(rank, ranks, case, options, folder):

@@ -87,11 +87,12 @@ inline std::size_t steps_in(double seconds, double step_seconds) {
   return static_cast<std::size_t>(std::clamp(seconds / step_seconds, 2.0, 4096.0));
 }
 
-inline void print(std::string const& name, StepTime const& time, std::size_t steps, tr::History const& history) {
+inline void print(std::string const& name, StepTime const& time, std::size_t steps, std::size_t parameters,
+                  tr::History const& history) {
   fmt::print(
-      "{{\"case\": \"{}\", \"us_min\": {:.3f}, \"us_median\": {:.3f}, \"steps\": {}, \"loss_first\": {:.6f}, "
-      "\"loss_last\": {:.6f}}}\n",
-      name, time.min, time.median, steps, history["loss"].front(), history["loss"].back());
+      "{{\"case\": \"{}\", \"us_min\": {:.3f}, \"us_median\": {:.3f}, \"steps\": {}, \"parameters\": {}, "
+      "\"loss_first\": {:.6f}, \"loss_last\": {:.6f}}}\n",
+      name, time.min, time.median, steps, parameters, history["loss"].front(), history["loss"].back());
   std::fflush(stdout);
 }
 

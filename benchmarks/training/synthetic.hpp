@@ -53,6 +53,30 @@ inline Samples<std::int32_t> labelled(std::vector<std::size_t> extents) {
   return {x.tensor, y.tensor};
 }
 
+/// Square grey images with a brighter disc, and for each pixel whether it lies in it. One answer in four is drawn anew.
+inline Samples<float> discs(std::size_t count, std::size_t side) {
+  tr::NewHostTensor<float> x({count, side, side, 1}), y({count, side, side, 1});
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t const draw = hash(~std::uint64_t{i});
+    auto const of = [&](unsigned shift, std::size_t size) {
+      return static_cast<std::ptrdiff_t>((draw >> shift) % size);
+    };
+    auto const quarter = static_cast<std::ptrdiff_t>(side / 4);
+    std::ptrdiff_t const row = quarter + of(0, side / 2), column = quarter + of(16, side / 2),
+                         radius = 4 + of(32, side / 4);
+    for (std::size_t j = 0; j < side * side; ++j) {
+      std::size_t const at = i * side * side + j;
+      std::ptrdiff_t const down = static_cast<std::ptrdiff_t>(j / side) - row;
+      std::ptrdiff_t const across = static_cast<std::ptrdiff_t>(j % side) - column;
+      bool const inside = down * down + across * across < radius * radius;
+      x.memory.get()[at] = 0.5f * uniform(at) + (inside ? 0.5f : 0.0f);
+      std::uint64_t const noise = hash(at) & 7u;
+      y.memory.get()[at] = (noise < 2 ? noise == 1 : inside) ? 1.0f : 0.0f;
+    }
+  }
+  return {x.tensor, y.tensor};
+}
+
 /// A smooth function of three numbers in [-1, 1).
 inline Samples<float> surface(std::size_t count) {
   tr::NewHostTensor<float> x({count, 3}), y({count, 1});

@@ -44,7 +44,8 @@ void train(Strategy const& strategy, Model& model, Data const& batches, std::str
   }
   EpochClock clock;
   auto const history = run(steps, options.repetitions + 1, clock);
-  if (strategy.group().is_chief()) print(name, step_time(clock.seconds(), steps), steps, history);
+  if (strategy.group().is_chief())
+    print(name, step_time(clock.seconds(), steps), steps, model.description().trainable_count(), history);
 }
 
 /// A classifier of ten classes over samples of these extents.
