@@ -8,14 +8,16 @@
 #                transformer_b16 lstm_b32 resnet18_b32 vgg_b16 unet_b8 conv1d_b64 ddp_mlp_b32 ddp_cnn_b64
 #                ddp_wide_b256 (all of them; also sweep_w64_d2_b8 and the like), and pjrt: pjrt_mlp_b32 pjrt_cnn_b64
 #                on a PJRT plugin for CPUs, against JAX on the same and our own kernels
-# --peers        of: torch jax keras jax-scan (JAX with the loop over steps inside its program); those that cannot be
+# --peers        of: torch jax keras jax-scan (JAX with the loop over steps inside its program) jax-old (JAX 0.4.31)
+#                torch-compile (a step as one program) torch-flush (denormal numbers are zero); those that cannot be
 #                installed are left out
 # --pairs        how often each program runs; minima and medians are over all of them
 # --busy         processes that compute all the time beside each program
 # --steps        steps of an epoch, for a quick look; 0: what scripts/bench/compare.py has for each case
 # --repetitions  epochs measured in each run (15)
 # --json         also writes {"results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
-#                "peer_median_us": …, "speedup": …, "speedup_median": …, "busy": N if there are such processes}, …]}
+#                "peer_median_us": …, "speedup": …, "speedup_median": …, "busy": N if there are such processes}, …],
+#                "best": [{"case": …, "best_peer": …, "speedup_best": …, "speedup_best_median": …}, …]}
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
@@ -46,7 +48,10 @@ while [ $# -gt 0 ]; do
     --busy | --steps) [[ $value =~ ^[0-9]+$ ]] || die "$option needs a number, not '$value'" ;;
     --peers)
       for peer in $value; do
-        case $peer in torch | jax | jax-scan | keras) ;; *) die "there is no peer '$peer' (torch, jax, jax-scan or keras)" ;; esac
+        case $peer in
+          torch | torch-compile | torch-flush | jax | jax-scan | jax-old | keras) ;;
+          *) die "there is no peer '$peer' (torch, torch-compile, torch-flush, jax, jax-scan, jax-old or keras)" ;;
+        esac
       done
       ;;
   esac
@@ -62,29 +67,32 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-environment="$cache/bench-venv"
-python="$environment/bin/python"
-pip_install() { "$python" -m pip install -q --disable-pip-version-check "$@"; }
+python="$cache/bench-venv/bin/python" python_jax_old="$cache/bench-venv-jax-old/bin/python"
+pip_install() { "$1" -m pip install -q --disable-pip-version-check "${@:2}"; }
 install_torch() {
-  pip_install --no-deps torch && pip_install typing-extensions numpy || return 1
+  pip_install "$python" --no-deps torch && pip_install "$python" typing-extensions numpy || return 1
   local needs
   needs=$(mktemp)
-  "$python" "$project/scripts/bench/torch_requirements.py" >"$needs" && pip_install -r "$needs" || return 1
+  "$python" "$project/scripts/bench/torch_requirements.py" >"$needs" && pip_install "$python" -r "$needs" || return 1
   rm -f "$needs"
 }
 
-# install_peer NAME: leaves the peer importable, or says that it is left out.
+# install_peer NAME: leaves the peer importable, or says that it is left out. JAX 0.4.31 is
+# the last one whose programs for CPUs are single functions instead of sequences of thunks; its environment is its own.
 install_peer() {
-  local imports
-  case $1 in torch) imports="import torch" ;; jax*) imports="import jax, optax" ;; *) imports="import keras, tensorflow" ;; esac
-  if ! KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null; then
+  local imports interpreter=$python
+  case $1 in torch*) imports="import torch" ;; jax*) imports="import jax, optax" ;; *) imports="import keras, tensorflow" ;; esac
+  if [ "$1" = jax-old ]; then interpreter=$python_jax_old; fi
+  [ -e "$interpreter" ] || python3 -m venv "${interpreter%/bin/python}"
+  if ! KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$interpreter" -c "$imports" 2>/dev/null; then
     say "installing $1"
     case $1 in
-      torch) install_torch ;;
-      jax*) pip_install "jax[cpu]" optax ;;
-      keras) pip_install tensorflow-cpu keras ;;
+      torch*) install_torch ;;
+      jax-old) pip_install "$interpreter" "jax[cpu]==0.4.31" optax ;;
+      jax*) pip_install "$interpreter" "jax[cpu]" optax ;;
+      keras) pip_install "$interpreter" tensorflow-cpu keras ;;
     esac 2>&1 | grep -v -e "dependency resolver" -e "requires .* which is not installed" || true
-    KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$python" -c "$imports" 2>/dev/null || return 1
+    KERAS_BACKEND=tensorflow TF_CPP_MIN_LOG_LEVEL=3 "$interpreter" -c "$imports" 2>/dev/null || return 1
   fi
 }
 
@@ -144,7 +152,6 @@ if [ "$mode" = kernels ]; then
   exit
 fi
 
-[ -e "$python" ] || python3 -m venv "$environment"
 present=()
 for peer in $peers; do
   if install_peer "$peer"; then
@@ -153,8 +160,9 @@ for peer in $peers; do
     say "$peer is left out: it could not be installed or imported"
   fi
 done
-arguments=(--programs "$programs" --python "$python" --mpiexec "$mpiexec" --threads "$threads" --pairs "$pairs"
-           --busy "$busy" --steps "$steps" --repetitions "$repetitions" --peers "${present[*]}")
+arguments=(--programs "$programs" --python "$python" --python-jax-old "$python_jax_old" --mpiexec "$mpiexec"
+           --threads "$threads" --pairs "$pairs" --busy "$busy" --steps "$steps" --repetitions "$repetitions"
+           --peers "${present[*]}")
 [ -z "$json" ] || arguments+=(--json "$json")
 if [ "$mode" = sweep ]; then arguments+=(--sweep); else arguments+=(--cases "$cases"); fi
 exec python3 "$project/scripts/bench/compare.py" "${arguments[@]}"

@@ -25,7 +25,8 @@ PROGRAMS = {"transformer": "sequences", "lstm": "sequences", "resnet18": "deep",
             "conv1d": "deep"}
 
 # Peers that are another one's program, started otherwise.
-VARIANTS = {"jax-scan": ("jax", ["--scan"])}
+VARIANTS = {"jax-scan": ("jax", ["--scan"]), "jax-old": ("jax", []), "torch-compile": ("torch", ["--compile"]),
+            "torch-flush": ("torch", ["--flush-denormal"])}
 
 WIDTHS, DEPTHS, BATCHES = [16, 64, 256, 1024, 4096], [1, 2, 4, 8], [1, 8, 64, 512, 4096]
 SWEEP_FLOPS = 1e12  # of a step: more would only measure the BLAS, for minutes
@@ -70,7 +71,8 @@ class Runner:
             program = [f"{o.programs}/training_{PROGRAMS.get(model, model)}"]
             return ([o.mpiexec, "-n", "2"] if distributed else []) + program + arguments
         peer, switches = VARIANTS.get(who, (who, []))
-        return [o.python, str(PEERS / f"{peer}_peer.py")] + arguments + ["--threads", str(o.threads)] + switches
+        python = o.python_jax_old if who == "jax-old" else o.python
+        return [python, str(PEERS / f"{peer}_peer.py")] + arguments + ["--threads", str(o.threads)] + switches
 
     def run(self, who, cases):
         """{case: its line}; nothing for a program that failed, which is said."""
@@ -107,7 +109,7 @@ def busy_processes(count):
 
 def takes_part(peer, case):
     if case.startswith("ddp_"):
-        return peer == "torch"
+        return peer in ("torch", "torch-flush")
     if case.startswith("pjrt_") or peer == "kernels":
         return case.startswith("pjrt_") and peer in ("jax", "jax-scan", "kernels")
     return peer != "keras" or not case.startswith(("sweep_", "transformer_", "lstm_"))
@@ -146,12 +148,31 @@ def compare(seen, cases, peers, busy):
     return results, rows
 
 
+def best_peers(results):
+    """Of each case its fastest peer, and the ratios to the least minimum and the least median of any peer."""
+    best = []
+    for case in dict.fromkeys(result["case"] for result in results):
+        of_case = [result for result in results if result["case"] == case and result["peer"] != "kernels"]
+        if of_case:
+            fastest = min(of_case, key=lambda result: result["peer_us"])
+            best.append({"case": case, "best_peer": fastest["peer"], "speedup_best": fastest["speedup"],
+                         "speedup_best_median": min(result["speedup_median"] for result in of_case)})
+    return best
+
+
 def print_table(rows):
     print("| case | peer | trireme min (median), us | peer min (median), us | ratio of minima | of medians |")
     print("|---|---|---|---|---|---|")
     for case, peer, own, own_median, other, other_median, ratio, ratio_median in rows:
         print(f"| {case} | {peer} | {own:.1f} ({own_median:.1f}) | {other:.1f} ({other_median:.1f}) "
               f"| {ratio:.2f} | {ratio_median:.2f} |")
+
+
+def print_best(best):
+    print("\n| case | fastest peer | ratio of minima | of medians |")
+    print("|---|---|---|---|")
+    for of_case in best:
+        print("| {case} | {best_peer} | {speedup_best:.2f} | {speedup_best_median:.2f} |".format(**of_case))
 
 
 def print_overlap(overlap):
@@ -165,6 +186,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--programs", "--python", "--mpiexec"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--python-jax-old", help="the interpreter of the peer jax-old")
     parser.add_argument("--cases", type=str.split, default=[])
     parser.add_argument("--peers", type=str.split, default=[])
     for name, default in (("--pairs", 3), ("--threads", 2), ("--steps", 0), ("--repetitions", 15), ("--busy", 0)):
@@ -194,6 +216,8 @@ def main():
         seen = measure(runner, groups, options.peers, options.pairs)
     results, rows = compare(seen, cases, options.peers, options.busy)
     print_table(rows)
+    best = best_peers(results)
+    print_best(best)
     print_overlap(runner.overlap)
     if options.sweep:
         slower = [row for row in rows if row[6] < 1]
@@ -201,7 +225,7 @@ def main():
         for case, peer, *_, ratio, _ in sorted(slower, key=lambda row: row[6]):
             print(f"  {case} against {peer}: {ratio:.2f}")
     if options.json:
-        Path(options.json).write_text(json.dumps({"results": results, "overlap": list(runner.overlap.values())}, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps({"results": results, "best": best, "overlap": list(runner.overlap.values())}, indent=1) + "\n")
     missing = [case for case in cases if ("trireme", case) not in seen]
     if missing:
         raise SystemExit(f"compare.py: trireme gave no result for {' '.join(missing)}")
