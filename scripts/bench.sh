@@ -21,7 +21,8 @@
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
-# --kernels      only Google Benchmark's kernels and collectives, and what the abstraction and shuffled data cost
+# --kernels      only Google Benchmark's kernels and collectives, what the abstraction and shuffled data cost, and the
+#                inference of one row
 #
 # The peers live in a Python environment in ~/.cache/trireme/bench-venv, which is made at first (3 GB of downloads: the
 # torch of PyPI is built for GPUs too). Let nothing else run meanwhile.
@@ -118,7 +119,8 @@ fi
 cases=$(for one in $cases; do case $one in pjrt) echo pjrt_mlp_b32 pjrt_cnn_b64 ;; *) echo "$one" ;; esac; done)
 targets=()
 case $mode in
-  kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction training_input) ;;
+  kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction training_input
+               training_infer) ;;
   sweep) targets=(training_sweep) ;;
   table) mapfile -t targets < <(for one in $cases; do
       case $one in transformer_* | lstm_*) one=sequences ;; resnet18_* | vgg_* | unet_* | conv1d_*) one=deep ;; esac
@@ -149,6 +151,10 @@ if [ "$mode" = kernels ]; then
   "$mpiexec" -n 2 "$programs/kernels_collectives"
   OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_abstraction" --case mlp_b32
   OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_input" --case mlp_b32 mlp_b64
+  for few in 1 "$threads"; do
+    OMP_NUM_THREADS=$few OPENBLAS_NUM_THREADS=$few "$programs/training_infer" \
+      --case infer_mlp_b1 infer_surrogate_b1 infer_cnn_b1 infer_lstm_b1
+  done
   exit
 fi
 
