@@ -21,7 +21,8 @@
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
-# --kernels      only Google Benchmark's kernels and collectives, what the abstraction and shuffled data cost, and the
+# --kernels      only Google Benchmark's kernels (products beside OpenBLAS's and LIBXSMM's, convolutions and an LSTM beside
+#                oneDNN's, where these are installed) and collectives, what the abstraction and shuffled data cost, and the
 #                inference of one row
 #
 # The peers live in a Python environment in ~/.cache/trireme/bench-venv, which is made at first (3 GB of downloads: the
@@ -98,6 +99,7 @@ install_peer() {
 }
 
 require_packages "${core_packages[@]}" libbenchmark-dev
+if [ "$mode" = kernels ]; then (require_packages libxsmm-dev libdnnl-dev) || say "going on without LIBXSMM or oneDNN"; fi
 require_kokkos openmp
 if [[ " $cases" == *" pjrt"* ]]; then
   "$project/scripts/pjrt.sh" "$cache/pjrt"
@@ -128,6 +130,11 @@ case $mode in
       case $one in pjrt_*) one=${one#pjrt_} && echo "training_${one%%_*}" ;; esac
     done | sort -u) ;;
 esac
+with_onednn=no
+if [ "$mode" = kernels ] && cmake --build "$build" --target help | grep -q kernels_onednn; then
+  with_onednn=yes
+  targets+=(kernels_onednn)
+fi
 logged "building" cmake --build "$build" --target "${targets[@]}" -j "$(nproc)"
 
 # Whoever set these chose kernels of OpenBLAS that may not suit this processor; left alone, trireme chooses them.
@@ -148,6 +155,7 @@ if [ "$mode" = kernels ]; then
   export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
   "$programs/kernels_products"
   "$programs/kernels_layers"
+  [ "$with_onednn" = no ] || "$programs/kernels_onednn"
   "$mpiexec" -n 2 "$programs/kernels_collectives"
   OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_abstraction" --case mlp_b32
   OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads "$programs/training_input" --case mlp_b32 mlp_b64

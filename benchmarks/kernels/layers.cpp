@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <trireme/activations/relu.hpp>
-#include <trireme/backend/execution/thread_context.hpp>
 #include <trireme/backend/simd/math.hpp>
 #include <trireme/layers/conv2d.hpp>
 #include <trireme/layers/conv_pool.hpp>
@@ -12,91 +11,28 @@
 #include <trireme/optimizers/sgd.hpp>
 #include <trireme/strategies/engine/update_kernels.hpp>
 
+#include "layer.hpp"
 #include "main.hpp"
 
 namespace {
 
 namespace tr = trireme;
 
-/// Memory of one layer for a number of samples; inputs differ, so that maxima do.
-template <class Layer, class In>
-struct Bench {
-  using Out = decltype(Layer{}.output(In{}));
-  static constexpr std::size_t rows = 16;
-  std::size_t in = In{}.size(), out = Out{}.size();
-  std::vector<float> x = varied(rows * in), y = varied(rows * out), dy = varied(rows * out),
-                     dx = std::vector<float>(rows * in), parameters, gradients;
-  std::vector<std::byte> memory;
-
-  Bench()
-      : parameters(varied(tr::detail::parameter_elements<float>(Layer{}, In{}))),
-        gradients(parameters.size()),
-        memory(tr::detail::workspace_bytes<float, tr::ThreadContext>(Layer{}, In{}, rows) + tr::arena_alignment) {}
-
-  std::byte* workspace() {
-    auto const address = reinterpret_cast<std::uintptr_t>(memory.data());
-    return memory.data() + (tr::arena_alignment - address % tr::arena_alignment) % tr::arena_alignment;
-  }
-  static std::vector<float> varied(std::size_t count) {
-    std::vector<float> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i * 7919 % 1009) / 1009.0f - 0.5f;
-    return values;
-  }
-  void forward() {
-    tr::ThreadContext context;
-    tr::detail::run_forward(context, Layer{}, In{},
-                            tr::ForwardPass<float>{rows, x.data(), y.data(), parameters.data(), workspace(), {}, true});
-  }
-  void backward() {
-    tr::ThreadContext context;
-    tr::detail::run_backward(
-        context, Layer{}, In{},
-        tr::BackwardPass<float>{
-            rows, x.data(), y.data(), dy.data(), dx.data(), parameters.data(), gradients.data(), workspace(), {}});
-  }
-};
-
-void report_samples(benchmark::State& state, std::size_t rows) {
-  state.counters["s/sample"] = benchmark::Counter(
-      static_cast<double>(rows), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
-
-template <class Layer, class In>
-void forward(benchmark::State& state) {
-  Bench<Layer, In> bench;
-  for (auto _ : state) {
-    bench.forward();
-    benchmark::ClobberMemory();
-  }
-  report_samples(state, bench.rows);
-}
-
-template <class Layer, class In>
-void backward(benchmark::State& state) {
-  Bench<Layer, In> bench;
-  bench.forward();
-  for (auto _ : state) {
-    bench.backward();
-    benchmark::ClobberMemory();
-  }
-  report_samples(state, bench.rows);
-}
-
 using FirstConvolution = tr::Conv2D<32, 3, 3, tr::ReLU>;
 using SecondConvolution = tr::Conv2D<64, 3, 3, tr::ReLU>;
 using Pooling = tr::MaxPooling2D<2, 2>;
-BENCHMARK(forward<FirstConvolution, tr::Extents<28, 28, 1>>);
-BENCHMARK(backward<FirstConvolution, tr::Extents<28, 28, 1>>);
-BENCHMARK(forward<SecondConvolution, tr::Extents<13, 13, 32>>);
-BENCHMARK(backward<SecondConvolution, tr::Extents<13, 13, 32>>);
-BENCHMARK(forward<Pooling, tr::Extents<26, 26, 32>>);
-BENCHMARK(backward<Pooling, tr::Extents<26, 26, 32>>);
-BENCHMARK(forward<Pooling, tr::Extents<11, 11, 64>>);
-BENCHMARK(backward<Pooling, tr::Extents<11, 11, 64>>);
-BENCHMARK(forward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
-BENCHMARK(backward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
-BENCHMARK(forward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
-BENCHMARK(backward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
+BENCHMARK(bench::forward<FirstConvolution, tr::Extents<28, 28, 1>>);
+BENCHMARK(bench::backward<FirstConvolution, tr::Extents<28, 28, 1>>);
+BENCHMARK(bench::forward<SecondConvolution, tr::Extents<13, 13, 32>>);
+BENCHMARK(bench::backward<SecondConvolution, tr::Extents<13, 13, 32>>);
+BENCHMARK(bench::forward<Pooling, tr::Extents<26, 26, 32>>);
+BENCHMARK(bench::backward<Pooling, tr::Extents<26, 26, 32>>);
+BENCHMARK(bench::forward<Pooling, tr::Extents<11, 11, 64>>);
+BENCHMARK(bench::backward<Pooling, tr::Extents<11, 11, 64>>);
+BENCHMARK(bench::forward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
+BENCHMARK(bench::backward<tr::ConvPool<FirstConvolution, Pooling>, tr::Extents<28, 28, 1>>);
+BENCHMARK(bench::forward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
+BENCHMARK(bench::backward<tr::ConvPool<SecondConvolution, Pooling>, tr::Extents<13, 13, 32>>);
 
 /// A function over 4096 numbers, which stay in the first cache.
 template <class F>
