@@ -15,9 +15,11 @@
 # --busy         processes that compute all the time beside each program
 # --steps        steps of an epoch, for a quick look; 0: what scripts/bench/compare.py has for each case
 # --repetitions  epochs measured in each run (15)
-# --json         also writes {"results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
+# --json         also writes {"about": {"processor": …, "vectors": …, "cores": …, "load": …, "commit": …, "compiler": …,
+#                "flags": …, "date": …, "versions": {PEER: …}, "pairs": …, "repetitions": …}, "results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
 #                "peer_median_us": …, "speedup": …, "speedup_median": …, "busy": N if there are such processes}, …],
-#                "best": [{"case": …, "best_peer": …, "speedup_best": …, "speedup_best_median": …}, …]}
+#                "best": [{"case": …, "best_peer": …, "speedup_best": …, "speedup_best_median": …}, …]};
+#                scripts/bench/page.py makes docs/performance.md of it
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
 # --compile-time only the time and memory that the translation unit of the quickstart takes
@@ -177,6 +179,9 @@ done
 arguments=(--programs "$programs" --python "$python" --python-jax-old "$python_jax_old" --mpiexec "$mpiexec"
            --threads "$threads" --pairs "$pairs" --busy "$busy" --steps "$steps" --repetitions "$repetitions"
            --peers "${present[*]}")
+compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+flags=$(sed -n 's/^TRIREME_BENCHMARK_FLAGS:[A-Z]*=//p' "$build/CMakeCache.txt")
+arguments+=("--compiler=$("$compiler" --version | head -n 1)" "--flags=${flags//;/ }")
 [ -z "$json" ] || arguments+=(--json "$json")
 if [ "$mode" = sweep ]; then arguments+=(--sweep); else arguments+=(--cases "$cases"); fi
 exec python3 "$project/scripts/bench/compare.py" "${arguments[@]}"

@@ -5,6 +5,7 @@ Called by scripts/bench.sh, which builds the programs and installs the peers.
 
 import argparse
 import contextlib
+import datetime
 import json
 import os
 import statistics
@@ -41,16 +42,37 @@ def sweep_points():
 
 
 def describe_machine():
-    """The processor, its widest vectors and how busy it is."""
+    """The processor, its widest vectors and how busy it is: printed, and as fields."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     fields = dict(tuple(map(str.strip, line.split(":", 1))) for line in text.splitlines() if ":" in line)
     flags = fields.get("flags", fields.get("Features", "")).split()
     vectors = next((name for name in ("avx512f", "avx2", "sve", "asimd") if name in flags), "no vectors known")
-    print(f"{fields.get('model name', 'unknown processor')} (family {fields.get('cpu family', '?')}, model "
-          f"{fields.get('model', '?')}), {vectors}, {os.cpu_count()} processors", flush=True)
+    processor = (f"{fields.get('model name', 'unknown processor')} (family {fields.get('cpu family', '?')}, model "
+                 f"{fields.get('model', '?')})")
     load = os.getloadavg()[0]
+    print(f"{processor}, {vectors}, {os.cpu_count()} processors", flush=True)
     if load > 0.5:
         print(f"the machine is busy (load {load:.1f}): these times say little", flush=True)
+    return {"processor": processor, "vectors": vectors, "cores": os.cpu_count(), "load": round(load, 2)}
+
+
+def output_of(*command):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PEERS)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def describe_programs(options):
+    """The commit, the compiler, the versions of the peers, the date and the options of this run."""
+    program = "from importlib.metadata import version; import sys; print(version(sys.argv[1]))"
+    packages = {"torch": "torch", "jax": "jax", "jax-old": "jax", "keras": "tensorflow-cpu"}
+    versions = {}
+    for peer in dict.fromkeys(peer if peer in packages else VARIANTS.get(peer, (peer,))[0] for peer in options.peers):
+        if peer in packages:
+            python = options.python_jax_old if peer == "jax-old" else options.python
+            versions[peer] = output_of(python, "-c", program, packages[peer])
+    return {"commit": output_of("git", "describe", "--always", "--dirty"), "compiler": options.compiler,
+            "flags": options.flags, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "versions": versions, "pairs": options.pairs, "repetitions": options.repetitions}
 
 
 class Runner:
@@ -191,7 +213,8 @@ def main():
     parser.add_argument("--peers", type=str.split, default=[])
     for name, default in (("--pairs", 3), ("--threads", 2), ("--steps", 0), ("--repetitions", 15), ("--busy", 0)):
         parser.add_argument(name, type=int, default=default)
-    parser.add_argument("--json")
+    for name in ("--json", "--compiler", "--flags"):
+        parser.add_argument(name, default="")
     parser.add_argument("--sweep", action="store_true")
     options = parser.parse_args()
     if options.sweep:
@@ -208,7 +231,7 @@ def main():
 
     if any(case.startswith("pjrt_") for case in cases):
         options.peers.append("kernels")
-    describe_machine()
+    about = describe_machine() | describe_programs(options)
     runner = Runner(options)
     if options.busy:
         print(f"beside {options.busy} busy process{'es' if options.busy > 1 else ''}", flush=True)
@@ -225,7 +248,8 @@ def main():
         for case, peer, *_, ratio, _ in sorted(slower, key=lambda row: row[6]):
             print(f"  {case} against {peer}: {ratio:.2f}")
     if options.json:
-        Path(options.json).write_text(json.dumps({"results": results, "best": best, "overlap": list(runner.overlap.values())}, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps(
+            {"about": about, "results": results, "best": best, "overlap": list(runner.overlap.values())}, indent=1) + "\n")
     missing = [case for case in cases if ("trireme", case) not in seen]
     if missing:
         raise SystemExit(f"compare.py: trireme gave no result for {' '.join(missing)}")

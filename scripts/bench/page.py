@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md from what scripts/bench.sh has measured.
+
+    scripts/bench.sh --peers "torch torch-compile torch-flush jax jax-scan jax-old keras" --json results.json
+    scripts/bench/page.py results.json [more.json …]
+
+Several files are those of one machine; where two have the same case and peer, the later one counts.
+"""
+import json
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+
+PEERS = {"torch": "PyTorch", "torch-compile": "PyTorch, compiled", "torch-flush": "PyTorch, flushed", "jax": "JAX",
+         "jax-scan": "JAX, scan", "jax-old": "JAX, old", "keras": "Keras", "kernels": "own kernels"}
+
+ABOUT_PEERS = {
+    "torch": "PyTorch {version}, eager: fused optimizers, `set_to_none`, channels last",
+    "torch-compile": "the same with a step as one program of `torch.compile`, in its mode max-autotune",
+    "torch-flush": "the same, eager, with `set_flush_denormal`",
+    "jax": "JAX {version}: one jitted step with donated state, optax, batches on the device",
+    "jax-scan": "the same with the loop over steps inside the program",
+    "jax-old": "JAX {version}, as JAX",
+    "keras": "Keras on TensorFlow {version}: `compile` and `fit` with their defaults over arrays in memory",
+    "kernels": "the same model without PJRT",
+}
+
+# What a case trains, by its name without the batch.
+CASES = {
+    "mlp": "784-128-10, ReLU; Adam",
+    "cnn": "28x28x1: 32 filters 3x3, pooling 2x2, 64 filters 3x3, pooling 2x2, 64, 10; ReLU; Adam",
+    "wide": "1024-4096-4096-10, ReLU; SGD with momentum",
+    "surrogate": "3-64-64-64-1, tanh; Adam, mean squared error",
+    "transformer": "64 x 256: attention of 4 heads of 64 and a perceptron of 1024, each behind a normalization and "
+                   "beside a shortcut; 10; Adam",
+    "lstm": "64 x 32: 128 units, 10; Adam",
+    "resnet18": "32x32x3: ResNet-18 in its form for small images, 64 to 512 filters; SGD with momentum",
+    "vgg": "32x32x3: the eight convolutions and five poolings of VGG-11, 512, 512, 10; SGD with momentum",
+    "unet": "64x64x1: a U-Net of 32, 64 and 128 filters, a logit a pixel; Adam, binary cross-entropy",
+    "conv1d": "128 x 32: 64 and 128 filters of 5 steps, each before a pooling of 2, 128 of 3, mean, 10; Adam",
+    "ddp_mlp": "`mlp` on two processes of one thread each, over MPI; PyTorch's DistributedDataParallel over gloo",
+    "ddp_cnn": "`cnn`, likewise",
+    "ddp_wide": "`wide`, likewise",
+    "pjrt_mlp": "`mlp` as a program on a PJRT plugin for CPUs; JAX on the same",
+    "pjrt_cnn": "`cnn`, likewise",
+}
+
+PAGE_TEXT = """# Performance
+
+Times of a training step and their ratios to PyTorch, JAX and Keras, taken in turn on one machine in one run. The page
+is written by `scripts/bench/page.py` from the results of `scripts/bench.sh`.
+
+**Machine**: {processor}, {cores} cores, {vectors}, load {load} before the run. **Compiler**: {compiler}, `{flags}`.
+**Commit** {commit}, **{date}**. {pairs} runs of each program in turn, {repetitions} epochs each.
+
+{table}
+
+A ratio is the peer's time divided by trireme's: above 1 trireme is faster. Both times are the least of all epochs; the
+ratio of medians is in parentheses. The fastest peer is the one of the least time, whatever its form.
+
+## Repeat it
+
+```sh
+scripts/bench.sh --peers "{peers}" --json results.json
+scripts/bench/page.py results.json
+scripts/bench.sh --cases "mlp_b32 cnn_b64" --peers jax --pairs 1   # a part of it
+scripts/bench.sh --busy 2 --cases mlp_b32                          # beside two processes that compute all the time
+scripts/bench.sh --sweep                                           # perceptrons of many sizes
+scripts/bench.sh --kernels                                         # layers and products, beside those of vendors
+scripts/bench.sh --compile-time                                    # the quickstart's translation unit
+```
+
+The first run makes a Python environment of the peers (3 GB of downloads, in `~/.cache/trireme/bench-venv`). Let nothing
+else run. A ratio is worth something only from programs that took turns, since host and neighbours change a processor's
+speed by more than most differences here. [Threads of a process](strategies.md#threads-of-a-process) and
+[flags](installing.md#flags) say what a user chooses.
+
+## What is measured
+
+{cases}
+
+The number behind `_b` is the global batch, in float. Classifiers have the cross-entropy of logits and ten classes.
+
+- **Time** is an epoch's wall time divided by its steps, with metrics, History and whatever else happens at an epoch's
+  end, after one epoch to warm up.
+- **trireme** trains through `fit`, on all cores. Nothing is special about the programs in `benchmarks/training`.
+- **Data** lie in memory, are the same numbers in every program (a counter's hash, one label in four at random), and are
+  gone through batch after batch: 16 of them, or as many as take 64 MB.
+- **Peers** have the same architecture, loss, optimizer and threads. PyTorch and JAX compute no accuracy, trireme and
+  Keras do. Every program prints its first and last loss and the number of its parameters.
+
+{peer_list}
+"""
+
+
+def microseconds(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def table_of(results, peers):
+    rows = ["| case | trireme, us | fastest peer | its time, us | ratio | " + " | ".join(PEERS[peer] for peer in peers) + " |",
+            "|" + "---|" * (5 + len(peers))]
+    for case in dict.fromkeys(case for case, _ in results):
+        of_case = {peer: result for (name, peer), result in results.items() if name == case}
+        own = min(result["trireme_us"] for result in of_case.values())
+        others = [result for peer, result in of_case.items() if peer != "kernels"]
+        fastest = min(others, key=lambda result: result["peer_us"])
+        least_median = min(result["speedup_median"] for result in others)
+        ratios = [f"{of_case[peer]['speedup']:.2f} ({of_case[peer]['speedup_median']:.2f})" if peer in of_case else ""
+                  for peer in peers]
+        rows.append(f"| `{case}` | {microseconds(own)} | {PEERS[fastest['peer']]} | {microseconds(fastest['peer_us'])} | "
+                    f"**{fastest['speedup']:.2f}** ({least_median:.2f}) | " + " | ".join(ratios) + " |")
+    return "\n".join(rows)
+
+
+def wrapped(items):
+    """List items in lines of at most 120 characters."""
+    lines = []
+    for item in items:
+        line = "-"
+        for word in item.split():
+            if len(line) + 1 + len(word) > 120:
+                lines.append(line)
+                line = " "
+            line += " " + word
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        raise SystemExit(__doc__.strip())
+    files = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
+    if any("about" not in file for file in files):
+        raise SystemExit("page.py: a file has no \"about\"; measure it again with this version of scripts/bench.sh")
+    if len({(file["about"]["processor"], file["about"]["cores"]) for file in files}) > 1:
+        raise SystemExit("page.py: the files are of different machines; a page has the results of one")
+    about, results, versions = files[-1]["about"], {}, {}
+    for file in files:
+        results |= {(result["case"], result["peer"]): result for result in file["results"]}
+        versions |= file["about"]["versions"]
+    if not results:
+        raise SystemExit("page.py: no file has a result")
+    peers = [peer for peer in PEERS if any(key[1] == peer for key in results)]
+    models = dict.fromkeys(case.rsplit("_b", 1)[0] for case, _ in results)
+    PAGE.write_text(PAGE_TEXT.format(
+        **about | {"peers": " ".join(peer for peer in peers if peer != "kernels")},
+        table=table_of(results, peers),
+        cases=wrapped(f"`{model}`: {CASES[model]}" for model in models if model in CASES),
+        peer_list=wrapped(f"**{PEERS[peer]}**: {ABOUT_PEERS[peer].format(version=versions.get(peer, ''))}."
+                          for peer in peers)))
+    print(f"{PAGE}: {len({case for case, _ in results})} cases, {len(peers)} peers")
+
+
+if __name__ == "__main__":
+    main()
