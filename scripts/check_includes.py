@@ -48,7 +48,7 @@ STANDARD = {
     "mutex": "lock_guard mutex scoped_lock try_to_lock unique_lock",
     "new": "bad_alloc",
     "numbers": "numbers",
-    "numeric": "accumulate iota",
+    "numeric": "accumulate gcd iota",
     "optional": "nullopt optional",
     "ranges": "ranges",
     "set": "multiset set",

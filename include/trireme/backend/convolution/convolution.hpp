@@ -1,76 +1,96 @@
-/// Convolution: row products where one thread has its rows, products over unfolded patches elsewhere.
+/// Convolution by the fastest way for its sizes and context.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
-#include "trireme/backend/convolution/patch_kernels.hpp"
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/convolution/grouped_convolution.hpp"
+#include "trireme/backend/convolution/patch_convolution.hpp"
 #include "trireme/backend/convolution/row_convolution.hpp"
+#include "trireme/backend/convolution/unfolded_convolution.hpp"
 #include "trireme/backend/convolution/window.hpp"
-#include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/convolution/winograd_convolution.hpp"
+#include "trireme/backend/simd/simd_vector.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
 
 namespace detail {
 
-/// Elements of the patches of one sample: one row per output position, the taps' channels in it.
-constexpr std::size_t patch_elements(Window2D const& w) { return w.positions() * w.taps() * w.channels; }
+/// unfolded: products over a matrix of patches. rows: products over lines of outputs, sample by sample. winograd, and
+/// patches: products over blocks of transformed tiles or of patches.
+enum class ConvolutionWay { unfolded, rows, winograd, patches };
+
+/// True if a context runs kernels of this processor's vectors.
+template <class Context>
+inline constexpr bool computes_in_vectors = has_simd&&
+    Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
+
+/// Bytes of a kernel beyond which one thread's row products, which read all of it for each line, are slower than blocks
+/// of patches: a core's second cache.
+inline constexpr std::size_t row_products_limit = std::size_t{1} << 20;
+
+/// The way for all windows but those that Winograd's transforms fit.
+template <class T, class Context>
+constexpr ConvolutionWay plain_way(Window2D const& w, std::size_t filters) {
+  if (!computes_in_vectors<Context>) return ConvolutionWay::unfolded;
+  if (Context::owns_rows)
+    return RowConvolution<T>::fits(w) && w.taps() * w.channels * filters * sizeof(T) <= row_products_limit
+               ? ConvolutionWay::rows
+               : ConvolutionWay::patches;
+  if (patches_are_input(w)) return ConvolutionWay::unfolded;
+  return GroupedConvolution<T>::fits(w, filters) ? ConvolutionWay::rows : ConvolutionWay::patches;
+}
 
 template <class T, class Context>
-constexpr std::size_t chunk_rows(Window2D const& w, std::size_t rows) {
-  return std::min(rows, Context::convolution_chunk(patch_elements(w) * sizeof(T)));
-}
-
-template <class T, class Context>
-constexpr bool by_row_products(Window2D const& w) {
-  return Context::owns_rows && RowConvolution<T>::fits(w);
-}
-
-/// A 1 x 1 window with stride 1 has its input as its patches.
-constexpr bool patches_are_input(Window2D const& w) {
-  return w.taps() == 1 && w.height.stride == 1 && w.width.stride == 1;
-}
-
-/// Calls f(first row, rows) for chunk after chunk.
-template <class F>
-void for_chunks(std::size_t rows, std::size_t chunk, F const& f) {
-  for (std::size_t first = 0; first < rows; first += chunk) f(first, std::min(chunk, rows - first));
+constexpr ConvolutionWay convolution_way(Window2D const& w, std::size_t filters, std::size_t rows) {
+  return computes_in_vectors<Context> && WinogradConvolution<T>::pays(w, filters, rows)
+             ? ConvolutionWay::winograd
+             : plain_way<T, Context>(w, filters);
 }
 
 }  // namespace detail
 
-/// Bytes that convolution and its backward need for a slice of `rows`.
+/// Bytes that convolution and its backward need for a slice of up to `rows`.
 template <class T, class Context>
 constexpr std::size_t convolution_workspace(Window2D const& w, std::size_t filters, std::size_t rows) {
-  if (detail::by_row_products<T, Context>(w)) return detail::RowConvolution<T>::workspace(w, filters);
-  if (detail::patches_are_input(w)) return 0;
-  return aligned_bytes(detail::chunk_rows<T, Context>(w, rows) * detail::patch_elements(w) * sizeof(T));
+  using detail::ConvolutionWay;
+  std::size_t const winograd = detail::convolution_way<T, Context>(w, filters, rows) == ConvolutionWay::winograd
+                                   ? detail::WinogradConvolution<T>::workspace(w, filters, rows)
+                                   : 0;
+  switch (detail::plain_way<T, Context>(w, filters)) {  // for the rows that are too few for Winograd
+    case ConvolutionWay::rows:
+      return std::max(winograd, Context::owns_rows ? detail::RowConvolution<T>::workspace(w, filters)
+                                                   : detail::GroupedConvolution<T>::workspace(w, filters));
+    case ConvolutionWay::patches:
+      return std::max(winograd, detail::PatchConvolution<T>::workspace(w, filters));
+    default:
+      return std::max(winograd, detail::unfolded_workspace<T, Context>(w, rows));
+  }
 }
 
 /// y (rows, H', W', filters) = x (rows, H, W, C) * kernel (KH, KW, C, filters).
 template <class Context, class T>
 void convolution(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
                  T const* kernel, T* y, Workspace workspace) {
-  if (detail::by_row_products<T, Context>(w))
-    return detail::RowConvolution<T>(w, filters, workspace).forward(rows, x, kernel, y);
-  std::size_t const k = w.taps() * w.channels, positions = w.positions();
-  bool const direct = detail::patches_are_input(w);
-  std::size_t const chunk = direct ? rows : detail::chunk_rows<T, Context>(w, rows);
-  T* const patches = direct ? nullptr : workspace.take<T>(chunk * detail::patch_elements(w));
-  detail::for_chunks(rows, chunk, [&](std::size_t first, std::size_t count) {
-    T const* const image = x + first * w.input_size();
-    if (!direct) kernels::unfold(context, w, count, image, patches);
-    context.gemm(Product<T>{.m = count * positions,
-                            .n = filters,
-                            .k = k,
-                            .a = direct ? image : patches,
-                            .lda = k,
-                            .b = kernel,
-                            .ldb = filters,
-                            .c = y + first * positions * filters,
-                            .ldc = filters});
-  });
+  if constexpr (detail::computes_in_vectors<Context>) {
+    switch (detail::convolution_way<T, Context>(w, filters, rows)) {
+      case detail::ConvolutionWay::winograd:
+        return detail::WinogradConvolution<T>(w, filters, workspace).forward(context, rows, x, kernel, y);
+      case detail::ConvolutionWay::rows:
+        if constexpr (Context::owns_rows)
+          return detail::RowConvolution<T>(w, filters, workspace).forward(rows, x, kernel, y);
+        else
+          return detail::GroupedConvolution<T>(w, filters, workspace).forward(context, rows, x, kernel, y);
+      case detail::ConvolutionWay::patches:
+        return detail::PatchConvolution<T>(w, filters, workspace).forward(context, rows, x, kernel, y);
+      case detail::ConvolutionWay::unfolded:
+        break;
+    }
+  }
+  detail::unfolded_convolution(context, w, filters, rows, x, kernel, y, workspace);
 }
 
 /// kernel_gradient = sum over rows and positions of patch^T dy; dx = dy * kernel^T folded back. Either may be null.
@@ -79,45 +99,28 @@ template <class Context, class T, class KernelGradient>
 void convolution_backward(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
                           T const* kernel, T const* dy, KernelGradient const& kernel_gradient, T* dx,
                           Workspace workspace) {
-  if (detail::by_row_products<T, Context>(w))
-    return detail::RowConvolution<T>(w, filters, workspace).backward(rows, x, kernel, dy, kernel_gradient.values(), dx);
-  std::size_t const k = w.taps() * w.channels, positions = w.positions();
-  bool const direct = detail::patches_are_input(w);
-  std::size_t const chunk = direct ? rows : detail::chunk_rows<T, Context>(w, rows);
-  T* const patches = direct ? nullptr : workspace.take<T>(chunk * detail::patch_elements(w));
-  detail::for_chunks(rows, chunk, [&](std::size_t first, std::size_t count) {
-    T const* const image = x + first * w.input_size();
-    T const* const output_gradient = dy + first * positions * filters;
-    if (dx) {
-      T* const input_gradient = dx + first * w.input_size();
-      context.gemm(Product<T>{.m = count * positions,
-                              .n = k,
-                              .k = filters,
-                              .a = output_gradient,
-                              .lda = filters,
-                              .b = kernel,
-                              .ldb = filters,
-                              .c = direct ? input_gradient : patches,
-                              .ldc = k,
-                              .transpose_b = true});
-      if (!direct) kernels::fold(context, w, count, patches, input_gradient);
+  auto const both = [&](auto const& way) {
+    if (dx) way.input_gradient(context, rows, kernel, dy, dx);
+    if (kernel_gradient) way.kernel_gradient(context, rows, x, dy, kernel_gradient.values());
+  };
+  if constexpr (detail::computes_in_vectors<Context>) {
+    switch (detail::convolution_way<T, Context>(w, filters, rows)) {
+      case detail::ConvolutionWay::winograd:
+        return both(detail::WinogradConvolution<T>(w, filters, workspace));
+      case detail::ConvolutionWay::rows:
+        if constexpr (Context::owns_rows)
+          return detail::RowConvolution<T>(w, filters, workspace)
+              .backward(rows, x, kernel, dy, kernel_gradient.values(), dx);
+        else
+          return detail::GroupedConvolution<T>(w, filters, workspace)
+              .backward(context, rows, x, kernel, dy, kernel_gradient.values(), dx);
+      case detail::ConvolutionWay::patches:
+        return both(detail::PatchConvolution<T>(w, filters, workspace));
+      case detail::ConvolutionWay::unfolded:
+        break;
     }
-    if (!kernel_gradient) return;
-    if (!direct) kernels::unfold(context, w, count, image, patches);
-    T const* const left = direct ? image : patches;
-    if (count == rows) return kernel_gradient.product(context, rows * positions, {left, k}, {output_gradient, filters});
-    context.gemm(Product<T>{.m = k,
-                            .n = filters,
-                            .k = count * positions,
-                            .a = left,
-                            .lda = k,
-                            .b = output_gradient,
-                            .ldb = filters,
-                            .c = kernel_gradient.values(),
-                            .ldc = filters,
-                            .transpose_a = true,
-                            .accumulate = first > 0});
-  });
+  }
+  detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx, workspace);
 }
 
 }  // namespace trireme
