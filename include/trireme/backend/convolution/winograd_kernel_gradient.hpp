@@ -15,15 +15,16 @@
 
 namespace trireme::detail {
 
+/// A task computes a block of channels times filters over a group of tiles, and transforms what it needs for that in
+/// memory of its thread: transforms of others would come from another core's cache. Where there are few blocks, several
+/// groups have sums of their own, which are added up in order.
 template <class T>
 class WinogradKernelGradient {
   using Transforms = WinogradTransforms<T>;
 
  public:
   static constexpr std::size_t workspace(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    return aligned_bytes(image_elements(grid, channels, filters) * sizeof(T)) +
-           aligned_bytes(gradient_elements(grid, channels, filters) * sizeof(T)) +
-           aligned_bytes(sum_elements(grid, channels, filters) * sizeof(T));
+    return aligned_bytes(sum_elements(grid, channels, filters) * sizeof(T));
   }
 
   /// \param grid  the tiles of the convolution's output
@@ -35,111 +36,126 @@ class WinogradKernelGradient {
         x_(x),
         dy_(dy),
         kernel_gradient_(kernel_gradient),
-        images_(workspace.take<T>(image_elements(grid, channels, filters))),
-        gradients_(workspace.take<T>(gradient_elements(grid, channels, filters))),
         sums_(workspace.take<T>(sum_elements(grid, channels, filters))) {}
 
   template <class Context>
   void run(Context& context) const {
-    std::size_t const blocks = channel_blocks(channels_);
-    if (at_once(grid_, channels_, filters_)) {
-      transform(context, 0, grid_.tiles());
-      return context.for_rows("trireme::winograd_kernel_gradient", blocks * panels_.count(), [&](std::size_t i) {
-        std::size_t const panel = i / blocks, begin = channels_ * (i % blocks) / blocks,
-                          end = channels_ * (i % blocks + 1) / blocks;
-        PointMatrices<T> const matrices = panel_matrices<T>(most_channels);
-        T* const sums = pack_buffer<T, transformed_sums>(matrices.elements());
-        for (std::size_t p = 0; p < Transforms::points; ++p)
-          multiply(grid_.tiles(), p, panel, begin, end, sums + p * matrices.distance(), false);
-        for (std::size_t c = begin; c < end; ++c)
-          finish(panel, c, sums + (c - begin) * panels_.width(panel), matrices.distance());
-      });
-    }
-    for (std::size_t first = 0; first < grid_.tiles(); first += stretch_) {
-      std::size_t const count = std::min(stretch_, grid_.tiles() - first);
-      transform(context, first, count);
-      context.for_rows("trireme::winograd_kernel_gradient", Transforms::points * blocks, [&](std::size_t i) {
-        std::size_t const p = i / blocks, begin = channels_ * (i % blocks) / blocks,
-                          end = channels_ * (i % blocks + 1) / blocks;
-        for (std::size_t panel = 0; panel < panels_.count(); ++panel)
-          multiply(count, p, panel, begin, end, sums_of(panel, begin) + p * sum_matrices_.distance(), first > 0);
-      });
-    }
-    context.for_rows("trireme::winograd_kernel_gradient", channels_, [&](std::size_t c) {
-      for (std::size_t panel = 0; panel < panels_.count(); ++panel)
-        finish(panel, c, sums_of(panel, c), sum_matrices_.distance());
+    std::size_t const per_group = block_count(channels_, filters_);
+    context.for_rows("trireme::winograd_kernel_gradient", per_group * groups_, [&](std::size_t task) {
+      std::size_t const group = task / per_group, block = task % per_group, across = filter_blocks(filters_);
+      add_products(group, part(channels_, block / across, channel_blocks(channels_)), block % across);
     });
-  }
-
- private:
-  /// Channels of a block of sums: with a panel of filters they stay in the second cache for all points.
-  static constexpr std::size_t most_channels = 96;
-  static constexpr std::size_t channel_blocks(std::size_t channels) {
-    return (channels + most_channels - 1) / most_channels;
-  }
-
-  /// Tiles whose transforms take as much memory as the sums.
-  static constexpr std::size_t balanced_tiles(std::size_t channels, std::size_t filters) {
-    return channels * filters / (channels + filters);
-  }
-  /// True if the sums are the largest: then they are finished block by block, and all tiles are transformed before.
-  static constexpr bool at_once(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    return grid.tiles() <= balanced_tiles(channels, filters);
-  }
-  /// Tiles between two passes over the sums.
-  static constexpr std::size_t stretch(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    constexpr std::size_t least = 96;
-    return std::min(grid.tiles(), std::max(least, balanced_tiles(channels, filters)));
-  }
-
-  static constexpr std::size_t image_elements(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    return tile_matrices<T>(stretch(grid, channels, filters), channels).elements();
-  }
-  static constexpr std::size_t gradient_elements(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    return Panels<T>{filters}.count() * panel_matrices<T>(stretch(grid, channels, filters)).elements();
-  }
-  static constexpr std::size_t sum_elements(TileGrid const& grid, std::size_t channels, std::size_t filters) {
-    return at_once(grid, channels, filters) ? 0 : Panels<T>{filters}.count() * panel_matrices<T>(channels).elements();
-  }
-  T* sums_of(std::size_t panel, std::size_t channel) const {
-    return sums_ + panel * sum_matrices_.elements() + channel * panels_.width(panel);
-  }
-
-  /// `count` tiles from `first` on, of the images and of dy.
-  template <class Context>
-  void transform(Context& context, std::size_t first, std::size_t count) const {
-    context.for_rows("trireme::winograd_tiles", count, [&](std::size_t i) {
-      T const* const outside = pack_buffer<T, zeros>(std::max(channels_, filters_));
-      T const* pixels[16];
-      tile_pixels(grid_, first + i, x_, channels_, outside, pixels);
-      Transforms::image(pixels, channels_, images_ + i * image_matrices_.row_size, image_matrices_.distance());
-      T const* outputs[4];
+    if (groups_ == 1) return;
+    context.for_rows("trireme::winograd_kernel_gradient", channels_, [&](std::size_t c) {
       for (std::size_t panel = 0; panel < panels_.count(); ++panel) {
-        tile_outputs(grid_, first + i, dy_, filters_, outside, outputs);
-        for (T const*& output : outputs)
-          if (output != outside) output += panel * Panels<T>::most;
-        Transforms::output_gradient(outputs, panels_.columns(panel),
-                                    gradients_ + panel * gradient_matrices_.elements() + i * panels_.width(panel),
-                                    gradient_matrices_.distance());
+        std::size_t const width = panels_.width(panel), distance = sum_matrices_.distance();
+        T* const total = sums_of(0, panel) + c * width;
+        for (std::size_t group = 1; group < groups_; ++group)
+          for (std::size_t p = 0; p < Transforms::points; ++p) {
+            T const* const other = sums_of(group, panel) + p * distance + c * width;
+            for (std::size_t k = 0; k < width; ++k) total[p * distance + k] += other[k];
+          }
+        finish(panel, c, total, distance);
       }
     });
   }
 
-  /// sums (end - begin, width), or += …, of one point and panel over `tiles` transformed tiles.
-  void multiply(std::size_t tiles, std::size_t point, std::size_t panel, std::size_t begin, std::size_t end, T* sums,
-                bool accumulate) const {
-    std::size_t const width = panels_.width(panel);
-    TileGemm<T>::run({.m = end - begin,
-                      .n = width,
-                      .a = {.first = images_ + point * image_matrices_.distance() + begin,
-                            .row_stride = 1,
-                            .step = image_matrices_.row_size,
-                            .segment = tiles},
-                      .b = gradients_ + panel * gradient_matrices_.elements() + point * gradient_matrices_.distance(),
-                      .ldb = width,
-                      .c = sums,
-                      .ldc = width,
-                      .accumulate = accumulate});
+ private:
+  /// Tiles between two passes over the sums, and channels of a block: their transforms and a panel of sums share the
+  /// second cache.
+  static constexpr std::size_t stretch = 64, most_channels = 64;
+  /// Blocks times groups that are there for threads, at least, where there are enough tiles.
+  static constexpr std::size_t wanted_tasks = 8;
+
+  struct Part {
+    std::size_t begin, end;
+  };
+  static constexpr Part part(std::size_t extent, std::size_t index, std::size_t count) {
+    return {extent * index / count, extent * (index + 1) / count};
+  }
+  static constexpr std::size_t channel_blocks(std::size_t channels) {
+    return (channels + most_channels - 1) / most_channels;
+  }
+  /// Blocks of one panel, or two where that leaves enough tasks: all channels are transformed for each of them.
+  static constexpr std::size_t filter_blocks(std::size_t filters) {
+    std::size_t const panels = Panels<T>{filters}.count();
+    return panels <= 2 ? panels : (panels + 1) / 2;
+  }
+  static constexpr std::size_t block_count(std::size_t channels, std::size_t filters) {
+    return channel_blocks(channels) * filter_blocks(filters);
+  }
+  static constexpr std::size_t groups(TileGrid const& grid, std::size_t channels, std::size_t filters) {
+    std::size_t const wanted = (wanted_tasks + block_count(channels, filters) - 1) / block_count(channels, filters);
+    return std::clamp<std::size_t>(grid.tiles() / stretch, 1, wanted);
+  }
+  static constexpr std::size_t sum_elements(TileGrid const& grid, std::size_t channels, std::size_t filters) {
+    std::size_t const count = groups(grid, channels, filters);
+    return count > 1 ? count * Panels<T>{filters}.count() * panel_matrices<T>(channels).elements() : 0;
+  }
+  T* sums_of(std::size_t group, std::size_t panel) const {
+    return sums_ + (group * panels_.count() + panel) * sum_matrices_.elements();
+  }
+
+  void add_products(std::size_t group, Part channels, std::size_t block) const {
+    Part const tiles = part(grid_.tiles(), group, groups_),
+               panels = part(panels_.count(), block, filter_blocks(filters_));
+    std::size_t const height = channels.end - channels.begin;
+    PointMatrices<T> const image_matrices = tile_matrices<T>(stretch, height),
+                           gradient_matrices = panel_matrices<T>(stretch),
+                           sum_matrices = groups_ > 1 ? sum_matrices_ : panel_matrices<T>(height);
+    T* const images = pack_buffer<T, transformed_tiles>(image_matrices.elements());
+    T* const gradients = pack_buffer<T, transformed_kernel>(gradient_matrices.elements());
+    T* const own =
+        groups_ > 1 ? nullptr : pack_buffer<T, transformed_sums>((panels.end - panels.begin) * sum_matrices.elements());
+    auto const sums = [&](std::size_t panel) {
+      return own ? own + (panel - panels.begin) * sum_matrices.elements()
+                 : sums_of(group, panel) + channels.begin * panels_.width(panel);
+    };
+    for (std::size_t first = tiles.begin; first < tiles.end; first += stretch) {
+      std::size_t const count = std::min(stretch, tiles.end - first);
+      transform_images(first, count, channels, images, image_matrices);
+      for (std::size_t panel = panels.begin; panel < panels.end; ++panel) {
+        std::size_t const width = panels_.width(panel);
+        transform_gradients(first, count, panel, gradients, gradient_matrices);
+        for (std::size_t p = 0; p < Transforms::points; ++p)
+          TileGemm<T>::run({.m = height,
+                            .n = width,
+                            .a = {.first = images + p * image_matrices.distance(),
+                                  .row_stride = 1,
+                                  .step = image_matrices.row_size,
+                                  .segment = count},
+                            .b = gradients + p * gradient_matrices.distance(),
+                            .ldb = width,
+                            .c = sums(panel) + p * sum_matrices.distance(),
+                            .ldc = width,
+                            .accumulate = first > tiles.begin});
+      }
+    }
+    if (!own) return;
+    for (std::size_t panel = panels.begin; panel < panels.end; ++panel)
+      for (std::size_t c = channels.begin; c < channels.end; ++c)
+        finish(panel, c, sums(panel) + (c - channels.begin) * panels_.width(panel), sum_matrices.distance());
+  }
+
+  void transform_images(std::size_t first, std::size_t count, Part channels, T* to,
+                        PointMatrices<T> const& matrices) const {
+    T const* const outside = pack_buffer<T, zeros>(channels_);
+    for (std::size_t i = 0; i < count; ++i) {
+      T const* pixels[16];
+      tile_pixels(grid_, first + i, x_, channels_, outside, pixels);
+      for (T const*& pixel : pixels) pixel += channels.begin;
+      Transforms::image(pixels, channels.end - channels.begin, to + i * matrices.row_size, matrices.distance());
+    }
+  }
+  void transform_gradients(std::size_t first, std::size_t count, std::size_t panel, T* to,
+                           PointMatrices<T> const& matrices) const {
+    T const* const outside = pack_buffer<T, zeros>(filters_);
+    for (std::size_t i = 0; i < count; ++i) {
+      T const* pixels[4];
+      tile_outputs(grid_, first + i, dy_, filters_, outside, pixels);
+      for (T const*& pixel : pixels) pixel += panel * Panels<T>::most;
+      Transforms::output_gradient(pixels, panels_.columns(panel), to + i * panels_.width(panel), matrices.distance());
+    }
   }
 
   void finish(std::size_t panel, std::size_t channel, T const* sums, std::size_t distance) const {
@@ -152,13 +168,9 @@ class WinogradKernelGradient {
   T const* x_;
   T const* dy_;
   T* kernel_gradient_;
-  T* images_;
-  T* gradients_;
   T* sums_;
-  std::size_t stretch_ = stretch(grid_, channels_, filters_);
+  std::size_t groups_ = groups(grid_, channels_, filters_);
   Panels<T> panels_{filters_};
-  PointMatrices<T> image_matrices_ = tile_matrices<T>(stretch_, channels_);
-  PointMatrices<T> gradient_matrices_ = panel_matrices<T>(stretch_);
   PointMatrices<T> sum_matrices_ = panel_matrices<T>(channels_);
 };
 
