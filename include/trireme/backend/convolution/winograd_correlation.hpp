@@ -117,11 +117,14 @@ class WinogradCorrelation {
   /// Channels of a kernel that a thread transforms at once.
   static constexpr std::size_t piece = 64;
 
+  /// True if the transformed tiles are larger than the transformed kernel.
   static constexpr bool shares_kernel(TileGrid const& grid, std::size_t outputs) { return grid.tiles() > outputs; }
+  /// Never less for more samples.
   static constexpr std::size_t elements(TileGrid const& grid, std::size_t inputs, std::size_t outputs) {
-    TileBlocks const blocks{grid.tiles()};
-    return shares_kernel(grid, outputs) ? Panels<T>{outputs}.count() * panel_matrices<T>(inputs).elements()
-                                        : blocks.count() * tile_matrices<T>(blocks.largest(), inputs).elements();
+    TileBlocks const blocks{std::min(grid.tiles(), outputs)};
+    std::size_t const tiles = blocks.count() * tile_matrices<T>(blocks.largest(), inputs).elements();
+    std::size_t const kernel = Panels<T>{outputs}.count() * panel_matrices<T>(inputs).elements();
+    return shares_kernel(grid, outputs) ? std::max(tiles, kernel) : tiles;
   }
 
   void transform_kernel(std::size_t panel, std::size_t begin, std::size_t end, T* to) const {
