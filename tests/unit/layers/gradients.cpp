@@ -106,6 +106,7 @@ BOOST_AUTO_TEST_CASE(conv2d_with_each_option_has_the_gradient_of_its_forward) {
   check_gradients(Conv2D<2, 3, 3, Strides<2, 2>, Same, GELU>{}, Extents<6, 7, 2>{});
   check_gradients(Conv2D<2, 2, 3, Dilation<2, 2>>{}, Extents<6, 7, 2>{});
   check_gradients(Conv2D<2, 3, 3, Dilation<2, 1>, Same>{}, Extents<6, 5, 2>{});
+  check_gradients(Conv2D<17, 3, 3, Same>{}, Extents<7, 8, 16>{});  // by Winograd's transforms
   check_gradients(Conv2D<3, 1, 1, Sigmoid>{}, Extents<4, 3, 2>{});
   check_gradients(Conv2D<3, 1, 1, Strides<2, 2>>{}, Extents<4, 3, 2>{});
   check_gradients(Conv2D<dynamic, 2, 2>{.filters = 3}, Extents<dynamic, 4, 2>{{5, 4, 2}});
