@@ -8,45 +8,52 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@120
-# Trains on the cores of Slurm nodes, and queues the job again before its time is up:
+# Trains on the cores of Slurm nodes; docs/clusters.md has what all scripts of this folder do:
 #
 #     sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]
 #
-# Tried with stand-ins for srun and scontrol (tests/examples/launch_slurm.sh), not under Slurm yet.
-#
-# PROGRAM has to give fit a BackupAndRestore whose path lies on a file system that all nodes share. The library saves
-# after epochs and every save_freq steps, not on a signal: work since the last save is done again.
+# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), not under Slurm.
 set -uo pipefail
+(($# > 0)) || { echo "slurm-cpu.sh: no program was given; say sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
 
-if (($# == 0)); then
-  echo "slurm-cpu.sh: no program was given; say sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]" >&2
-  exit 2
-fi
+command=("$@")
+run=${LAUNCH_RUN:-${SLURM_SUBMIT_DIR:-.}/run-${SLURM_JOB_ID}}
+scratch=${TMPDIR:-/tmp}/trireme-${SLURM_JOB_ID}
+export OMP_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}" OMP_PROC_BIND=close OMP_PLACES=cores
 
-export OMP_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}"
-export OMP_PROC_BIND=close
-export OMP_PLACES=cores
-
-requeued=0
-# shellcheck disable=SC2317  # the trap calls it
-go_on_later() {
-  scontrol requeue "${SLURM_JOB_ID}" && requeued=1 && end_step
-}
-end_step() { jobs -p | xargs -r kill -TERM; }
-trap go_on_later USR1  # before there is a step: the signal may come at any moment
-
+on_each_node() { srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 "$@"; }
 # srun has not taken --cpus-per-task from sbatch since Slurm 22.05.
-srun --cpus-per-task="${OMP_NUM_THREADS}" --cpu-bind=cores "$@" &
-step=$!
-((requeued == 0)) || end_step  # once more: it may have begun after the signal
+start() { exec srun --cpus-per-task="${OMP_NUM_THREADS}" --cpu-bind=cores "$@"; }
+pass_on() { kill -USR1 "${step}"; }  # srun signals all ranks
+terminate() { kill -TERM "${step}"; }
+queue_again() { scontrol requeue "${SLURM_JOB_ID}"; }
 
-# A signal ends wait before the step has ended.
-while true; do
-  wait "${step}"
-  code=$?
-  kill -0 "${step}" 2>/dev/null || break
+# From here on as in the other scripts of this folder.
+if [[ -n ${LAUNCH_DATA:-} ]]; then
+  on_each_node mkdir -p "${scratch}" && on_each_node cp -r "${LAUNCH_DATA}" "${scratch}/" || exit 1
+  command=("${command[@]//\{data\}/"${scratch}/${LAUNCH_DATA##*/}"}")
+fi
+mkdir -p "${run}" || exit 1
+command=("${command[@]//\{run\}/"${run}"}")
+
+warned=0 after=0 grace=${LAUNCH_GRACE:-60}
+trap 'warned=1' USR1
+start "${command[@]}" &
+step=$!
+# Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
+while kill -0 "${step}" 2>/dev/null; do
+  ((SECONDS < ${warn_at:-SECONDS + 1})) || warned=1
+  if ((warned)); then
+    ((after != 0)) || pass_on
+    ((after != grace)) || terminate
+    ((after != grace + 20)) || kill -KILL "${step}"
+    ((++after))
+  fi
+  sleep 1
 done
-# Perhaps the step has ended by itself while the signal came.
-((code != 128 + $(kill -l USR1))) || { wait "${step}"; code=$?; }
-((requeued)) && exit 0
+trap '' USR1
+wait "${step}"
+code=$?
+[[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"
+if ((warned && code != 0)); then queue_again && exit 0; fi
 exit "${code}"

@@ -1,0 +1,62 @@
+#!/bin/bash
+# flux: --job-name=trireme
+# flux: --nodes=2
+# flux: --nslots=4
+# flux: --cores-per-slot=8
+# flux: --time-limit=1h
+# flux: --signal=USR1@120
+# Trains on the nodes of Flux; docs/clusters.md has what all scripts of this folder do:
+#
+#     flux batch flux.sh PROGRAM [ARGUMENT...]
+#
+# For GPUs, one rank each: --gpus-per-slot=1 above, and gpus=1 below. Needs a flux-core of 2025 or later, which signals
+# batch scripts too. Tried with a stand-in for flux (tests/examples/launch.sh), not under Flux.
+set -uo pipefail
+(($# > 0)) || { echo "flux.sh: no program was given; say flux batch flux.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
+
+command=("$@") given=("$@")
+nodes=2 ranks=4 cores=8 gpus=  # as above
+job=$(flux getattr jobid)
+run=${LAUNCH_RUN:-${PWD}/run-${job}}
+scratch=${TMPDIR:-/tmp}/trireme-${job}
+export OMP_NUM_THREADS="${cores}" OMP_PROC_BIND=close OMP_PLACES=cores
+
+on_each_node() { flux exec -r all "$@"; }
+start() {
+  exec flux run --nodes="${nodes}" --ntasks="${ranks}" --cores-per-task="${cores}" \
+    ${gpus:+--gpus-per-task="${gpus}"} -o cpu-affinity=per-task -o gpu-affinity=per-task "$@"
+}
+pass_on() { :; }  # Flux signals the ranks itself
+terminate() { flux cancel --all; }
+# $0 is Flux's copy of this script, which submission copies again.
+queue_again() { LAUNCH_RUN=${run} flux --parent batch --dependency=afterany:"${job}" "$0" "${given[@]}"; }
+
+# From here on as in the other scripts of this folder.
+if [[ -n ${LAUNCH_DATA:-} ]]; then
+  on_each_node mkdir -p "${scratch}" && on_each_node cp -r "${LAUNCH_DATA}" "${scratch}/" || exit 1
+  command=("${command[@]//\{data\}/"${scratch}/${LAUNCH_DATA##*/}"}")
+fi
+mkdir -p "${run}" || exit 1
+command=("${command[@]//\{run\}/"${run}"}")
+
+warned=0 after=0 grace=${LAUNCH_GRACE:-60}
+trap 'warned=1' USR1
+start "${command[@]}" &
+step=$!
+# Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
+while kill -0 "${step}" 2>/dev/null; do
+  ((SECONDS < ${warn_at:-SECONDS + 1})) || warned=1
+  if ((warned)); then
+    ((after != 0)) || pass_on
+    ((after != grace)) || terminate
+    ((after != grace + 20)) || kill -KILL "${step}"
+    ((++after))
+  fi
+  sleep 1
+done
+trap '' USR1
+wait "${step}"
+code=$?
+[[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"
+if ((warned && code != 0)); then queue_again && exit 0; fi
+exit "${code}"
