@@ -2,6 +2,7 @@
 //
 //   mpiexec -n 2 digits --strategy multi-worker-mirrored --epochs 15
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -32,10 +33,13 @@ void train(Strategy const& strategy, Digits const& digits, Options const& option
   auto const test = dataset(digits.test).batch(tr::GlobalBatch{256});
 
   auto const start = std::chrono::steady_clock::now();
+  auto const fit = [&](auto... backup) {
+    return tr::fit(strategy, model, train, tr::validation(test), {.epochs = options.epochs, .verbose = !options.quiet},
+                   tr::ReduceLROnPlateau<"val_loss">{.factor = 0.3, .patience = 3},
+                   tr::EarlyStopping<"val_loss">{.patience = 8, .restore_best_weights = true}, backup...);
+  };
   auto const history =
-      tr::fit(strategy, model, train, tr::validation(test), {.epochs = options.epochs, .verbose = !options.quiet},
-              tr::ReduceLROnPlateau<"val_loss">{.factor = 0.3, .patience = 3},
-              tr::EarlyStopping<"val_loss">{.patience = 8, .restore_best_weights = true});
+      options.backup.empty() ? fit() : fit(tr::BackupAndRestore{.path = options.backup, .signals = {SIGUSR1, SIGTERM}});
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto const result = tr::evaluate(strategy, model, test);
 
