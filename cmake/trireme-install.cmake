@@ -57,4 +57,13 @@ Libs: ${trireme_openmp} $<JOIN:${trireme_libraries}, >
 ")
 install(FILES "${PROJECT_BINARY_DIR}/trireme-$<CONFIG>.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
         RENAME trireme.pc)
+
+# A module file, for clusters: `module use PREFIX/share/modulefiles`.
+set(trireme_module_folder "${CMAKE_INSTALL_DATADIR}/modulefiles/trireme")
+file(RELATIVE_PATH trireme_module_to_prefix "/prefix/${trireme_module_folder}" "/prefix")
+get_filename_component(trireme_kokkos_prefix "${Kokkos_DIR}/../../.." ABSOLUTE)
+configure_file(packaging/modulefiles/trireme.in "${PROJECT_BINARY_DIR}/trireme.modulefile" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/trireme.modulefile" DESTINATION "${trireme_module_folder}"
+        RENAME "${PROJECT_VERSION}")
+
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/trireme")

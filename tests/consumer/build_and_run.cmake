@@ -4,6 +4,11 @@ file(REMOVE_RECURSE "${BINARY}")
 if(WAY STREQUAL "find_package")
   execute_process(COMMAND "${CMAKE_COMMAND}" --install "${TRIREME_BINARY}" --prefix "${prefix}" OUTPUT_QUIET
                   COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB_RECURSE modules "${prefix}/*/modulefiles/trireme/*")
+  list(LENGTH modules count)
+  if(NOT count EQUAL 1)
+    message(FATAL_ERROR "one module file is to be installed, and found were: ${modules}")
+  endif()
 endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BINARY}/build" -G "${GENERATOR}" --no-warn-unused-cli
                         -D CONSUMER_WAY=${WAY} -D CONSUMER_TRIREME_SOURCE=${TRIREME_SOURCE} -D trireme_ROOT=${prefix}
