@@ -196,6 +196,7 @@
 #include "trireme/models/output.hpp"
 #include "trireme/models/outputs.hpp"
 #include "trireme/models/own_model.hpp"
+#include "trireme/models/plot_model.hpp"
 #include "trireme/models/predictions.hpp"
 #include "trireme/models/score_kernel.hpp"
 #include "trireme/models/sequential.hpp"

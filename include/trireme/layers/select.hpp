@@ -32,9 +32,10 @@ struct Select {
       return Parts{std::tuple{in.template part<I>()...}};
   }
 
-  template <class In, class F>
-  std::vector<std::size_t> trace_inputs(In const&, std::vector<std::size_t> const& sources, F const&) const {
-    return {sources[I]...};
+  /// Of a list with an entry for each part of the input, those of the output.
+  template <class Entry>
+  static std::vector<Entry> selected(std::vector<Entry> const& parts) {
+    return {parts[I]...};
   }
 
   template <class Context, class In, class T>

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,9 +20,9 @@
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/parameter.hpp"
 #include "trireme/layers/regularizer.hpp"
-#include "trireme/models/input_sources.hpp"
 #include "trireme/models/layer_flops.hpp"
 #include "trireme/models/layer_names.hpp"
+#include "trireme/models/value_sources.hpp"
 #include "trireme/models/weight_table.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -222,16 +221,8 @@ ModelDescription describe(Architecture const& architecture) {
   auto const out = architecture.output(in);
   description.output = out.to_vector();
   description.outputs = list_parts(out);
-  detail::InputSources sources(description.inputs.size());
-  std::iota(sources.begin(), sources.end(), std::size_t{0});
-  description.vocabularies.assign(sources.size(), 0);
-  detail::trace_inputs(architecture, in, sources, [&](auto const& layer, detail::InputSources const& looked_up) {
-    for (std::size_t const input : looked_up) {
-      if (input == detail::no_input) continue;
-      std::size_t& smallest = description.vocabularies[input];
-      if (smallest == 0 || layer.vocabulary < smallest) smallest = layer.vocabulary;
-    }
-  });
+  detail::ValueTracer tracer(description);
+  tracer.results(detail::trace_values(architecture, in, tracer.inputs(), tracer));
   for (StateInfo& state : description.states) state.offset += description.elements;
   for (FrozenInfo& frozen : description.frozen) frozen.offset += description.reduced_elements();
   return description;

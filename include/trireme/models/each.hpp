@@ -15,9 +15,9 @@
 #include "trireme/core/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
-#include "trireme/models/input_sources.hpp"
 #include "trireme/models/layer_flops.hpp"
 #include "trireme/models/sequential.hpp"
+#include "trireme/models/value_sources.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme {
@@ -111,12 +111,15 @@ struct Each {
     f(layer, in.template part<0>());
   }
 
-  template <class In, class F>
-  detail::InputSources trace_inputs(In const& in, detail::InputSources const& sources, F const& f) const {
-    detail::InputSources all;
+  template <class In>
+  detail::ValueSources trace_values(In const& in, detail::ValueSources const& sources,
+                                    detail::ValueTracer& tracer) const {
+    detail::ValueSources all;
     std::size_t i = 0;
+    auto const first = tracer.next();
     for_each_part(in, [&](auto const& part, std::size_t) {
-      for (std::size_t const source : detail::trace_inputs(layer, part, {sources[i++]}, f)) all.push_back(source);
+      tracer.set_next(first);
+      for (auto const& source : detail::trace_values(layer, part, {sources[i++]}, tracer)) all.push_back(source);
     });
     return all;
   }

@@ -9,8 +9,8 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
-#include "trireme/models/input_sources.hpp"
 #include "trireme/models/sequential.hpp"
+#include "trireme/models/value_sources.hpp"
 
 namespace trireme {
 
@@ -45,9 +45,10 @@ struct Frozen {
     f(layer, in);
   }
 
-  template <class In, class F>
-  detail::InputSources trace_inputs(In const& in, detail::InputSources const& sources, F const& f) const {
-    return detail::trace_inputs(layer, in, sources, f);
+  template <class In>
+  detail::ValueSources trace_values(In const& in, detail::ValueSources const& sources,
+                                    detail::ValueTracer& tracer) const {
+    return detail::trace_values(layer, in, sources, tracer);
   }
 
   using final_activation = typename detail::FinalActivation<L>::type;

@@ -12,7 +12,7 @@
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_pass.hpp"
-#include "trireme/models/input_sources.hpp"
+#include "trireme/models/value_sources.hpp"
 
 namespace trireme::detail {
 
@@ -53,18 +53,18 @@ class GraphBlock<Wiring<1, Inputs...>, Layers...> : public SumsOfLayers<GraphBlo
                            [&](auto, auto const& layer, auto const& own) { visit_layers(layer, own, f); });
   }
 
-  template <class In, class F>
-  InputSources trace_inputs(In const& in, InputSources const& sources, F const& f) const {
-    std::vector<InputSources> all{sources};
+  template <class In>
+  ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
+    std::vector<ValueSources> all{sources};
     auto const own_plan = plan();
     own_plan.for_each_node(own_plan.values(in), [&]<std::size_t I>(std::integral_constant<std::size_t, I>,
                                                                    auto const& layer, auto const& own) {
-      InputSources taken;
+      ValueSources taken;
       [&]<std::size_t... V>(std::index_sequence<V...>) {
         (taken.insert(taken.end(), all[V].begin(), all[V].end()), ...);
       }
       (node_inputs<I>());
-      all.push_back(detail::trace_inputs(layer, own, taken, f));
+      all.push_back(detail::trace_values(layer, own, taken, tracer));
     });
     return all.back();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
@@ -14,6 +15,7 @@ namespace trireme::detail {
 
 /// The sum of all branches' outputs.
 struct SumJoin {
+  static constexpr std::string_view class_name = "Add";
   static constexpr bool in_place = false;
 
   template <class First, class... Rest>
@@ -38,6 +40,7 @@ struct SumJoin {
 
 /// The branches' outputs side by side along the last axis.
 struct ConcatenateJoin {
+  static constexpr std::string_view class_name = "Concatenate";
   static constexpr bool in_place = false;
 
   template <class First, class... Rest>

@@ -116,6 +116,9 @@ class OwnModel {
     }
     description.layers.push_back(
         {table.name, "layers/" + table.name, "OwnModel", {table.outputs}, description.elements});
+    description.nodes = {{NodeInfo::Kind::input, 0, "Input", {table.inputs}, {}},
+                         {NodeInfo::Kind::layer, 0, "OwnModel", {table.outputs}, {0}}};
+    description.results = {1};
     return description;
   }
 

@@ -14,7 +14,7 @@
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/chain_pass.hpp"
 #include "trireme/models/composite.hpp"
-#include "trireme/models/input_sources.hpp"
+#include "trireme/models/value_sources.hpp"
 
 namespace trireme {
 
@@ -113,10 +113,10 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
     visit<first>(in, f);
   }
 
-  template <class In, class F>
-  detail::InputSources trace_inputs(In const& in, detail::InputSources sources, F const& f) const {
+  template <class In>
+  detail::ValueSources trace_values(In const& in, detail::ValueSources sources, detail::ValueTracer& tracer) const {
     for_each_layer(in, [&](auto const& layer, auto const& extents) {
-      sources = detail::trace_inputs(layer, extents, sources, f);
+      sources = detail::trace_values(layer, extents, sources, tracer);
     });
     return sources;
   }

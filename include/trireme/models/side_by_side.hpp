@@ -10,7 +10,7 @@
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_pass.hpp"
-#include "trireme/models/input_sources.hpp"
+#include "trireme/models/value_sources.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
@@ -66,15 +66,18 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
     for_each_branch(in, [&](auto const& branch, auto const& own) { visit_layers(branch, own, f); });
   }
 
-  template <class In, class F>
-  InputSources trace_inputs(In const& in, InputSources const& sources, F const& f) const {
-    InputSources all;
+  template <class In>
+  ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
+    ValueSources all;
     std::size_t i = 0;
     for_each_branch(in, [&](auto const& branch, auto const& own) {
-      auto const from = Source::own_part ? InputSources{sources[i++]} : sources;
-      for (std::size_t const source : detail::trace_inputs(branch, own, from, f)) all.push_back(source);
+      auto const from = Source::own_part ? ValueSources{sources[i++]} : sources;
+      for (ValueSource const& source : detail::trace_values(branch, own, from, tracer)) all.push_back(source);
     });
-    return Join::in_place ? all : InputSources{no_input};
+    if constexpr (Join::in_place)
+      return all;
+    else
+      return tracer.join(Join::class_name, output(in).to_vector(), all);
   }
 
   template <class T, class Context, class In>

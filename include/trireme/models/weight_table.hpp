@@ -52,6 +52,17 @@ struct LayerInfo {
   std::size_t flops = 0;       ///< operations of forward, for one sample, as `layer_flops` counts them
 };
 
+/// A step of a value's way through a model: an input, a layer, or a join of branches, which is no layer of its own.
+struct NodeInfo {
+  enum class Kind { input, layer, join };
+  Kind kind = Kind::layer;
+  std::size_t index = 0;  ///< of the input or the layer
+  std::string class_name;
+  std::vector<std::size_t> output;
+  std::vector<std::size_t>
+      from;  ///< nodes whose outputs it takes, each once; those within Each take values of all parts
+};
+
 namespace detail {
 class SharedWeights;
 }
@@ -67,6 +78,8 @@ struct ModelDescription {
   std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
   std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one
   std::vector<LayerInfo> layers;
+  std::vector<NodeInfo> nodes;         ///< inputs, layers and joins
+  std::vector<std::size_t> results{};  ///< of the outputs, the nodes that they come from
   std::vector<ParameterInfo> parameters;
   std::vector<StateInfo> states;
   std::vector<FrozenInfo> frozen;

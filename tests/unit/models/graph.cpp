@@ -1,4 +1,4 @@
-// Graphs of named nodes: gradients, names, cuts, and the same numbers as combinators of the same graph.
+// Graphs of named nodes: gradients, names, cuts, pictures, and the same numbers as combinators of the same graph.
 #define BOOST_TEST_MODULE models_graph
 #include "support/kokkos_fixture.hpp"
 #include "support/numbers.hpp"
@@ -7,7 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/activations/relu.hpp"
@@ -29,13 +32,18 @@
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/buffer_plan.hpp"
+#include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/graph.hpp"
+#include "trireme/models/layered_layout.hpp"
 #include "trireme/models/mixed.hpp"
+#include "trireme/models/plot_model.hpp"
+#include "trireme/models/shared.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+#include "unit/io/folder.hpp"
 #include "unit/layers/gradient_check.hpp"
 
 using namespace trireme;
@@ -229,4 +237,165 @@ BOOST_AUTO_TEST_CASE(a_graph_is_cut_where_one_value_goes_on) {
   BOOST_TEST(graph.layer<2>().node_count == 3u);
   BOOST_TEST(graph.layer<2>().node<1>().name == "e");
   BOOST_TEST(graph.layer<3>().name == "out");
+}
+
+namespace {
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+/// Nothing if each element ends where it has to, attributes are in quotes and "&" begins an entity; else where it
+/// fails.
+std::string xml_fault(std::string_view text) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '&') {
+      std::string_view const entity = text.substr(at, text.find(';', at) - at);
+      if (entity != "&amp" && entity != "&lt" && entity != "&gt" && entity != "&quot") return std::string(entity);
+    }
+    if (text[at] == '>') return "a bare > at " + std::to_string(at);
+    if (text[at] != '<') continue;
+    std::size_t const end = text.find('>', at);
+    std::string_view const tag = text.substr(at + 1, end - at - 1);
+    if (end == text.npos || count_of(tag, "\"") % 2 != 0 || count_of(tag, "<") != 0) return std::string(tag);
+    std::string const name(tag.substr(0, tag.find_first_of(" /", 1)));
+    if (tag[0] == '/') {
+      if (open.empty() || "/" + open.back() != tag) return std::string(tag);
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+    at = end;
+  }
+  return open.empty() ? "" : open.back();
+}
+
+/// Each node as "inputs > name", by the names of what it takes values of.
+std::vector<std::string> wires(ModelDescription const& model) {
+  auto const name = [&](NodeInfo const& node) {
+    return node.kind == NodeInfo::Kind::layer   ? model.layers[node.index].path
+           : node.kind == NodeInfo::Kind::input ? "input" + std::to_string(node.index)
+                                                : node.class_name;
+  };
+  std::vector<std::string> all;
+  for (NodeInfo const& node : model.nodes) {
+    std::string text;
+    for (std::size_t const from : node.from) text += name(model.nodes[from]) + ' ';
+    all.push_back(text + "> " + name(node));
+  }
+  return all;
+}
+
+/// The picture has a box a node and an arrow a wire, and is XML.
+void check_picture(ModelDescription const& model) {
+  std::string const svg = model_svg(model);
+  std::size_t arrows = 0;
+  for (NodeInfo const& node : model.nodes) arrows += node.from.size();
+  BOOST_TEST(xml_fault(svg) == "");
+  BOOST_TEST(count_of(svg, "<rect ") == model.nodes.size());
+  BOOST_TEST(count_of(svg, "<path d=\"") == arrows + 1);  // and the arrow's head
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_description_has_the_wires_between_layers_and_joins) {
+  using Names = std::vector<std::string>;
+  auto const graph = describe<float>(
+      Graph{Input<8, 8, 1>{}, node<"down">(Conv2D<2, 3, 3, Same>{}),
+            node<"bottom">(Sequential{MaxPooling2D<2, 2>{}, Conv2D<4, 3, 3, Same>{}}), node<"up">(UpSampling2D<2, 2>{}),
+            node<"joined", "up", "down">(Concatenate{}), node<"head">(Conv2D<1, 1, 1>{})});
+  BOOST_TEST(wires(graph) == (Names{"> input0", "input0 > down", "down > max_pooling2d", "max_pooling2d > conv2d_1",
+                                    "conv2d_1 > up", "up down > joined", "joined > head"}),
+             per_element());
+  check_picture(graph);
+
+  Shared encoder{Dense<3, Tanh>{}};
+  auto const branches = describe<float>(Sequential{
+      Inputs{Input<4>{}, Input<4>{}}, Each{Sequential{Dense<4>{}, Residual{Frozen{Dense<4>{}}}, Dense<3>{}}},
+      Parallel{Skip{}, encoder}, Select<1, 0>{}, Add{}, Add{Dense<2>{}, Dense<2>{}}, Fork{Dense<1>{}, Dense<5>{}}});
+  BOOST_TEST(
+      wires(branches) ==
+          (Names{"> input0", "> input1", "input0 input1 > sequential/dense", "sequential/dense > sequential/identity",
+                 "sequential/dense > sequential/dense_1", "sequential/identity sequential/dense_1 > Add",
+                 "Add > sequential/dense_2", "sequential/dense_2 > identity", "sequential/dense_2 > dense",
+                 "dense identity > select", "select > add", "add > dense_1", "add > dense_2", "dense_1 dense_2 > Add",
+                 "Add > dense_3", "Add > dense_4"}),
+      per_element());
+  BOOST_TEST(branches.results == (std::vector<std::size_t>{14, 15}), per_element());
+  check_picture(branches);
+  std::string const svg = model_svg(branches);
+  BOOST_TEST(count_of(svg, "20 parameters, frozen<") == 1u);
+  BOOST_TEST(count_of(svg, "12 parameters, shared<") == 1u);
+  BOOST_TEST(svg == model_svg(branches));
+}
+
+BOOST_AUTO_TEST_CASE(names_are_escaped_in_a_picture) {
+  auto const model =
+      describe<float>(Sequential{Input<2>{}, Dense<2>{.name = "a<b & \"c\" > d\n\xff"}, Dense<dynamic>{.units = 1234}});
+  check_picture(model);
+  BOOST_TEST(count_of(model_svg(model), ">a&lt;b &amp; &quot;c&quot; &gt; d\\x0a\\xff<") == 1u);
+  BOOST_TEST(count_of(model_svg(model), ">3,702 parameters<") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(boxes_of_a_layout_lie_apart_and_no_edge_crosses_one) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    auto const random = test::numbers<double>(400, seed);
+    std::size_t next = 0;
+    auto const number = [&](std::size_t below) {
+      return static_cast<std::size_t>((random[next++ % 400] + 1) / 2.0001 * static_cast<double>(below));
+    };
+    std::vector<detail::LayeredLayout::Box> boxes(3 + number(20));
+    std::vector<detail::LayeredLayout::Edge> edges;
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      boxes[i] = {40 + static_cast<double>(number(200)), 20 + static_cast<double>(number(60))};
+      for (std::size_t from = i > 0 ? number(i) : 0, k = 0; from < i && k < 3; from += 1 + number(6), ++k)
+        edges.push_back({from, i});
+    }
+    detail::LayeredLayout const layout(boxes, edges);
+    auto const meets = [&](std::size_t i, double left, double right, double top, double bottom) {
+      auto const& [width, height, corner] = layout.boxes()[i];
+      return left < corner.x + width && right > corner.x && top < corner.y + height && bottom > corner.y;
+    };
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      auto const& [width, height, corner] = layout.boxes()[i];
+      BOOST_TEST((corner.x >= 0 && corner.x + width <= layout.width()));
+      BOOST_TEST((corner.y >= 0 && corner.y + height <= layout.height()));
+      for (std::size_t j = 0; j < i; ++j)
+        BOOST_TEST(!meets(j, corner.x, corner.x + width, corner.y, corner.y + height));
+    }
+    BOOST_TEST_REQUIRE(layout.edges().size() == edges.size());
+    for (auto const& edge : layout.edges()) {
+      auto const& from = layout.boxes()[edge.from];
+      BOOST_TEST(edge.way.front().y == from.corner.y + from.height);
+      BOOST_TEST(edge.way.back().y == layout.boxes()[edge.to].corner.y);
+      for (std::size_t k = 0; k + 1 < edge.way.size(); ++k) {
+        BOOST_TEST(edge.way[k].y <= edge.way[k + 1].y);
+        auto const [left, right] = std::minmax(edge.way[k].x, edge.way[k + 1].x);
+        for (std::size_t i = 0; i < boxes.size(); ++i)
+          BOOST_TEST(!meets(i, left - 1, right + 1, edge.way[k].y, edge.way[k + 1].y));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(plot_model_writes_the_picture_or_names_the_file) {
+  test::Folder const folder;
+  auto const model =
+      compile<double>(OneDeviceStrategy<>(), Sequential{Input<3>{}, Dense<2>{}}, SGD{}, MeanSquaredError{});
+  plot_model(model, folder.file("model.svg"));
+  std::ifstream file(folder.file("model.svg"));
+  BOOST_TEST(std::string(std::istreambuf_iterator<char>(file), {}) == model_svg(model.description()));
+  auto const fault = [&](std::string const& path) {
+    try {
+      plot_model(model, path);
+    } catch (FileError const& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  BOOST_TEST(fault("/nowhere/model.svg") == "/nowhere/model.svg: cannot be created: No such file or directory");
+  BOOST_TEST(fault("model.png") == "model.png: is no name of a picture, which ends in .svg; use model.png.svg");
 }

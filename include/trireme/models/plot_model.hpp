@@ -1,0 +1,171 @@
+/// plot_model: a picture of a model's layers and of the ways of values between them, as SVG.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/io/atomic_file.hpp"
+#include "trireme/io/file_format.hpp"
+#include "trireme/models/layered_layout.hpp"
+#include "trireme/models/summary.hpp"
+#include "trireme/models/weight_table.hpp"
+
+namespace trireme {
+
+inline constexpr FileFormat plot_file_format{"a picture", {".svg"}};
+
+namespace detail {
+
+inline std::string xml_text(std::string_view text) {
+  std::string result;
+  for (char const c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+/// Drawing of a model as boxes and arrows. Boxes bring their own background, and arrows are grey, so that a light page
+/// and a dark one will do.
+class ModelDrawing {
+ public:
+  explicit ModelDrawing(ModelDescription const& model) : model_(model), notes_(layer_notes(model)) {}
+
+  std::string svg() const {
+    std::vector<std::array<std::string, lines>> texts;
+    std::vector<LayeredLayout::Box> boxes;
+    std::vector<LayeredLayout::Edge> edges;
+    for (std::size_t i = 0; i < model_.nodes.size(); ++i) {
+      NodeInfo const& node = model_.nodes[i];
+      texts.push_back(text_of(node));
+      std::size_t longest = 0, used = 0;
+      for (std::string& line : texts.back()) {
+        line = printable(line, line.size());  // XML has no control characters
+        longest = std::max(longest, line.size());
+        used += line.empty() ? 0 : 1;
+      }
+      boxes.push_back({std::ceil(static_cast<double>(longest) * character_width / 2) * 2 + 2 * padding,
+                       static_cast<double>(used) * line_height + padding});
+      for (std::size_t const from : node.from) edges.push_back({from, i});
+    }
+    LayeredLayout const layout(std::move(boxes), std::move(edges));
+
+    double const width = layout.width() + 2 * margin, height = layout.height() + 2 * margin;
+    std::string svg = formatted(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 {:.0f} {:.0f}\" "
+        "role=\"img\">\n"
+        "<title>A model of {} layers and {} parameters</title>\n"
+        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+        "orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#808894\"/></marker></defs>\n"
+        "<g transform=\"translate({:.0f} {:.0f})\">\n"
+        "<g fill=\"none\" stroke=\"#808894\" stroke-width=\"1.5\" marker-end=\"url(#arrow)\">\n",
+        width, height, width, height, model_.layers.size(), grouped(model_.parameter_count()), margin, margin);
+    for (LayeredLayout::Edge const& edge : layout.edges()) svg += arrow(edge.way);
+    svg +=
+        "</g>\n<g font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"12\" text-anchor=\"middle\" "
+        "fill=\"#1d2733\" stroke-width=\"1.2\">\n";
+    for (std::size_t i = 0; i < texts.size(); ++i) svg += box(model_.nodes[i], layout.boxes()[i], texts[i]);
+    return svg + "</g>\n</g>\n</svg>\n";
+  }
+
+ private:
+  static constexpr std::size_t lines = 4;  ///< name, class, extents, parameters and notes
+  /// In pixels. Monospaced characters are 0.6 times as wide as high, or a little more.
+  static constexpr double character_width = 7.5, line_height = 16, padding = 10, margin = 12;
+
+  std::array<std::string, lines> text_of(NodeInfo const& node) const {
+    std::string const output = batch_extents(node.output);
+    if (node.kind == NodeInfo::Kind::input)
+      return {model_.inputs.size() > 1 ? formatted("Input {}", node.index) : "Input", "", output, ""};
+    if (node.kind == NodeInfo::Kind::join) return {node.class_name, "", output, ""};
+    LayerInfo const& layer = model_.layers[node.index];
+    std::vector<std::string> last;
+    if (layer.parameters > 0) last.push_back(formatted("{} parameters", grouped(layer.parameters)));
+    if (!notes_[node.index].empty()) last.push_back(notes_[node.index]);
+    return {shortened(layer.path), layer.class_name, output, joined(last, ", ")};
+  }
+
+  std::string box(NodeInfo const& node, LayeredLayout::Box const& box,
+                  std::array<std::string, lines> const& text) const {
+    bool const is_layer = node.kind == NodeInfo::Kind::layer;
+    bool const is_frozen = is_layer && notes_[node.index].starts_with("frozen");
+    std::string svg = formatted(
+        "<g><rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"{}\" fill=\"{}\" "
+        "stroke=\"#5b7fa8\"{}/>\n",
+        box.corner.x, box.corner.y, box.width, box.height, is_layer ? 4 : 14,
+        is_frozen  ? "#dfe3e8"
+        : is_layer ? "#e8f0fa"
+                   : "#faf3e2",
+        is_frozen ? " stroke-dasharray=\"4 3\"" : "");
+    double y = box.corner.y + line_height - 1;
+    for (std::size_t i = 0; i < lines; ++i) {
+      if (text[i].empty()) continue;
+      svg += formatted("<text x=\"{:.0f}\" y=\"{:.0f}\"{}>{}</text>\n", box.corner.x + box.width / 2, y,
+                       i == 0 ? " font-weight=\"bold\"" : "", xml_text(text[i]));
+      y += line_height;
+    }
+    return svg + "</g>\n";
+  }
+
+  /// Straight where it passes a rank, and a curve between ranks.
+  static std::string arrow(std::vector<LayoutPoint> const& way) {
+    std::string path = formatted("M{:.0f} {:.0f}", way[0].x, way[0].y);
+    for (std::size_t i = 1; i < way.size(); ++i) {
+      auto const& [x, y] = way[i];
+      if (i % 2 == 1) {
+        if (y != way[i - 1].y) path += formatted("L{:.0f} {:.0f}", x, y);
+      } else {
+        double const middle = (way[i - 1].y + y) / 2;
+        path += formatted("C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}", way[i - 1].x, middle, x, middle, x, y);
+      }
+    }
+    return "<path d=\"" + path + "\"/>\n";
+  }
+
+  ModelDescription const& model_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace detail
+
+/// A model as SVG: a box for each input, each layer (path, class, output extents, parameters, and whether it is frozen
+/// or shared with other models) and each join of branches, and an arrow for each value that one takes from another. The
+/// same text for the same model on every machine. `describe<float>(Sequential{…})` gives the description of a model
+/// that is not compiled.
+inline std::string model_svg(ModelDescription const& model) { return detail::ModelDrawing(model).svg(); }
+
+/// Writes `model_svg` of a compiled model to a file, whose name ends in .svg: `plot_model(model, "model.svg")`, Keras's
+/// function of that name. The chief writes; collective.
+/// \throws FileError, the same on all processes
+template <class Model>
+void plot_model(Model const& model, std::string const& path) {
+  std::string const fault = output_name_fault(path, plot_file_format);
+  if (!fault.empty()) raise_uniform(FileError(path, fault));
+  model.engine().on_chief(
+      [](auto const&, std::string const& file, std::string const& svg) { write_atomically(file, svg); }, path,
+      model_svg(model.description()));
+}
+
+}  // namespace trireme
