@@ -20,6 +20,7 @@
 
 namespace trireme {
 
+/// The ending of the files that plot_model writes.
 inline constexpr FileFormat plot_file_format{"a picture", {".svg"}};
 
 namespace detail {

@@ -7,8 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +80,18 @@ void check_same_training(A const& a, B const& b) {
     BOOST_TEST(trained<Precision>(MirroredStrategy<>(2), a, parallelism) ==
                    trained<Precision>(MirroredStrategy<>(2), b, parallelism),
                per_element());
+}
+
+/// That of the README, whose picture is docs/model.svg.
+auto readme_graph() {
+  namespace tr = trireme;
+  return tr::Graph{
+      tr::Input<64, 64, 1>{},
+      tr::node<"down">(tr::Conv2D<8, 3, 3, tr::ReLU, tr::Same>{}),
+      tr::node<"bottom">(tr::Sequential{tr::MaxPooling2D<2, 2>{}, tr::Conv2D<16, 3, 3, tr::ReLU, tr::Same>{}}),
+      tr::node<"up">(tr::UpSampling2D<2, 2>{}),
+      tr::node<"joined", "up", "down">(tr::Concatenate{}),
+      tr::node<"head">(tr::Conv2D<1, 1, 1, tr::Sigmoid>{})};
 }
 
 }  // namespace
@@ -209,14 +219,7 @@ BOOST_AUTO_TEST_CASE(nodes_name_layers_and_tables_find_their_vocabularies) {
 }
 
 BOOST_AUTO_TEST_CASE(the_graph_of_the_readme_has_an_output_as_large_as_its_input) {
-  namespace tr = trireme;
-  auto const graph = tr::Graph{
-      tr::Input<64, 64, 1>{},
-      tr::node<"down">(tr::Conv2D<8, 3, 3, tr::ReLU, tr::Same>{}),
-      tr::node<"bottom">(tr::Sequential{tr::MaxPooling2D<2, 2>{}, tr::Conv2D<16, 3, 3, tr::ReLU, tr::Same>{}}),
-      tr::node<"up">(tr::UpSampling2D<2, 2>{}),
-      tr::node<"joined", "up", "down">(tr::Concatenate{}),
-      tr::node<"head">(tr::Conv2D<1, 1, 1, tr::Sigmoid>{})};
+  auto const graph = readme_graph();
   BOOST_TEST(graph.output(graph.input()).to_vector() == graph.input().to_vector(), per_element());
 }
 
@@ -303,14 +306,12 @@ void check_picture(ModelDescription const& model) {
 
 BOOST_AUTO_TEST_CASE(a_description_has_the_wires_between_layers_and_joins) {
   using Names = std::vector<std::string>;
-  auto const graph = describe<float>(
-      Graph{Input<8, 8, 1>{}, node<"down">(Conv2D<2, 3, 3, Same>{}),
-            node<"bottom">(Sequential{MaxPooling2D<2, 2>{}, Conv2D<4, 3, 3, Same>{}}), node<"up">(UpSampling2D<2, 2>{}),
-            node<"joined", "up", "down">(Concatenate{}), node<"head">(Conv2D<1, 1, 1>{})});
+  auto const graph = describe<float>(readme_graph());
   BOOST_TEST(wires(graph) == (Names{"> input0", "input0 > down", "down > max_pooling2d", "max_pooling2d > conv2d_1",
                                     "conv2d_1 > up", "up down > joined", "joined > head"}),
              per_element());
   check_picture(graph);
+  BOOST_TEST(model_svg(graph) == test::text_of(TRIREME_TESTS_DIRECTORY "/../docs/model.svg"));
 
   Shared encoder{Dense<3, Tanh>{}};
   auto const branches = describe<float>(Sequential{
@@ -386,16 +387,8 @@ BOOST_AUTO_TEST_CASE(plot_model_writes_the_picture_or_names_the_file) {
   auto const model =
       compile<double>(OneDeviceStrategy<>(), Sequential{Input<3>{}, Dense<2>{}}, SGD{}, MeanSquaredError{});
   plot_model(model, folder.file("model.svg"));
-  std::ifstream file(folder.file("model.svg"));
-  BOOST_TEST(std::string(std::istreambuf_iterator<char>(file), {}) == model_svg(model.description()));
-  auto const fault = [&](std::string const& path) {
-    try {
-      plot_model(model, path);
-    } catch (FileError const& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
+  BOOST_TEST(test::text_of(folder.file("model.svg")) == model_svg(model.description()));
+  auto const fault = [&](char const* path) { return test::message_of<FileError>([&] { plot_model(model, path); }); };
   BOOST_TEST(fault("/nowhere/model.svg") == "/nowhere/model.svg: cannot be created: No such file or directory");
   BOOST_TEST(fault("model.png") == "model.png: is no name of a picture, which ends in .svg; use model.png.svg");
 }
