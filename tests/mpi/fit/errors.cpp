@@ -21,6 +21,7 @@
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/plot_model.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
@@ -271,6 +272,7 @@ BOOST_FIXTURE_TEST_CASE(a_path_that_cannot_be_written_is_an_error_of_the_chief_t
   BOOST_TEST(contains(
       message_of<FileError>([&] { train(samples.data(), BackupAndRestore{.path = folder + "run.npz"}); }), folder));
   BOOST_TEST(contains(message_of<FileError>([&] { model.save_weights(folder + "w.npz"); }), folder));
+  BOOST_TEST(contains(message_of<FileError>([&] { plot_model(model, folder + "model.svg"); }), folder));
   BOOST_TEST(model.engine().iteration() == 0u);  // all of it was known before training
 }
 
