@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -122,13 +121,11 @@ class LayeredLayout {
       bool const down = sweep % 2 == 0;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         auto& rank = ranks_[down ? r : ranks_.size() - 1 - r];
-        std::vector<std::tuple<double, std::size_t, std::size_t>> keys;  // equal means keep their order
-        for (std::size_t i = 0; i < rank.size(); ++i) {
-          Item const& item = items_[rank[i]];
-          keys.emplace_back(mean(down ? item.above : item.below, place, place[rank[i]]), i, rank[i]);
-        }
-        std::ranges::sort(keys);
-        for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = std::get<2>(keys[i]);
+        std::vector<double> key = place;
+        for (std::size_t const i : rank) key[i] = mean(down ? items_[i].above : items_[i].below, place, place[i]);
+        // Insertion keeps the order of equal keys, and ranks are short.
+        for (std::size_t last = 1; last < rank.size(); ++last)
+          for (std::size_t i = last; i > 0 && key[rank[i - 1]] > key[rank[i]]; --i) std::swap(rank[i - 1], rank[i]);
         number(rank);
       }
       if (std::size_t const now = crossings(place); now < fewest) {
