@@ -38,8 +38,9 @@ void train(Strategy const& strategy, Digits const& digits, Options const& option
                    tr::ReduceLROnPlateau<"val_loss">{.factor = 0.3, .patience = 3},
                    tr::EarlyStopping<"val_loss">{.patience = 8, .restore_best_weights = true}, backup...);
   };
-  auto const history =
-      options.backup.empty() ? fit() : fit(tr::BackupAndRestore{.path = options.backup, .signals = {SIGUSR1, SIGTERM}});
+  auto const history = options.backup.empty()
+                           ? fit()
+                           : fit(tr::BackupAndRestore{.path = options.backup, .signals = {SIGUSR1, SIGUSR2, SIGTERM}});
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto const result = tr::evaluate(strategy, model, test);
 

@@ -13,7 +13,7 @@ Options parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--data", options.data, "a .csv file of digits, or a folder with optdigits or IDX files");
   app.add_option("--backup", options.backup,
-                 "a file that holds the run after each epoch, SIGUSR1 and SIGTERM, to go on from");
+                 "a file that holds the run after each epoch and a batch system's signal, to go on from");
   app.add_option("--epochs", options.epochs)->capture_default_str();
   app.add_option("--batch", options.batch, "samples of the global batch")->capture_default_str();
   app.add_option("--replicas", options.replicas, "of the mirrored strategy")->capture_default_str();

@@ -4,7 +4,7 @@
 # flux: --nslots=4
 # flux: --cores-per-slot=8
 # flux: --time-limit=1h
-# flux: --signal=USR1@120
+# flux: --signal=USR2@120
 # Trains on the nodes of Flux; docs/clusters.md has what all scripts of this folder do:
 #
 #     flux batch flux.sh PROGRAM [ARGUMENT...]
@@ -40,7 +40,7 @@ mkdir -p "${run}" || exit 1
 command=("${command[@]//\{run\}/"${run}"}")
 
 warned=0 after=0 grace=${LAUNCH_GRACE:-60}
-trap 'warned=1' USR1
+trap 'warned=1' USR1 USR2
 start "${command[@]}" &
 step=$!
 # Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
@@ -54,7 +54,7 @@ while kill -0 "${step}" 2>/dev/null; do
   fi
   sleep 1
 done
-trap '' USR1
+trap '' USR1 USR2
 wait "${step}"
 code=$?
 [[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"

@@ -30,7 +30,7 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_PROC_BIND=close OMP_PLACES=co
 # As MPICH and its relatives say it; Open MPI says --map-by ppr:1:node, and --map-by ppr:2:node:PE=8 --bind-to core.
 on_each_node() { mpiexec -n "${nodes}" -ppn 1 "$@"; }
 start() { exec mpiexec -n "${ranks}" -ppn $((ranks / nodes)) -bind-to core:"${OMP_NUM_THREADS}" "$@"; }
-pass_on() { kill -USR1 "${step}"; }  # mpiexec signals all ranks
+pass_on() { kill -USR1 "${step}"; }  # mpiexec signals all ranks, by this signal alone
 terminate() { kill -TERM "${step}"; }
 queue_again() { LAUNCH_RUN=${run} qsub -W depend=afterany:"${PBS_JOBID}" -v "${variables}" "${LAUNCH_SCRIPT}"; }
 
@@ -48,7 +48,7 @@ mkdir -p "${run}" || exit 1
 command=("${command[@]//\{run\}/"${run}"}")
 
 warned=0 after=0 grace=${LAUNCH_GRACE:-60}
-trap 'warned=1' USR1
+trap 'warned=1' USR1 USR2
 start "${command[@]}" &
 step=$!
 # Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
@@ -62,7 +62,7 @@ while kill -0 "${step}" 2>/dev/null; do
   fi
   sleep 1
 done
-trap '' USR1
+trap '' USR1 USR2
 wait "${step}"
 code=$?
 [[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"

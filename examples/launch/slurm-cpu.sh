@@ -12,7 +12,7 @@
 #
 #     sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]
 #
-# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), not under Slurm.
+# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), and under Slurm 22.05 with one rank on one node.
 set -uo pipefail
 (($# > 0)) || { echo "slurm-cpu.sh: no program was given; say sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
 
@@ -24,7 +24,8 @@ export OMP_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}" OMP_PROC_BIND=close OMP_PLACE
 on_each_node() { srun --ntasks="${SLURM_JOB_NUM_NODES}" --ntasks-per-node=1 "$@"; }
 # srun has not taken --cpus-per-task from sbatch since Slurm 22.05.
 start() { exec srun --cpus-per-task="${OMP_NUM_THREADS}" --cpu-bind=cores "$@"; }
-pass_on() { kill -USR1 "${step}"; }  # srun signals all ranks
+# srun signals all ranks, and not by USR1: MPICH takes that for news of a failed rank, and may hang under srun.
+pass_on() { kill -USR2 "${step}"; }
 terminate() { kill -TERM "${step}"; }
 queue_again() { scontrol requeue "${SLURM_JOB_ID}"; }
 
@@ -37,7 +38,7 @@ mkdir -p "${run}" || exit 1
 command=("${command[@]//\{run\}/"${run}"}")
 
 warned=0 after=0 grace=${LAUNCH_GRACE:-60}
-trap 'warned=1' USR1
+trap 'warned=1' USR1 USR2
 start "${command[@]}" &
 step=$!
 # Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
@@ -51,7 +52,7 @@ while kill -0 "${step}" 2>/dev/null; do
   fi
   sleep 1
 done
-trap '' USR1
+trap '' USR1 USR2
 wait "${step}"
 code=$?
 [[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"

@@ -41,10 +41,10 @@ S
 cat >"${work}/bin/program" <<'S'
 #!/bin/bash
 echo $$ >"${WORK}/program"
-trap 'echo saved >>"${WORK}/log"; exit 1' USR1
-[[ $1 == saves || $1 == waits ]] || trap '' USR1
+trap 'echo saved >>"${WORK}/log"; exit 1' USR1 USR2
+[[ $1 == saves || $1 == waits ]] || trap '' USR1 USR2
 [[ $1 == waits ]] || kill -USR1 "${PPID}"
-[[ $1 != saves || ${SCRIPT} != flux.sh ]] || kill -USR1 $$
+[[ $1 != saves || ${SCRIPT} != flux.sh ]] || kill -USR2 $$
 [[ $1 != done ]] || exit 0
 while true; do sleep 1; done
 S
