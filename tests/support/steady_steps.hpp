@@ -75,7 +75,7 @@ inline void warm_threads() {
     [&]<int... Use>(std::integer_sequence<int, Use...>) {
       (::trireme::detail::pack_buffer<float, Use>(std::size_t{1} << 18), ...);
     }
-    (std::make_integer_sequence<int, 5>());
+    (std::make_integer_sequence<int, 8>());
   });
 }
 

@@ -32,9 +32,10 @@ namespace trireme {
 /// threads resume the run too: under VirtualReplicas to the bit, under other strategies to rounding, and a message says
 /// which. When training is complete the files are removed, so that the next run starts anew.
 ///
-/// With `.signals = {SIGUSR1}`, a batch system's warning to one process or all of them saves the run after the batch,
-/// and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote of the
-/// processes a batch. Where each process claims batches of its own, the run is saved after the epoch.
+/// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
+/// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
+/// of the processes a batch. Where each process claims batches of its own, the run is saved after the epoch. MPICH
+/// handles SIGUSR1 as news of a failed rank, so send SIGUSR2 to ranks that its launcher has not started.
 ///
 /// Designated initializers name the members in this order.
 struct BackupAndRestore {
@@ -108,7 +109,6 @@ struct BackupAndRestore {
   }
 
  private:
-  /// True if a process has received one of the signals and there is something left to train.
   /// True if a process has received one of the signals and there is something left to train.
   template <class Run>
   bool interrupted(Run& run, bool epoch_ended) const {
