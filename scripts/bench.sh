@@ -16,7 +16,7 @@
 # --steps        steps of an epoch, for a quick look; 0: what scripts/bench/compare.py has for each case
 # --repetitions  epochs measured in each run (15)
 # --json         also writes {"about": {"processor": …, "vectors": …, "cores": …, "load": …, "commit": …, "compiler": …,
-#                "flags": …, "date": …, "versions": {PEER: …}, "pairs": …, "repetitions": …}, "results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
+#                "flags": …, "date": …, "versions": {PEER: …}, "pairs": …, "repetitions": …, "steps": …}, "results": [{"case": …, "peer": …, "trireme_us": …, "trireme_median_us": …, "peer_us": …,
 #                "peer_median_us": …, "speedup": …, "speedup_median": …, "busy": N if there are such processes}, …],
 #                "best": [{"case": …, "best_peer": …, "speedup_best": …, "speedup_best_median": …}, …]};
 #                scripts/bench/page.py makes docs/performance.md of it

@@ -70,9 +70,10 @@ def describe_programs(options):
         if peer in packages:
             python = options.python_jax_old if peer == "jax-old" else options.python
             versions[peer] = output_of(python, "-c", program, packages[peer])
+    now = datetime.datetime.now(datetime.timezone.utc)
     return {"commit": output_of("git", "describe", "--always", "--dirty"), "compiler": options.compiler,
-            "flags": options.flags, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-            "versions": versions, "pairs": options.pairs, "repetitions": options.repetitions}
+            "flags": options.flags, "date": now.strftime("%Y-%m-%d %H:%M UTC"),
+            "versions": versions, "pairs": options.pairs, "repetitions": options.repetitions, "steps": options.steps}
 
 
 class Runner:

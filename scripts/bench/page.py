@@ -4,7 +4,8 @@
     scripts/bench.sh --peers "torch torch-compile torch-flush jax jax-scan jax-old keras" --json results.json
     scripts/bench/page.py results.json [more.json …]
 
-Several files are those of one machine; where two have the same case and peer, the later one counts.
+Several files are those of one machine; where two have the same case and peer, the later one counts. The page has a line
+for each run, so that it shows which were short.
 """
 import json
 import sys
@@ -17,11 +18,12 @@ PEERS = {"torch": "PyTorch", "torch-compile": "PyTorch, compiled", "torch-flush"
 
 ABOUT_PEERS = {
     "torch": "PyTorch {version}, eager: fused optimizers, `set_to_none`, channels last",
-    "torch-compile": "the same with a step as one program of `torch.compile`, in its mode max-autotune",
+    "torch-compile": "the same with a step as one program of `torch.compile`, in its mode max-autotune; of `lstm` "
+                     "forward and backward alone",
     "torch-flush": "the same, eager, with `set_flush_denormal`",
     "jax": "JAX {version}: one jitted step with donated state, optax, batches on the device",
     "jax-scan": "the same with the loop over steps inside the program",
-    "jax-old": "JAX {version}, as JAX",
+    "jax-old": "the same with JAX {version}",
     "keras": "Keras on TensorFlow {version}: `compile` and `fit` with their defaults over arrays in memory",
     "kernels": "the same model without PJRT",
 }
@@ -48,11 +50,12 @@ CASES = {
 
 PAGE_TEXT = """# Performance
 
-Times of a training step and their ratios to PyTorch, JAX and Keras, taken in turn on one machine in one run. The page
-is written by `scripts/bench/page.py` from the results of `scripts/bench.sh`.
+Times of a training step and their ratios to PyTorch, JAX and Keras, of programs that took turns on one machine. The
+page is written by `scripts/bench/page.py` from the results of `scripts/bench.sh`.
 
-**Machine**: {processor}, {cores} cores, {vectors}, load {load} before the run. **Compiler**: {compiler}, `{flags}`.
-**Commit** {commit}, **{date}**. {pairs} runs of each program in turn, {repetitions} epochs each.
+**Machine**: {processor}, {cores} cores, {vectors}.
+
+{runs}
 
 {table}
 
@@ -98,8 +101,17 @@ def microseconds(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
+def line_of(about, cases):
+    """What one run was, and of which cases."""
+    steps = f" of {about['steps']} steps" if about["steps"] else ""
+    times = "once" if about["pairs"] == 1 else f"{about['pairs']} times in turn"
+    return (f"**{about['date']}**, commit {about['commit']}, {about['compiler']}, `{about['flags']}`, load {about['load']} "
+            f"before it; each program {times}, {about['repetitions']} epochs{steps}: {', '.join(cases)}.")
+
+
 def table_of(results, peers):
-    rows = ["| case | trireme, us | fastest peer | its time, us | ratio | " + " | ".join(PEERS[peer] for peer in peers) + " |",
+    names = " | ".join(PEERS[peer] for peer in peers)
+    rows = [f"| case | trireme, us | fastest peer | its time, us | ratio | {names} |",
             "|" + "---|" * (5 + len(peers))]
     for case in dict.fromkeys(case for case, _ in results):
         of_case = {peer: result for (name, peer), result in results.items() if name == case}
@@ -109,8 +121,8 @@ def table_of(results, peers):
         least_median = min(result["speedup_median"] for result in others)
         ratios = [f"{of_case[peer]['speedup']:.2f} ({of_case[peer]['speedup_median']:.2f})" if peer in of_case else ""
                   for peer in peers]
-        rows.append(f"| `{case}` | {microseconds(own)} | {PEERS[fastest['peer']]} | {microseconds(fastest['peer_us'])} | "
-                    f"**{fastest['speedup']:.2f}** ({least_median:.2f}) | " + " | ".join(ratios) + " |")
+        rows.append(f"| `{case}` | {microseconds(own)} | {PEERS[fastest['peer']]} | "
+                    f"{microseconds(fastest['peer_us'])} | **{fastest['speedup']:.2f}** ({least_median:.2f}) | " + " | ".join(ratios) + " |")
     return "\n".join(rows)
 
 
@@ -147,6 +159,8 @@ def main():
     PAGE.write_text(PAGE_TEXT.format(
         **about | {"peers": " ".join(peer for peer in peers if peer != "kernels")},
         table=table_of(results, peers),
+        runs=wrapped(line_of(file["about"], dict.fromkeys(f"`{result['case']}`" for result in file["results"]))
+                     for file in files),
         cases=wrapped(f"`{model}`: {CASES[model]}" for model in models if model in CASES),
         peer_list=wrapped(f"**{PEERS[peer]}**: {ABOUT_PEERS[peer].format(version=versions.get(peer, ''))}."
                           for peer in peers)))
