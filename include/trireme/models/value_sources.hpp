@@ -56,7 +56,7 @@ class ValueTracer {
     return step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken, inputs);
   }
 
-  /// What joins branches without being a layer of its own.
+  /// Joins of branches that are no layers of their own.
   ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken) {
     return step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken, {no_source});
   }
@@ -65,7 +65,8 @@ class ValueTracer {
     for (ValueSource const& source : sources) model_.results.push_back(source.node);
   }
 
-  /// What comes next; set back to where it was, the same layers and joins come once more, and take further values.
+  /// Place of the next node. Set back to where it was, the same layers and joins come once more, and take further
+  /// values.
   Place next() const { return next_; }
   void set_next(Place place) { next_ = place; }
 
