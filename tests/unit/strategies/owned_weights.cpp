@@ -61,6 +61,7 @@ BOOST_AUTO_TEST_CASE(other_models_are_cut_by_samples) {
   BOOST_TEST(whole_rows(Sequential{Input<8, 400>{}, Dense<200>{}}) == 0);  // eight positions a sample
   BOOST_TEST(whole_rows(Sequential{Input<4>{}, Embedding<10'000, 16>{}, Flatten{}, Dense<10>{}}) == 0);
   BOOST_TEST(whole_rows(Sequential{Input<784>{}, Dense<128>{}, SyncBatchNormalization<>{}, Dense<10>{}}) == 0);
+  BOOST_TEST(whole_rows(Sequential{Input<3>{}, Dense<8192>{}, Dense<8>{}}) == 0);  // no batch has few rows beside three
   BOOST_TEST(whole_rows(Sequential{Input<784>{}, Frozen{Dense<512>{}}, Dense<10>{}}) == 0);
 }
 

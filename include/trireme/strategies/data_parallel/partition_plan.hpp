@@ -30,11 +30,11 @@ inline std::size_t rows_for_owned_weights(ModelDescription const& model) {
   bool const uses_once = model.elements <= flops && flops <= 3 * model.elements && 16 * of_weights_used_often <= flops;
   if (model.elements < least_owned_weights || !uses_once || has_tables || model.row_scope != StatisticsScope::none)
     return 0;
-  std::size_t rows = 0, elements = 0;
+  std::size_t rows = model.elements, elements = 0;
   for (ParameterInfo const& p : model.parameters) {
     if (p.shape.rank != 2 || p.size < least_owned_weights / 2) continue;
     elements += p.size;
-    rows = rows == 0 ? p.shape.extents[0] / 4 : std::min(rows, p.shape.extents[0] / 4);
+    rows = std::min(rows, p.shape.extents[0] / 4);
   }
   return 4 * elements >= 3 * model.elements ? rows : 0;
 }
