@@ -15,6 +15,7 @@
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/layers/pass.hpp"
+#include "trireme/models/graph_pass.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -107,10 +108,10 @@ void check_layer(ReferenceCase const& c, char const* where, L const& layer, In c
   auto const parameters = detail::parameters_of(layer, in);
   std::size_t const rows = c.description.at("arrays").at("dy").at("shape").at(0);
   LayerNumbers<T> numbers(c, where, {parameters.begin(), parameters.end()},
-                          detail::workspace_bytes<T, Context>(layer, in, rows));
+                          detail::pass_workspace<T, Context>(layer, in, rows));
   Context context;
-  detail::run_forward(context, layer, in, numbers.forward());
-  detail::run_backward(context, layer, in, numbers.backward());
+  detail::pass_forward(context, layer, in, numbers.forward());
+  detail::pass_backward(context, layer, in, numbers.backward());
   numbers.compare();
 }
 

@@ -236,7 +236,9 @@ constexpr std::size_t workspace_bytes(L const& layer, In const& in, std::size_t 
 template <class T, class Context, class L, class In>
 constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unused]] In const& in,
                                     [[maybe_unused]] std::size_t rows) {
-  if constexpr (requires { requires std::is_same_v<typename L::scattered_rows_of, L>; })
+  if constexpr (
+      requires { requires std::is_same_v<typename L::scattered_rows_of, L>; } ||
+      requires { requires std::is_same_v<typename L::graph_of, L>; })
     return layer.template takes_scattered_rows<T, Context>(in, rows);
   else
     return false;
@@ -245,7 +247,7 @@ constexpr bool takes_scattered_rows([[maybe_unused]] L const& layer, [[maybe_unu
 /// Layers that are counted for keys of random numbers: one, or all within a nested model.
 template <class L>
 constexpr std::uint32_t leaf_layers() {
-  if constexpr (is_composite<L>)
+  if constexpr (requires { L::leaf_count; })
     return L::leaf_count;
   else
     return 1;

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -32,29 +31,10 @@ struct Select {
       return Parts{std::tuple{in.template part<I>()...}};
   }
 
-  /// Of a list with an entry for each part of the input, those of the output.
-  template <class Entry>
-  static std::vector<Entry> selected(std::vector<Entry> const& parts) {
+  /// Of a list with an entry for each part of the input, those of the output: it computes nothing.
+  template <class List>
+  static constexpr List selected(List const& parts) {
     return {parts[I]...};
-  }
-
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
-    T* y = f.y;
-    ((kernels::copy(context, f.rows * in.template part<I>().size(), f.x + f.rows * in.template before<I>(), y),
-      y += f.rows * in.template part<I>().size()),
-     ...);
-  }
-
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
-    if (!b.dx) return;
-    context.for_each("trireme::clear", b.rows * in.size(), kernels::Clear<T>{b.dx});
-    T const* dy = b.dy;
-    ((context.for_each("trireme::add_gradients", b.rows * in.template part<I>().size(),
-                       kernels::AddTo<T>{dy, b.dx + b.rows * in.template before<I>()}),
-      dy += b.rows * in.template part<I>().size()),
-     ...);
   }
 
  private:

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/sequential.hpp"
@@ -45,32 +44,6 @@ struct PartsJoin {
                   "tensor");
     return std::apply([](auto const&... part) { return Join::output(part...); }, in.all);
   }
-
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, Forward<T> const& f) const {
-    for_each_place(in, f.rows, [&](std::size_t rows, std::size_t columns, std::size_t begin, std::size_t column) {
-      Join::put(context, rows, columns, f.x + begin, f.y, output(in).back(), column, begin == 0);
-    });
-  }
-
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
-    if (!b.dx) return;
-    for_each_place(in, b.rows, [&](std::size_t rows, std::size_t columns, std::size_t begin, std::size_t column) {
-      Join::take(context, rows, columns, b.dy, output(in).back(), column, b.dx + begin, true);
-    });
-  }
-
- private:
-  /// f(rows and columns of a part as a matrix, where it begins, its first column in the joined output).
-  template <class In, class F>
-  static void for_each_place(In const& in, std::size_t rows, F const& f) {
-    std::size_t column = 0;
-    for_each_part(in, [&](auto const& part, std::size_t before) {
-      f(rows * part.size() / part.back(), part.back(), rows * before, column);
-      column += part.back();
-    });
-  }
 };
 
 }  // namespace detail
@@ -79,6 +52,7 @@ struct PartsJoin {
 /// parts of a tuple.
 template <class... Branches>
 struct Add : detail::SideBySide<detail::SameInput, detail::SumJoin, Branches...> {
+  using graph_of = Add;
   static constexpr std::string_view class_name = "Add";
   using detail::SideBySide<detail::SameInput, detail::SumJoin, Branches...>::SideBySide;
 };
@@ -93,6 +67,7 @@ Add(B const&...) -> Add<detail::as_layer_t<B>...>;
 /// `Concatenate{}`: the parts of a tuple.
 template <class... Branches>
 struct Concatenate : detail::SideBySide<detail::SameInput, detail::ConcatenateJoin, Branches...> {
+  using graph_of = Concatenate;
   static constexpr std::string_view class_name = "Concatenate";
   using detail::SideBySide<detail::SameInput, detail::ConcatenateJoin, Branches...>::SideBySide;
 };
@@ -106,6 +81,7 @@ Concatenate(B const&...) -> Concatenate<detail::as_layer_t<B>...>;
 /// `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`: the input plus the output of the layers.
 template <class... Layers>
 struct Residual : Add<Skip, Sequential<Layers...>> {
+  using graph_of = Residual;
   static constexpr std::string_view class_name = "Add";
   constexpr Residual() = default;
   template <class... L>

@@ -26,11 +26,15 @@ void pass_by(L const& layer, In const& in, BackwardPass<T>& call) {
   if (call.frozen_weights) call.frozen_weights += frozen_elements<T>(layer, in);
   call.keys.layer += leaf_layers<L>();
 }
-
-/// True if a layer's backward has anything to compute.
+/// Goes back before a layer at `in`.
 template <class L, class In, class T>
-bool wants_backward(L const& layer, In const& in, BackwardPass<T> const& b) {
-  return b.dx || (!b.frozen && parameter_elements<T>(layer, in) > 0);
+void pass_back(L const& layer, In const& in, BackwardPass<T>& call) {
+  std::size_t const elements = parameter_elements<T>(layer, in);
+  call.parameters -= elements;
+  if (!call.frozen) call.gradients -= elements;
+  if (call.states) call.states -= state_elements<T>(layer, in);
+  if (call.frozen_weights) call.frozen_weights -= frozen_elements<T>(layer, in);
+  call.keys.layer -= leaf_layers<L>();
 }
 
 /// f(layer, in), or the same for each layer within a composite; a frozen or shared composite counts as one layer.

@@ -15,6 +15,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/models/graph_pass.hpp"
 #include "trireme/models/layer_flops.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/value_sources.hpp"
@@ -150,7 +151,7 @@ struct Each {
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     std::size_t bytes = aligned_bytes(scratch_elements<T>(in) * sizeof(T));
     for_each_part(
-        in, [&](auto const& part, std::size_t) { bytes += detail::workspace_bytes<T, Context>(layer, part, rows); });
+        in, [&](auto const& part, std::size_t) { bytes += detail::pass_workspace<T, Context>(layer, part, rows); });
     return bytes;
   }
 
@@ -162,13 +163,10 @@ struct Each {
     std::uint32_t index = 0;
     for_each_part(in, [&](auto const& part, std::size_t before) {
       call.x = f.x + f.rows * before;
-      call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, part, f.rows));
+      call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, f.rows));
       call.keys.layer = key<In>(f.keys.layer, index);
       if (f.state_updates && index > 0) call.state_updates = scratch;
-      if constexpr (detail::reinterprets<L>)
-        kernels::copy(context, f.rows * part.size(), call.x, call.y);
-      else
-        detail::run_forward(context, layer, part, call);
+      detail::pass_forward(context, layer, part, call);
       if (f.state_updates && index > 0) chain_updates(context, part, f, scratch);
       call.y += f.rows * layer.output(part).size();
       ++index;
@@ -185,13 +183,10 @@ struct Each {
     for_each_part(in, [&](auto const& part, std::size_t before) {
       call.x = b.x + b.rows * before;
       if (b.dx) call.dx = b.dx + b.rows * before;
-      call.workspace = workspace.take<std::byte>(detail::workspace_bytes<T, Context>(layer, part, b.rows));
+      call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, b.rows));
       call.keys.layer = key<In>(b.keys.layer, index);
       if (index > 0 && !b.frozen) call.gradients = scratch;
-      if constexpr (!detail::reinterprets<L>)
-        detail::run_backward(context, layer, part, call);
-      else if (b.dx)
-        kernels::copy(context, b.rows * part.size(), static_cast<T const*>(call.dy), call.dx);
+      detail::pass_backward(context, layer, part, call);
       if (index > 0 && !b.frozen) add_gradients(context, part, scratch, b.gradients);
       std::size_t const outputs = b.rows * layer.output(part).size();
       call.y += outputs;

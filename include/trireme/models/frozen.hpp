@@ -6,9 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/layers/copy.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/models/graph_pass.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/value_sources.hpp"
 
@@ -68,37 +68,29 @@ struct Frozen {
 
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return detail::workspace_bytes<T, Context>(layer, in, rows);
+    return detail::pass_workspace<T, Context>(layer, in, rows);
   }
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, ForwardPass<T> f) const {
-    if constexpr (detail::reinterprets<L>) {
-      kernels::copy(context, f.rows * in.size(), f.x, f.y);
-    } else {
-      f.parameters = f.frozen_weights;
-      f.states = f.parameters + detail::parameter_elements<T>(layer, in);
-      f.frozen_weights = f.states + detail::state_elements<T>(layer, in);
-      f.state_updates = nullptr;
-      f.frozen = true;
-      detail::run_forward(context, layer, in, f);
-    }
+    f.parameters = f.frozen_weights;
+    f.states = f.parameters + detail::parameter_elements<T>(layer, in);
+    f.frozen_weights = f.states + detail::state_elements<T>(layer, in);
+    f.state_updates = nullptr;
+    f.frozen = true;
+    detail::pass_forward(context, layer, in, f);
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, BackwardPass<T> b) const {
     if (!b.dx) return;
-    if constexpr (detail::reinterprets<L>) {
-      kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
-    } else {
-      b.parameters = b.frozen_weights;
-      b.states = b.parameters + detail::parameter_elements<T>(layer, in);
-      b.frozen_weights = b.states + detail::state_elements<T>(layer, in);
-      b.gradients = nullptr;
-      b.sink = nullptr;
-      b.frozen = true;
-      detail::run_backward(context, layer, in, b);
-    }
+    b.parameters = b.frozen_weights;
+    b.states = b.parameters + detail::parameter_elements<T>(layer, in);
+    b.frozen_weights = b.states + detail::state_elements<T>(layer, in);
+    b.gradients = nullptr;
+    b.sink = nullptr;
+    b.frozen = true;
+    detail::pass_backward(context, layer, in, b);
   }
 };
 

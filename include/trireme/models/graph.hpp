@@ -155,7 +155,7 @@ constexpr auto graph_segment(std::tuple<Nodes const&...> const& nodes) {
     return std::get<first>(nodes).layer;
   } else {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      using Block = GraphBlock<Wiring<1, decltype(Wires::template inputs_within<first + I, first>())...>,
+      using Block = GraphBlock<NodeInputs<decltype(Wires::template inputs_within<first + I, first>())...>,
                                typename std::tuple_element_t<first + I, std::tuple<Nodes...>>::Layer...>;
       return Block(std::make_tuple(std::get<first + I>(nodes).layer...));
     }
@@ -205,8 +205,7 @@ struct GraphLayers<false, In, Nodes...> {
 ///        node<"sum", "a", "b">(Add{}), node<"head">(Dense<10>{})}`
 ///
 /// A node takes values of nodes before it; the last one's is the output. The graph is a Sequential of its segments, cut
-/// wherever a single value goes on: chains run, fuse and are cut by pipelines as in a Sequential, and the nodes between
-/// two cuts run as one layer. Under Mixed, only values at cuts are stored in the short type.
+/// wherever a single value goes on, so that pipelines cut it as they cut a Sequential.
 template <class In, class... Nodes>
 class Graph : public detail::GraphLayers<detail::require_graph<In, Nodes...>(), In, Nodes...>::type {
   using Wires = detail::GraphWires<Nodes...>;
@@ -214,7 +213,7 @@ class Graph : public detail::GraphLayers<detail::require_graph<In, Nodes...>(), 
  public:
   using Layers = typename detail::GraphLayers<detail::require_graph<In, Nodes...>(), In, Nodes...>::type;
   static constexpr std::string_view class_name = "Functional";
-  using scattered_rows_of = Graph;
+  using graph_of = Graph;
 
   constexpr explicit Graph(In const& input, Nodes const&... nodes)
       : Graph(input, std::tuple<Nodes const&...>(nodes...), std::make_index_sequence<Wires::segment_count>()) {}

@@ -1,6 +1,7 @@
 /// GraphBlock: layers whose inputs are any of the values before them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -9,23 +10,28 @@
 #include <vector>
 
 #include "trireme/layers/layer.hpp"
-#include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_pass.hpp"
 #include "trireme/models/value_sources.hpp"
+#include "trireme/models/wiring.hpp"
+#include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
 
-template <class Wires, class... Layers>
+/// The values that each node takes, as one std::index_sequence a node: 0 is the input, i + 1 the output of node i.
+template <class... Inputs>
+struct NodeInputs {};
+
+template <class Inputs, class... Layers>
 class GraphBlock;
 
 /// The nodes of a graph between two cuts as one layer. The last one's output is its own.
 template <class... Inputs, class... Layers>
-class GraphBlock<Wiring<1, Inputs...>, Layers...> : public SumsOfLayers<GraphBlock<Wiring<1, Inputs...>, Layers...>> {
+class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBlock<NodeInputs<Inputs...>, Layers...>> {
   static constexpr std::size_t count = sizeof...(Layers);
 
  public:
-  using composite = void;
+  using graph_of = GraphBlock;
   static constexpr bool transparent = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Layers>());
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());
@@ -35,7 +41,7 @@ class GraphBlock<Wiring<1, Inputs...>, Layers...> : public SumsOfLayers<GraphBlo
 
   template <class In>
   constexpr auto output(In const& in) const {
-    return std::get<count>(plan().values(in));
+    return std::get<count>(values(in));
   }
 
   static constexpr std::size_t node_count = count;
@@ -48,17 +54,13 @@ class GraphBlock<Wiring<1, Inputs...>, Layers...> : public SumsOfLayers<GraphBlo
 
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
-    auto const own_plan = plan();
-    own_plan.for_each_node(own_plan.values(in),
-                           [&](auto, auto const& layer, auto const& own) { visit_layers(layer, own, f); });
+    for_each_node(in, [&](auto, auto const& layer, auto const& own) { visit_layers(layer, own, f); });
   }
 
   template <class In>
   ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
     std::vector<ValueSources> all{sources};
-    auto const own_plan = plan();
-    own_plan.for_each_node(own_plan.values(in), [&]<std::size_t I>(std::integral_constant<std::size_t, I>,
-                                                                   auto const& layer, auto const& own) {
+    for_each_node(in, [&]<std::size_t I>(std::integral_constant<std::size_t, I>, auto const& layer, auto const& own) {
       ValueSources taken;
       [&]<std::size_t... V>(std::index_sequence<V...>) {
         (taken.insert(taken.end(), all[V].begin(), all[V].end()), ...);
@@ -69,23 +71,76 @@ class GraphBlock<Wiring<1, Inputs...>, Layers...> : public SumsOfLayers<GraphBlo
     return all.back();
   }
 
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return plan().template workspace<T, Context>(in, rows);
+  template <class Context, class In, class Builder>
+  static constexpr Values wire(Values const& inputs, Builder& builder) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using Known = decltype(std::declval<GraphBlock const&>().values(std::declval<In const&>()));
+      std::array<Values, count + 1> outputs{inputs};
+      ((outputs[I + 1] = detail::wire<Context, Layers, decltype(input_of<I>(std::declval<Known const&>()))>(
+            taken<I>(outputs), builder)),
+       ...);
+      return outputs[count];
+    }
+    (std::make_index_sequence<count>());
   }
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
-    GraphPass(plan()).forward(context, in, f);
+  template <class Context, class In, class F>
+  constexpr void visit(In const& in, F& f) const {
+    for_each_node(in, [&](auto, auto const& layer, auto const& own) { detail::visit<Context>(layer, own, f); });
   }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
-    GraphPass(plan()).backward(context, in, b);
+  template <class Context, class In, class F>
+  constexpr void visit_back(In const& in, F& f) const {
+    auto const known = values(in);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (detail::visit_back<Context>(node<count - 1 - I>(), input_of<count - 1 - I>(known), f), ...);
+    }
+    (std::make_index_sequence<count>());
   }
 
  private:
-  constexpr auto plan() const {
-    return std::apply(
-        [](auto const&... layer) { return GraphPlan<Wiring<1, Inputs...>, Layers...>(std::tie(layer...)); }, layers_);
+  template <std::size_t I>
+  static constexpr Values taken(std::array<Values, count + 1> const& values) {
+    return [&]<std::size_t... V>(std::index_sequence<V...>) {
+      Values all;
+      (all.add(values[V]), ...);
+      return all;
+    }
+    (node_inputs<I>());
+  }
+
+  /// Extents of the input and of all outputs.
+  template <class In>
+  constexpr auto values(In const& in) const {
+    return values_from<0>(std::make_tuple(in));
+  }
+  template <std::size_t I, class Known>
+  constexpr auto values_from(Known const& known) const {
+    if constexpr (I == count)
+      return known;
+    else
+      return values_from<I + 1>(std::tuple_cat(known, std::make_tuple(output_of(node<I>(), input_of<I>(known)))));
+  }
+  /// Extents of the input of node I: those of a value, or of a tuple of several.
+  template <std::size_t I, class Known>
+  static constexpr auto input_of(Known const& known) {
+    return [&]<std::size_t... V>(std::index_sequence<V...>) {
+      if constexpr (sizeof...(V) == 1) {
+        return std::get<V...>(known);
+      } else {
+        static_assert((!is_parts<std::tuple_element_t<V, Known>> && ...),
+                      "trireme: a node of a Graph with several inputs takes tensors; one of its inputs is a tuple");
+        return Parts<std::tuple_element_t<V, Known>...>{{std::get<V>(known)...}};
+      }
+    }
+    (node_inputs<I>());
+  }
+  /// f(index as a constant, layer, extents of its input), in order.
+  template <class In, class F>
+  constexpr void for_each_node(In const& in, F const& f) const {
+    auto const known = values(in);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f(std::integral_constant<std::size_t, I>(), node<I>(), input_of<I>(known)), ...);
+    }
+    (std::make_index_sequence<count>());
   }
 
   std::tuple<Layers...> layers_{};

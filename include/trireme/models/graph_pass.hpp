@@ -1,192 +1,379 @@
-/// Forward and backward through layers whose inputs are any of the values before them: what graphs and branches run.
+/// Forward and backward through a graph of layers: what every model runs.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_plan.hpp"
+#include "trireme/models/wiring.hpp"
+#include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
 
-/// Runs the nodes in their order, and back. The last one's output is the result. A value that several nodes take gets
-/// the sum of their gradients, from the last node to the first.
-template <class Wires, class... Layers>
+/// Runs the nodes of a layer in their order, and back. A value that several nodes take gets the sum of their gradients,
+/// from the last node to the first.
+template <class T, class Context, class L, class In>
 class GraphPass {
-  using Plan = GraphPlan<Wires, Layers...>;
-  static constexpr std::size_t count = Plan::count, sources = Plan::sources, result = Plan::result;
-  template <std::size_t I>
-  using LayerAt = typename Plan::template LayerAt<I>;
+  static constexpr auto const& wiring = wiring_of<Context, L, In>;
+  using Wired = std::remove_cvref_t<decltype(wiring)>;
+  using Plan = GraphPlan<Wired>;
   template <class U>
-  using PerValue = typename Plan::template PerValue<U>;
-  template <std::size_t I>
-  static constexpr auto inputs = Plan::template inputs<I>;
-  template <std::size_t I>
-  static constexpr bool joins = Plan::template joins<I>;
-  template <std::size_t I>
-  static constexpr bool in_place = Plan::template in_place<I>;
-  template <class L>
-  static constexpr bool joins_in_place = Plan::template joins_in_place<L>;
+  using PerValue = typename Wired::template PerValue<U>;
+  static constexpr std::size_t nodes = Wired::node_count;
+  static constexpr bool stores = StoresOutputs<Context>;
+  using Stored = stored_t<Context, T>;
 
  public:
-  constexpr explicit GraphPass(Plan const& plan) : plan_(plan) {}
+  constexpr GraphPass(L const& layer, In const& in) : layer_(layer), in_(in) {
+    if constexpr (!wiring.is_static) {
+      known_.sizes = count_sizes();
+      known_.plan = make_plan(known_.sizes);
+    }
+  }
 
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
-    auto const all = plan_.values(in);
-    auto const places = plan_.template value_layout<T, Context>(all, f.rows);
-    auto const y = Plan::addresses(all, f.rows, places, f.workspace, f.x, f.y);
+  /// Bytes from forward until backward.
+  constexpr std::size_t workspace(std::size_t rows) const {
+    std::size_t bytes = own_bytes(rows);
+    auto const add = [&](auto const& layer, auto const& in) { bytes += node_bytes(layer, in, rows); };
+    detail::visit<Context>(layer_, in_, add);
+    return bytes;
+  }
+
+  /// True if all nodes that take the input read `rows` rows of it where they lie apart.
+  constexpr bool takes_scattered_rows(std::size_t rows) const {
+    if (wiring.sources != 1 || wiring.results.count(0) > 0) return false;
+    bool all = true;
+    std::size_t node = 0;
+    auto const ask = [&]<class Node, class Own>(Node const& layer, Own const& in) {
+      if constexpr (computes<Node, Own>)
+        if (wiring.nodes[node++].inputs.count(0) > 0)
+          all = all && detail::takes_scattered_rows<T, Context>(layer, in, rows);
+    };
+    detail::visit<Context>(layer_, in_, ask);
+    return all;
+  }
+
+  void forward(Context& context, ForwardPass<T> const& f) const {
+    Memory const memory{f.rows, const_cast<T*>(f.x), f.y, f.workspace};
     ForwardPass<T> call = f;
-    plan_.for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
-      using L = LayerAt<i>;
-      T* const to = y[sources + i];
-      T const* const x =
-          joins<i> ? nullptr : gather<i>(context, own, f.rows, y, Plan::template at<T>(f.workspace, places.parts[i]));
-      if constexpr (joins<i>) {
-        if constexpr (!joins_in_place<L>)
-          Plan::template for_each_input<i>(own, [&](std::size_t value, auto const& part, std::size_t column) {
-            L::join::put(context, f.rows * part.size() / part.back(), part.back(), y[value], to,
-                         std::get<sources + i>(all).back(), column, value == inputs<i>[0]);
-          });
-      } else if constexpr (reinterprets<L>) {
-        if (to != x) kernels::copy(context, f.rows * own.size(), x, to);
-      } else {
-        call.x = x;
-        call.y = to;
-        call.workspace = f.workspace + places.memory[i];
-        run_forward(context, layer, own, call);
+    call.workspace += own_bytes(f.rows);
+    std::size_t node = 0;
+    auto const run = [&]<class Node, class Own>(Node const& layer, Own const& in) {
+      if constexpr (computes<Node, Own>) {
+        forward_node(context, node, layer, in, memory, f, call);
+        if constexpr (stores) store_outputs(context, node, memory);
+        ++node;
       }
-      pass_by(layer, own, call);
+      call.workspace += node_bytes(layer, in, f.rows);
+      pass_by(layer, in, call);
+    };
+    detail::visit<Context>(layer_, in_, run);
+    for_each_copy([&](std::size_t value, std::size_t before) {
+      kernels::copy(context, f.rows * size(value), memory.values(plan().values[value]), f.y + f.rows * before);
     });
   }
 
   /// Tells the sink when a node's gradients are final.
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
-    auto const all = plan_.values(in);
-    auto const places = plan_.template value_layout<T, Context>(all, b.rows);
-    Gradients<T> g{b.workspace,
-                   places,
-                   plan_.template gradient_layout<T>(all, b.rows, places.bytes),
-                   Plan::addresses(all, b.rows, places, b.workspace, b.x, const_cast<T*>(b.y)),
-                   Plan::gradient_addresses(all, b),
-                   {}};
-    for (std::size_t source = 0; source < sources; ++source) g.wanted[source] = b.dx != nullptr;
-    plan_.for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
-      bool wanted = !b.frozen && parameter_elements<T>(layer, own) > 0;
-      for (std::size_t const value : inputs<i>) wanted = wanted || g.wanted[value];
-      g.wanted[sources + i] = wanted;
-    });
-    for (std::size_t value = sources; value < result; ++value)
-      if (Plan::has_memory(value)) g.dy[value] = Plan::template at<T>(b.workspace, g.layout.offsets[value]);
-    for (std::size_t value = sources; value < result; ++value) g.dy[value] = g.dy[Plan::gradient_of[value]];
-    backward_from<0>(context, all, b, g);
+  void backward(Context& context, BackwardPass<T> const& b) const {
+    State state{{b.rows, const_cast<T*>(b.x), const_cast<T*>(b.y), b.workspace}, {b.rows, b.dx, b.dy, b.workspace}};
+    find_wanted(b, state);
+    begin_gradients(context, b, state);
+    BackwardPass<T> call = b;
+    pass_by(layer_, in_, call);
+    call.workspace += workspace(b.rows);
+    std::size_t node = nodes;
+    auto const run = [&]<class Node, class Own>(Node const& layer, Own const& in) {
+      pass_back(layer, in, call);
+      call.workspace -= node_bytes(layer, in, b.rows);
+      if constexpr (computes<Node, Own>)
+        if (state.wanted[wiring.nodes[--node].first_output]) backward_node(context, node, layer, in, b, call, state);
+    };
+    detail::visit_back<Context>(layer_, in_, run);
   }
 
  private:
-  /// The input of node I: the value that it takes, or all of them, one after the other, in `parts`.
-  template <std::size_t I, class Context, class Own, class T>
-  static T const* gather(Context& context, Own const& own, std::size_t rows, PerValue<T*> const& y, T* parts) {
-    if constexpr (inputs<I>.size() == 1) {
-      return y[inputs<I>[0]];
-    } else {
-      std::size_t next = 0;
-      for_each_part(own, [&](auto const& part, std::size_t before) {
-        kernels::copy(context, rows * part.size(), static_cast<T const*>(y[inputs<I>[next++]]), parts + rows * before);
-      });
-      return parts;
-    }
-  }
+  /// Addresses of tensors: those of the caller and the graph's own.
+  struct Memory {
+    std::size_t rows;
+    T *input, *output;
+    std::byte* own;
 
-  template <class T>
-  struct Gradients {
-    std::byte* memory;
-    typename Plan::ValueLayout places;
-    typename Plan::GradientLayout layout;
-    PerValue<T*> y, dy;
-    PerValue<bool> wanted;  ///< true if a node before the value trains, or the input's gradient is
+    T* values(Place place) const {
+      T* const region = place.region == Region::own     ? reinterpret_cast<T*>(own)
+                        : place.region == Region::input ? input
+                                                        : output;
+      return region + rows * place.offset;
+    }
+  };
+  struct State {
+    Memory memory, gradients;
+    PerValue<bool> wanted{};    ///< true if a node before the value trains, or the input's gradient is wanted
+    PerValue<bool> written{};   ///< true if a gradient has been stored, so that others are added
+    PerValue<bool> expanded{};  ///< true if a stored value is there again
   };
 
-  /// Runs the last node first, since gradients become final from the end of the arena.
-  template <std::size_t I, class Context, class All, class T>
-  void backward_from(Context& context, All const& all, BackwardPass<T> const& b, Gradients<T>& g) const {
-    auto const& layer = plan_.template layer<I>();
-    auto const own = Plan::template input_of<I>(all);
-    constexpr std::size_t value = sources + I;
-    if constexpr (I + 1 < count) {
-      BackwardPass<T> next = b;
-      pass_by(layer, own, next);
-      backward_from<I + 1>(context, all, next, g);
-    }
-    if (!g.wanted[value]) return;
-    if constexpr (joins<I>) {
-      if constexpr (!joins_in_place<LayerAt<I>>) split<I>(context, own, std::get<value>(all).back(), b.rows, g);
-    } else if constexpr (reinterprets<LayerAt<I>>) {
-      add_input_gradients<I>(context, own, b.rows, g.dy[value], g);
-    } else {
-      backward_layer<I>(context, layer, own, b, g);
+  static constexpr Plan make_plan(PerValue<std::size_t> const& sizes) {
+    return GraphPlanner<Wired>(wiring, sizes, aligned_count<T>(1)).plan(stores);
+  }
+  static constexpr Plan static_plan = make_plan(wiring.sizes);
+
+  /// Where extents are known at run time only.
+  struct Known {
+    PerValue<std::size_t> sizes{};
+    Plan plan{};
+  };
+  struct KnownByType {};
+
+  constexpr Plan const& plan() const {
+    if constexpr (wiring.is_static)
+      return static_plan;
+    else
+      return known_.plan;
+  }
+  /// Elements of a sample.
+  constexpr std::size_t size(std::size_t value) const {
+    if constexpr (wiring.is_static)
+      return wiring.sizes[value];
+    else
+      return known_.sizes[value];
+  }
+  constexpr PerValue<std::size_t> count_sizes() const {
+    PerValue<std::size_t> sizes{};
+    std::size_t value = 0;
+    auto const add = [&](auto const& part, std::size_t) { sizes[value++] = part.size(); };
+    for_each_part(in_, add);
+    auto const add_outputs = [&]<class Node, class Own>(Node const& layer, Own const& in) {
+      if constexpr (computes<Node, Own>) for_each_part(output_of(layer, in), add);
+    };
+    detail::visit<Context>(layer_, in_, add_outputs);
+    return sizes;
+  }
+
+  constexpr std::size_t own_bytes(std::size_t rows) const {
+    return rows * plan().elements * sizeof(T) +
+           (stores ? aligned_bytes(rows * plan().stored_elements * sizeof(Stored)) : 0);
+  }
+  template <class Node, class Own>
+  static constexpr std::size_t node_bytes(Node const& layer, Own const& in, std::size_t rows) {
+    if constexpr (computes<Node, Own> && !JoinsParts<Node>)
+      return workspace_bytes<T, Context>(layer, in, rows);
+    else
+      return 0;
+  }
+
+  /// f(value, elements of a sample before it in the output) for each part of the output that is a copy.
+  template <class F>
+  constexpr void for_each_copy(F const& f) const {
+    for (std::size_t const k : plan().copied_results) {
+      std::size_t before = 0;
+      for (std::size_t i = 0; i < k; ++i) before += size(wiring.results[i]);
+      f(wiring.results[k], before);
     }
   }
 
-  /// The gradients of values that node I joins, from the columns of its own.
-  template <std::size_t I, class Context, class Own, class T>
-  static void split(Context& context, Own const& own, std::size_t width, std::size_t rows, Gradients<T> const& g) {
-    T const* const dy = g.dy[sources + I];
-    Plan::template for_each_input<I>(own, [&](std::size_t value, auto const& part, std::size_t column) {
-      if (g.wanted[value] && g.dy[value] != dy)
-        LayerAt<I>::join::take(context, rows * part.size() / part.back(), part.back(), dy, width, column, g.dy[value],
-                               Plan::last_user[value] == I);
+  /// f(value, extents, elements of a sample before it) for each input of a node.
+  template <class Own, class F>
+  static void for_each_input(std::size_t node, Own const& in, F const& f) {
+    std::size_t next = 0;
+    for_each_part(in,
+                  [&](auto const& part, std::size_t before) { f(wiring.nodes[node].inputs[next++], part, before); });
+  }
+
+  /// The input of a layer, whose parts are copied to `gathered` where they do not lie side by side.
+  template <class Own>
+  T const* input_of(Context& context, std::size_t node, Own const& in, Memory const& memory,
+                    PerValue<Place> const& places, Place gathered, bool copy) const {
+    if (!plan().gathers[node]) return memory.values(places[wiring.nodes[node].inputs[0]]);
+    T* const to = memory.values(gathered);
+    if (copy)
+      for_each_input(node, in, [&](std::size_t value, auto const& part, std::size_t before) {
+        kernels::copy(context, memory.rows * part.size(), static_cast<T const*>(memory.values(places[value])),
+                      to + memory.rows * before);
+      });
+    return to;
+  }
+
+  template <class Node, class Own>
+  void forward_node(Context& context, std::size_t node, Node const& layer, Own const& in, Memory const& memory,
+                    ForwardPass<T> const& f, ForwardPass<T>& call) const {
+    auto const& places = plan().values;
+    T* const y = memory.values(places[wiring.nodes[node].first_output]);
+    if constexpr (JoinsParts<Node>) {
+      bool first = true;
+      for_each_column(node, in, [&](std::size_t value, auto const& part, std::size_t column, std::size_t width) {
+        Node::join::put(context, f.rows * part.size() / part.back(), part.back(),
+                        static_cast<T const*>(memory.values(places[value])), y, width, column,
+                        std::exchange(first, false));
+      });
+    } else {
+      call.x = input_of(context, node, in, memory, places, plan().gathered[node], true);
+      call.x_rows = call.x ? nullptr : f.x_rows;
+      call.y = y;
+      run_forward(context, layer, in, call);
+    }
+  }
+
+  /// f(value, extents, first column and number of columns of the joined output) for each input of a join.
+  template <class Own, class F>
+  static void for_each_column(std::size_t node, Own const& in, F const& f) {
+    std::size_t width = 0, column = 0;
+    for_each_part(in, [&](auto const& part, std::size_t) { width += part.back(); });
+    for_each_input(node, in, [&](std::size_t value, auto const& part, std::size_t) {
+      f(value, part, column, width);
+      column += part.back();
     });
   }
 
-  template <std::size_t I, class Context, class L, class Own, class T>
-  static void backward_layer(Context& context, L const& layer, Own const& own, BackwardPass<T> const& b,
-                             Gradients<T>& g) {
-    bool wants_dx = false;
-    for (std::size_t const value : inputs<I>) wants_dx = wants_dx || g.wanted[value];
-    T* const dx =
-        in_place<I> ? g.dy[inputs<I>[0]] : Plan::template at<T>(g.memory, g.layout.offsets[Plan::all_values + I]);
-    BackwardPass<T> call = b;
-    call.x = inputs<I>.size() == 1 ? g.y[inputs<I>[0]] : Plan::template at<T>(g.memory, g.places.parts[I]);
-    call.y = g.y[sources + I];
-    call.dy = g.dy[sources + I];
-    call.dx = wants_dx ? dx : nullptr;
-    call.workspace = g.memory + g.places.memory[I];
-    run_backward(context, layer, own, call);
-    if (b.sink && !b.frozen && parameter_elements<T>(layer, own) > 0) b.sink->ready(b.gradients);
-    if (wants_dx && !in_place<I>) add_input_gradients<I>(context, own, b.rows, dx, g);
+  Stored* stored(std::size_t value, Memory const& memory) const {
+    return reinterpret_cast<Stored*>(memory.own + memory.rows * plan().elements * sizeof(T)) +
+           memory.rows * plan().stored[value];
+  }
+  void store_outputs(Context& context, std::size_t node, Memory const& memory) const {
+    for (std::size_t k = 0; k < wiring.nodes[node].outputs; ++k) {
+      std::size_t const value = wiring.nodes[node].first_output + k;
+      if (!plan().in_result[value])
+        context.for_each("trireme::store", memory.rows * size(value),
+                         kernels::Store<T, Stored>{memory.values(plan().values[value]), stored(value, memory)});
+    }
+  }
+  /// Computes the numbers of a stored value again where a node first needs it.
+  void expand(Context& context, std::size_t value, State& state) const {
+    if (value < wiring.sources || plan().in_result[value] || std::exchange(state.expanded[value], true)) return;
+    context.for_each(
+        "trireme::expand", state.memory.rows * size(value),
+        kernels::Expand<T, Stored>{stored(value, state.memory), state.memory.values(plan().values_in_backward[value])});
+  }
+  void expand_around(Context& context, std::size_t node, State& state) const {
+    for (std::size_t const value : wiring.nodes[node].inputs) expand(context, value, state);
+    for (std::size_t k = 0; k < wiring.nodes[node].outputs; ++k)
+      expand(context, wiring.nodes[node].first_output + k, state);
   }
 
-  /// Adds the gradient of node I's input to those of the values that it takes, or stores the first.
-  template <std::size_t I, class Context, class Own, class T>
-  static void add_input_gradients(Context& context, Own const& own, std::size_t rows, T const* dx,
-                                  Gradients<T> const& g) {
-    auto const add = [&](std::size_t value, std::size_t elements, T const* from) {
-      if (!g.wanted[value] || from == g.dy[value]) return;
-      if (Plan::last_user[value] == I)
-        kernels::copy(context, elements, from, g.dy[value]);
-      else
-        context.for_each("trireme::add_gradients", elements, kernels::AddTo<T>{from, g.dy[value]});
+  void find_wanted(BackwardPass<T> const& b, State& state) const {
+    for (std::size_t source = 0; source < wiring.sources; ++source) state.wanted[source] = b.dx != nullptr;
+    std::size_t node = 0;
+    auto const mark = [&]<class Node, class Own>(Node const& layer, Own const& in) {
+      if constexpr (computes<Node, Own>) {
+        auto const& wires = wiring.nodes[node++];
+        bool wanted = !b.frozen && parameter_elements<T>(layer, in) > 0;
+        for (std::size_t const value : wires.inputs) wanted = wanted || state.wanted[value];
+        for (std::size_t k = 0; k < wires.outputs; ++k) state.wanted[wires.first_output + k] = wanted;
+      }
     };
-    if constexpr (inputs<I>.size() == 1) {
-      add(inputs<I>[0], rows * own.size(), dx);
+    detail::visit<Context>(layer_, in_, mark);
+  }
+
+  /// The gradients that are there before any node has run: those of the output, and zero for values that no node takes.
+  void begin_gradients(Context& context, BackwardPass<T> const& b, State& state) const {
+    for (std::size_t const value : wiring.results) state.written[value] = plan().in_result[value];
+    for_each_copy(
+        [&](std::size_t value, std::size_t before) { add_gradient(context, value, b.dy + b.rows * before, state); });
+    for (std::size_t value = 0; value < Wired::value_count; ++value)
+      if (wiring.last_user[value] == nodes && state.wanted[value] && !state.written[value])
+        context.for_each("trireme::clear", b.rows * size(value),
+                         kernels::Clear<T>{state.gradients.values(plan().gradients[value])});
+  }
+
+  void add_gradient(Context& context, std::size_t value, T const* from, State& state) const {
+    T* const to = state.gradients.values(plan().gradients[value]);
+    if (!state.wanted[value]) return;
+    std::size_t const count = state.gradients.rows * size(value);
+    if (std::exchange(state.written[value], true))
+      context.for_each("trireme::add_gradients", count, kernels::AddTo<T>{from, to});
+    else
+      kernels::copy(context, count, from, to);
+  }
+
+  template <class Node, class Own>
+  void backward_node(Context& context, std::size_t node, Node const& layer, Own const& in, BackwardPass<T> const& b,
+                     BackwardPass<T>& call, State& state) const {
+    auto const& wires = wiring.nodes[node];
+    T* const dy = state.gradients.values(plan().gradients[wires.first_output]);
+    if constexpr (JoinsParts<Node>) {
+      for_each_column(node, in, [&](std::size_t value, auto const& part, std::size_t column, std::size_t width) {
+        T* const to = state.gradients.values(plan().gradients[value]);
+        if (!state.wanted[value]) return;
+        bool const first = !std::exchange(state.written[value], true);
+        if (to != dy)
+          Node::join::take(context, b.rows * part.size() / part.back(), part.back(), static_cast<T const*>(dy), width,
+                           column, to, first);
+      });
     } else {
-      std::size_t next = 0;
-      for_each_part(own, [&](auto const& part, std::size_t before) {
-        add(inputs<I>[next++], rows * part.size(), dx + rows * before);
+      bool wants_dx = false;
+      for (std::size_t const value : wires.inputs) wants_dx = wants_dx || state.wanted[value];
+      if constexpr (stores) expand_around(context, node, state);
+      auto const& places = plan().values_in_backward;
+      bool const in_place = plan().in_place[node];
+      T* const dx = state.gradients.values(in_place ? plan().gradients[wires.inputs[0]] : plan().input_gradients[node]);
+      call.x = input_of(context, node, in, state.memory, places, plan().gathered_in_backward[node], stores);
+      call.x_rows = call.x ? nullptr : b.x_rows;
+      call.y = state.memory.values(places[wires.first_output]);
+      call.dy = dy;
+      call.dx = wants_dx ? dx : nullptr;
+      run_backward(context, layer, in, call);
+      if (b.sink && !b.frozen && parameter_elements<T>(layer, in) > 0) b.sink->ready(call.gradients);
+      if (!wants_dx) return;
+      for_each_input(node, in, [&](std::size_t value, auto const&, std::size_t before) {
+        if (in_place)
+          state.written[value] = true;
+        else
+          add_gradient(context, value, dx + b.rows * before, state);
       });
     }
   }
 
-  Plan plan_;
+  L const& layer_;
+  In const& in_;
+  [[no_unique_address]] std::conditional_t<wiring.is_static, KnownByType, Known> known_{};
 };
-template <class Wires, class... Layers>
-GraphPass(GraphPlan<Wires, Layers...> const&) -> GraphPass<Wires, Layers...>;
+
+/// Passes through a layer of any kind, with the layers within it: those of composites for the layers that they hold.
+template <class T, class Context, class L, class In>
+constexpr std::size_t pass_workspace(L const& layer, In const& in, std::size_t rows) {
+  return GraphPass<T, Context, L, In>(layer, in).workspace(rows);
+}
+template <class Context, class L, class In, class T>
+void pass_forward(Context& context, L const& layer, In const& in, ForwardPass<T> const& f) {
+  GraphPass<T, Context, L, In>(layer, in).forward(context, f);
+}
+template <class Context, class L, class In, class T>
+void pass_backward(Context& context, L const& layer, In const& in, BackwardPass<T> const& b) {
+  GraphPass<T, Context, L, In>(layer, in).backward(context, b);
+}
+
+/// Base of a layer made of layers that is part of the graph that it stands in.
+template <class L>
+class GraphLayer : public SumsOfLayers<L> {
+ public:
+  using composite = void;
+
+  template <class T, class Context, class In>
+  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
+    return pass_workspace<T, Context>(self(), in, rows);
+  }
+  template <class T, class Context, class In>
+  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
+    return GraphPass<T, Context, L, In>(self(), in).takes_scattered_rows(rows);
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
+    pass_forward(context, self(), in, f);
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
+    pass_backward(context, self(), in, b);
+  }
+
+ private:
+  constexpr L const& self() const { return static_cast<L const&>(*this); }
+};
 
 }  // namespace trireme::detail

@@ -4,292 +4,232 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 
-#include "trireme/layers/layer.hpp"
-#include "trireme/layers/pass.hpp"
 #include "trireme/models/buffer_plan.hpp"
-#include "trireme/models/composite.hpp"
-#include "trireme/models/joins.hpp"
-#include "trireme/tensor/arena.hpp"
-#include "trireme/tensor/parts.hpp"
+#include "trireme/models/wiring.hpp"
 
 namespace trireme::detail {
 
-/// The values that each node takes, as one std::index_sequence a node. Values below `Sources` are those that the nodes
-/// are given: the input, or its parts where there are several; value Sources + i is the output of node i.
-template <std::size_t Sources, class... Inputs>
-struct Wiring {};
+/// Memory that the caller gives for the graph's input and output, or the graph's own.
+enum class Region { input, output, own };
 
-template <class Wires, class... Layers>
-class GraphPlan;
+/// Elements of a sample that lie before a tensor in its region: times the rows, its address.
+struct Place {
+  Region region = Region::own;
+  std::size_t offset = 0;
+};
 
-/// Of the nodes' wiring, known by type, and of their layers. Outputs are kept for backward; gradients of values share
-/// memory by their lives.
-template <std::size_t Sources, class... Inputs, class... Layers>
-class GraphPlan<Wiring<Sources, Inputs...>, Layers...> {
-  template <std::size_t I>
-  using InputsOf = std::tuple_element_t<I, std::tuple<Inputs...>>;
+/// Places of all values of a graph, for any number of rows.
+template <class Wired>
+struct GraphPlan {
+  template <class U>
+  using PerNode = typename Wired::template PerNode<U>;
+  template <class U>
+  using PerValue = typename Wired::template PerValue<U>;
+
+  std::size_t elements = 0;         ///< of a sample, in the graph's own memory
+  std::size_t stored_elements = 0;  ///< of a sample, of the values that are stored in another type
+
+  PerValue<Place> values{};              ///< in forward
+  PerValue<Place> values_in_backward{};  ///< the same, unless values are stored in another type
+  PerValue<Place> gradients{};
+  PerValue<std::size_t> stored{};  ///< offsets in the memory of another type
+
+  PerNode<bool> gathers{};   ///< layers of several inputs that do not lie side by side
+  PerNode<bool> in_place{};  ///< layers that write the gradients of their inputs where they lie
+  PerNode<Place> gathered{}, gathered_in_backward{}, input_gradients{};
+
+  PerValue<bool> in_result{};  ///< made where the caller wants the output
+  Values copied_results;       ///< parts of the output that are copies: of sources, or of parts before
+};
+
+/// Plans the memory of a graph. Values stay from forward until backward, gradients until the last node that needs
+/// them. Parts of a tuple are made side by side where one layer takes them, and where they are the output. Values that
+/// are stored in another type share memory in the computed one as gradients do.
+template <class Wired>
+class GraphPlanner {
+  static constexpr std::size_t nodes = Wired::node_count, none = Wired::value_count;
+  template <class U>
+  using PerValue = typename Wired::template PerValue<U>;
 
  public:
-  static constexpr std::size_t count = sizeof...(Layers), sources = Sources, all_values = Sources + count,
-                               result = all_values - 1;
-  template <std::size_t I>
-  using LayerAt = std::tuple_element_t<I, std::tuple<Layers...>>;
-  template <class U>
-  using PerValue = std::array<U, all_values>;
+  /// `sizes`: elements of a sample.  `alignment`: elements of which every buffer takes a multiple.
+  constexpr GraphPlanner(Wired const& wiring, PerValue<std::size_t> const& sizes, std::size_t alignment)
+      : wiring_(wiring), sizes_(sizes), alignment_(alignment) {}
 
-  constexpr explicit GraphPlan(std::tuple<Layers const&...> const& layers) : layers_(layers) {}
-
-  template <std::size_t I>
-  constexpr auto const& layer() const {
-    return std::get<I>(layers_);
-  }
-
-  /// Bytes that a pass needs, from forward until backward.
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    auto const all = values(in);
-    return gradient_layout<T>(all, rows, value_layout<T, Context>(all, rows).bytes).bytes;
-  }
-
-  /// Extents of the input, or of its parts, and of all outputs.
-  template <class In>
-  constexpr auto values(In const& in) const {
-    if constexpr (Sources == 1)
-      return values_from<0>(std::make_tuple(in));
-    else
-      return values_from<0>(in.all);
-  }
-
-  /// f(index as a constant, layer, extents of its input), in order.
-  template <class All, class F>
-  constexpr void for_each_node(All const& all, F const& f) const {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (f(std::integral_constant<std::size_t, I>(), std::get<I>(layers_), input_of<I>(all)), ...);
-    }
-    (std::make_index_sequence<count>());
-  }
-
-  template <class Sequence>
-  static constexpr auto as_array = []<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<std::size_t, sizeof...(V)>{V...};
-  }
-  (Sequence());
-  template <std::size_t I>
-  static constexpr auto inputs = as_array<InputsOf<I>>;
-  /// True if node I reads its inputs where they lie, and writes their gradients there.
-  template <std::size_t I>
-  static constexpr bool joins = JoinsParts<LayerAt<I>> &&
-                                (inputs<I>.size() > 1 || requires { requires LayerAt<I>::joins_one; });
-  /// True if a node's inputs are the parts of its output, which lie there already.
-  template <class L>
-  static constexpr bool joins_in_place = [] {
-    if constexpr (JoinsParts<L>)
-      return L::join::in_place;
-    else
-      return false;
-  }();
-
-  /// The last node that takes each value: the first in backward, which stores the value's gradient. The result's: none.
-  static constexpr PerValue<std::size_t> last_user = []<std::size_t... I>(std::index_sequence<I...>) {
-    PerValue<std::size_t> last{};
-    last.fill(count);
-    auto const use = [&](auto const& values, std::size_t node) {
-      for (std::size_t const value : values) last[value] = node;
-    };
-    (use(inputs<I>, I), ...);
-    return last;
-  }
-  (std::make_index_sequence<count>());
-  /// Number of nodes that take each value.
-  static constexpr PerValue<std::size_t> users = []<std::size_t... I>(std::index_sequence<I...>) {
-    PerValue<std::size_t> number{};
-    auto const use = [&](auto const& values) {
-      for (std::size_t const value : values) ++number[value];
-    };
-    (use(inputs<I>), ...);
-    return number;
-  }
-  (std::make_index_sequence<count>());
-  /// True for values that lie in the result, whose parts they are.
-  static constexpr PerValue<bool> in_result = [] {
-    PerValue<bool> in{};
-    if constexpr (joins_in_place<LayerAt<count - 1>>)
-      for (std::size_t const value : inputs<count - 1>) in[value] = true;
-    return in;
-  }();
-  /// True if node I hands its input on, which lies where it lay.
-  template <std::size_t I>
-  static constexpr bool aliases = reinterprets<LayerAt<I>>&& I + 1 < count && !in_result[Sources + I];
-  /// True if node I alone takes one value, or is the last to take it: its layer writes that value's gradient in place.
-  template <std::size_t I>
-  static constexpr bool in_place = inputs<I>.size() == 1 && last_user[inputs<I>[0]] == I;
-  /// True for nodes that sum up their inputs; false behind the last.
-  static constexpr std::array<bool, count + 1> is_sum = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<bool, count + 1>{(joins<I> && joins_by_sum<LayerAt<I>>)..., false};
-  }
-  (std::make_index_sequence<count>());
-  /// True if a sum of which node I's output is a summand may leave its gradient to node I, which only reads it.
-  template <std::size_t I>
-  static constexpr bool shares_sum =
-      aliases<I> && !in_place<I> && users[Sources + I] == 1 && is_sum[last_user[Sources + I]];
-  /// The value in whose memory each value's gradient lies: of a value that a node only hands on, that of the value
-  /// before it, or of the sum behind it.
-  static constexpr PerValue<std::size_t> gradient_of = []<std::size_t... I>(std::index_sequence<I...>) {
-    PerValue<std::size_t> of{};
-    for (std::size_t value = 0; value < all_values; ++value) of[value] = value;
-    ((of[Sources + I] = shares_sum<I>               ? Sources + last_user[Sources + I]
-                        : aliases<I> && in_place<I> ? of[inputs<I>[0]]
-                                                    : Sources + I),
-     ...);
-    return of;
-  }
-  (std::make_index_sequence<count>());
-  /// True if the gradient of a value has memory of this pass.
-  static constexpr bool has_memory(std::size_t value) {
-    return value >= Sources && value < result && gradient_of[value] == value && !in_result[value];
-  }
-
-  /// Offsets in bytes of what forward leaves for backward: outputs, saved tensors, and inputs of nodes with several.
-  struct ValueLayout {
-    PerValue<std::size_t> values{};
-    std::array<std::size_t, count> memory{}, parts{};
-    std::size_t bytes = 0;
-  };
-  /// Those of the values' gradients, and behind them of the input gradients of nodes that do not write in place.
-  struct GradientLayout {
-    std::array<std::size_t, all_values + count> offsets{};
-    std::size_t bytes = 0;
-  };
-
-  template <std::size_t I, class Known>
-  static constexpr auto input_of(Known const& known) {
-    return [&]<std::size_t... V>(std::index_sequence<V...>) {
-      if constexpr (sizeof...(V) == 1 && !joins<I>) {
-        return std::get<V...>(known);
-      } else {
-        static_assert((!is_parts<std::tuple_element_t<V, Known>> && ...),
-                      "trireme: a node of a Graph with several inputs takes tensors; one of its inputs is a tuple");
-        return Parts<std::tuple_element_t<V, Known>...>{{std::get<V>(known)...}};
-      }
-    }
-    (InputsOf<I>());
-  }
-
-  /// f(value, its extents, its first column when they are joined) for each input of node I.
-  template <std::size_t I, class Own, class F>
-  static void for_each_input(Own const& own, F const& f) {
-    std::size_t column = 0, next = 0;
-    for_each_part(own, [&](auto const& part, std::size_t) {
-      f(inputs<I>[next++], part, column);
-      column += part.back();
-    });
-  }
-  /// f(value, elements of a sample before it) for each source, and for each value that lies in the result.
-  template <class All, class F>
-  static constexpr void for_each_source(All const& all, F const& f) {
-    [&]<std::size_t... V>(std::index_sequence<V...>) {
-      std::size_t before = 0;
-      ((f(V, before), before += std::get<V>(all).size()), ...);
-    }
-    (std::make_index_sequence<Sources>());
-  }
-  template <class All, class F>
-  static constexpr void for_each_in_result(All const& all, F const& f) {
-    if constexpr (joins_in_place<LayerAt<count - 1>>)
-      for_each_part(std::get<result>(all), [&, next = std::size_t{0}](auto const&, std::size_t before) mutable {
-        f(inputs<count - 1>[next++], before);
-      });
-  }
-
-  template <class T, class Context, class All>
-  constexpr ValueLayout value_layout(All const& all, std::size_t rows) const {
-    ValueLayout places;
-    auto const take = [&](std::size_t& offset, std::size_t bytes) {
-      offset = places.bytes;
-      places.bytes += aligned_bytes(bytes);
-    };
-    for_each_node(all, [&](auto i, auto const& layer, auto const& own) {
-      constexpr std::size_t value = Sources + i;
-      if (value < result && !aliases<i> && !in_result[value])
-        take(places.values[value], std::get<value>(all).size() * rows * sizeof(T));
-      if (inputs<i>.size() > 1 && !joins<i>) take(places.parts[i], own.size() * rows * sizeof(T));
-      if (!reinterprets<LayerAt<i>> && !joins<i>) take(places.memory[i], workspace_bytes<T, Context>(layer, own, rows));
-    });
-    return places;
-  }
-  /// Behind the `begin` bytes of the values. Time is counted in nodes.
-  template <class T, class All>
-  constexpr GradientLayout gradient_layout(All const& all, std::size_t rows, std::size_t begin) const {
-    std::array<BufferLife, all_values + count> lives{};
-    for_each_node(all, [&](auto i, auto const&, auto const& own) {
-      constexpr std::size_t value = Sources + i;
-      if constexpr (has_memory(value))
-        lives[value] = {aligned_bytes(std::get<value>(all).size() * rows * sizeof(T)), i, last_user[value]};
-      if constexpr (!joins<i> && !reinterprets<LayerAt<i>> && !in_place<i>)
-        lives[all_values + i] = {aligned_bytes(own.size() * rows * sizeof(T)), i, i};
-    });
-    for_each_node(all, [&](auto i, auto const&, auto const&) {
-      constexpr std::size_t value = Sources + i, of = gradient_of[value];
-      if constexpr (of != value && has_memory(of)) {
-        lives[of].first = std::min<std::size_t>(lives[of].first, i);
-        lives[of].last = std::max(lives[of].last, last_user[value]);
-      }
-    });
-    GradientLayout layout;
-    layout.bytes = begin + plan_buffers(lives, layout.offsets);
-    for (std::size_t& offset : layout.offsets) offset += begin;
-    return layout;
-  }
-
-  template <class T>
-  static T* at(std::byte* memory, std::size_t offset) {
-    return reinterpret_cast<T*>(memory + offset);
-  }
-
-  /// Addresses of the values: of the last one `y`, and of one that a node only hands on that of its input.
-  template <class All, class T>
-  static PerValue<T*> addresses(All const& all, std::size_t rows, ValueLayout const& places, std::byte* memory,
-                                T const* x, T* y) {
-    PerValue<T*> found{};
-    for_each_source(all,
-                    [&](std::size_t value, std::size_t before) { found[value] = const_cast<T*>(x) + rows * before; });
-    found[result] = y;
-    for_each_in_result(all, [&](std::size_t value, std::size_t before) { found[value] = y + rows * before; });
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto const place = [&](std::size_t value, bool is_alias, bool gathers, std::size_t input, std::size_t parts) {
-        if (value == result || in_result[value]) return;
-        found[value] = !is_alias ? at<T>(memory, places.values[value]) : gathers ? at<T>(memory, parts) : found[input];
-      };
-      (place(Sources + I, aliases<I>, inputs<I>.size() > 1, inputs<I>[0], places.parts[I]), ...);
-    }
-    (std::make_index_sequence<count>());
-    return found;
-  }
-  /// Addresses of the gradients that the caller has memory for.
-  template <class All, class T>
-  static PerValue<T*> gradient_addresses(All const& all, BackwardPass<T> const& b) {
-    PerValue<T*> found{};
-    if (b.dx)
-      for_each_source(all, [&](std::size_t value, std::size_t before) { found[value] = b.dx + b.rows * before; });
-    found[result] = b.dy;
-    for_each_in_result(all, [&](std::size_t value, std::size_t before) { found[value] = b.dy + b.rows * before; });
-    return found;
+  /// `stores`: whether values are stored in another type.
+  constexpr GraphPlan<Wired> plan(bool stores) {
+    place_results();
+    find_tuples();
+    share_sums();
+    place_in_memory(stores);
+    return plan_;
   }
 
  private:
-  template <std::size_t I, class Known>
-  constexpr auto values_from(Known const& known) const {
-    if constexpr (I == count)
-      return known;
-    else
-      return values_from<I + 1>(
-          std::tuple_cat(known, std::make_tuple(output_of(std::get<I>(layers_), input_of<I>(known)))));
+  constexpr bool is_source(std::size_t value) const { return value < wiring_.sources; }
+  /// True for the only output of a node.
+  constexpr bool is_alone(std::size_t value) const {
+    return !is_source(value) && wiring_.nodes[wiring_.producer[value]].outputs == 1;
   }
-  std::tuple<Layers const&...> layers_;
+  constexpr bool is_result(std::size_t value) const { return wiring_.results.count(value) > 0; }
+  /// True if a gradient is there before the first node runs backward: the caller's, or zero for an unused value.
+  constexpr bool begins_with_gradient(std::size_t value) const {
+    return is_result(value) || wiring_.last_user[value] == nodes;
+  }
+  constexpr std::size_t users(std::size_t value) const {
+    std::size_t count = 0;
+    for (NodeWiring const& node : wiring_.nodes) count += node.inputs.count(value);
+    return count;
+  }
+
+  constexpr void place_results() {
+    Values const& results = wiring_.results;
+    bool const together = !is_source(results[0]) && wiring_.adjoin(results);
+    std::size_t before = 0;
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      std::size_t const value = results[k];
+      if (!plan_.in_result[value] && (together || is_alone(value))) {
+        plan_.values[value] = plan_.values_in_backward[value] = plan_.gradients[value] = {Region::output, before};
+        plan_.in_result[value] = true;
+      } else {
+        plan_.copied_results.add(k);
+      }
+      before += sizes_[value];
+    }
+    std::size_t input = 0;
+    for (std::size_t value = 0; value < wiring_.sources; ++value) {
+      plan_.values[value] = plan_.values_in_backward[value] = plan_.gradients[value] = {Region::input, input};
+      input += sizes_[value];
+    }
+  }
+
+  constexpr void find_tuples() {
+    taker_.fill(nodes);
+    for (std::size_t i = 0; i < nodes; ++i) {
+      NodeWiring const& node = wiring_.nodes[i];
+      if (node.kind != NodeKind::layer) continue;
+      bool const adjoin = node.inputs.size() == 1 || wiring_.adjoin(node.inputs);
+      if (!adjoin) {
+        bool are_own = true;
+        for (std::size_t const value : node.inputs)
+          are_own = are_own && is_alone(value) && !is_result(value) && users(value) == 1;
+        plan_.gathers[i] = !are_own;
+        if (are_own)
+          for (std::size_t const value : node.inputs) taker_[value] = i;
+      }
+      plan_.in_place[i] = !plan_.gathers[i];
+      for (std::size_t const value : node.inputs)
+        if (wiring_.last_user[value] != i || begins_with_gradient(value)) plan_.in_place[i] = false;
+    }
+  }
+
+  /// The gradient of a sum becomes that of one summand, which may change it once the others have got theirs.
+  constexpr void share_sums() {
+    holder_.fill(none);
+    for (std::size_t i = nodes; i-- > 0;) {
+      NodeWiring const& node = wiring_.nodes[i];
+      if (node.kind != NodeKind::sum) continue;
+      std::size_t summand = none;
+      for (std::size_t const value : node.inputs)
+        if (is_alone(value) && !is_result(value) && taker_[value] == nodes && wiring_.last_user[value] == i &&
+            node.inputs.count(value) == 1)
+          summand = value;
+      if (summand != none) holder_[summand] = holder_of(node.first_output);
+    }
+  }
+  constexpr std::size_t holder_of(std::size_t value) const { return holder_[value] == none ? value : holder_[value]; }
+
+  /// Buffers of one kind: the outputs of node i together, and `nodes` + i, the inputs of layer i together.
+  static constexpr std::size_t buffers = 2 * nodes;
+  constexpr std::size_t buffer_of(std::size_t value) const {
+    return taker_[value] < nodes ? nodes + taker_[value] : wiring_.producer[value];
+  }
+  constexpr std::size_t before_in_buffer(std::size_t value) const {
+    std::size_t elements = 0;
+    if (taker_[value] < nodes) {
+      for (std::size_t const other : wiring_.nodes[taker_[value]].inputs) {
+        if (other == value) break;
+        elements += sizes_[other];
+      }
+    } else {
+      for (std::size_t other = wiring_.nodes[wiring_.producer[value]].first_output; other < value; ++other)
+        elements += sizes_[other];
+    }
+    return elements;
+  }
+
+  /// Forward runs node i at time i, backward at this one; `nodes` is the time before the first.
+  static constexpr std::size_t backward_time(std::size_t i) { return 2 * nodes + 1 - i; }
+
+  constexpr void place_in_memory(bool stores) {
+    std::array<BufferLife, 3 * buffers> lives{};
+    auto const forward = [&](std::size_t buffer) -> BufferLife& { return lives[buffer]; };
+    auto const backward = [&](std::size_t buffer) -> BufferLife& { return lives[buffers + buffer]; };
+    auto const gradient = [&](std::size_t buffer) -> BufferLife& { return lives[2 * buffers + buffer]; };
+    for (BufferLife& life : lives) life = unborn;
+    for (std::size_t value = wiring_.sources; value < none; ++value) {
+      if (plan_.in_result[value]) continue;
+      std::size_t const made = wiring_.producer[value], buffer = buffer_of(value), holder = holder_of(value);
+      std::size_t const last = begins_with_gradient(value) ? nodes : wiring_.last_user[value];
+      forward(buffer).add(sizes_[value], made, last);
+      backward(buffer).add(sizes_[value], backward_time(last), backward_time(made));
+      if (!plan_.in_result[holder])
+        gradient(buffer_of(holder)).add(holder == value ? sizes_[value] : 0, backward_time(last), backward_time(made));
+    }
+    for (std::size_t i = 0; i < nodes; ++i) {
+      if (wiring_.nodes[i].kind != NodeKind::layer) continue;
+      std::size_t inputs = 0;
+      for (std::size_t const value : wiring_.nodes[i].inputs) inputs += sizes_[value];
+      if (plan_.gathers[i]) {
+        forward(nodes + i).add(inputs, i, i);
+        backward(nodes + i).add(inputs, backward_time(i), backward_time(i));
+      }
+      if (!plan_.in_place[i]) gradient(nodes + i).add(inputs, backward_time(i), backward_time(i));
+    }
+
+    for (BufferLife& life : lives) life.size = (life.size + alignment_ - 1) / alignment_ * alignment_;
+    std::array<std::size_t, 3 * buffers> offsets{};
+    if (stores) {
+      plan_.elements = plan_buffers(lives, offsets);
+    } else {
+      std::size_t values = 0;
+      std::array<std::size_t, buffers> kept{};
+      for (std::size_t b = 0; b < buffers; ++b) {
+        kept[b] = values;
+        values += forward(b).size;
+        forward(b).size = backward(b).size = 0;
+      }
+      plan_.elements = values + plan_buffers(lives, offsets);
+      for (std::size_t& offset : offsets) offset += values;
+      for (std::size_t b = 0; b < buffers; ++b) offsets[b] = offsets[buffers + b] = kept[b];
+    }
+
+    for (std::size_t value = wiring_.sources; value < none; ++value) {
+      if (plan_.in_result[value]) continue;
+      std::size_t const buffer = buffer_of(value), before = before_in_buffer(value), holder = holder_of(value);
+      plan_.values[value].offset = offsets[buffer] + before;
+      plan_.values_in_backward[value].offset = offsets[buffers + buffer] + before;
+      if (plan_.in_result[holder])
+        plan_.gradients[value] = plan_.gradients[holder];
+      else
+        plan_.gradients[value].offset = offsets[2 * buffers + buffer_of(holder)] + before_in_buffer(holder);
+      plan_.stored[value] = plan_.stored_elements;
+      plan_.stored_elements += (sizes_[value] + alignment_ - 1) / alignment_ * alignment_;
+    }
+    for (std::size_t i = 0; i < nodes; ++i) {
+      plan_.gathered[i].offset = offsets[nodes + i];
+      plan_.gathered_in_backward[i].offset = offsets[buffers + nodes + i];
+      plan_.input_gradients[i].offset = offsets[2 * buffers + nodes + i];
+    }
+  }
+
+  Wired const& wiring_;
+  PerValue<std::size_t> sizes_;
+  std::size_t alignment_;
+  PerValue<std::size_t> taker_{};   ///< the layer for which a value is made beside others; `nodes`: none
+  PerValue<std::size_t> holder_{};  ///< the sum in whose gradient's memory that of a value lies; `none`: it has its own
+  GraphPlan<Wired> plan_;
 };
 
 }  // namespace trireme::detail

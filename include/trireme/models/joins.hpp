@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -88,7 +89,7 @@ struct TupleJoin {
   }
 };
 
-/// A layer that joins the parts of a tuple, so that it may read them, and write their gradients, where they lie.
+/// A layer that joins the parts of a tuple: it reads them, and writes their gradients, where they lie.
 template <class L>
 concept JoinsParts = requires {
   typename L::join;
@@ -99,12 +100,12 @@ inline constexpr bool joins_by_sum = false;
 template <JoinsParts L>
 inline constexpr bool joins_by_sum<L> = std::is_same_v<typename L::join, SumJoin>;
 
-/// The node behind branches: it joins the outputs of one or several.
+/// The node behind branches, which joins their outputs.
 template <class Join>
 struct JoinNode {
   using join = Join;
   static constexpr bool takes_parts = true;
-  static constexpr bool joins_one = true;
+  static constexpr std::uint32_t leaf_count = 0;  ///< no layer that users know
 
   template <class... E>
   constexpr auto output(Parts<E...> const& in) const {

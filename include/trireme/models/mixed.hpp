@@ -18,9 +18,8 @@ namespace trireme {
 ///
 ///   weights        master weights, gradients, optimizer and states (moving statistics) are Scalars; layers compute
 ///                  with the parameters rounded to Storage, anew in each step, frozen ones too
-///   activations    the output that a layer of a Sequential hands to the next one is rounded and kept as Storage;
-///                  backward reads that. Inputs, the model's output and the sums within a layer, or within a join, are
-///                  Scalars
+///   activations    the output that a layer or a join hands on is rounded and kept as Storage; backward reads that.
+///                  Inputs, the model's output and the sums within a layer, or within a join, are Scalars
 ///   gradients      Scalars; to send them as Storage too, give the strategy: Compressed<..., BFloat16>
 ///
 /// Rounding is to the nearest, of two as near to the even one; a NaN stays one. Its derivative counts as 1.

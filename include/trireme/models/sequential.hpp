@@ -5,16 +5,18 @@
 #include <cstdint>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/core/declares_member.hpp"
 #include "trireme/layers/activation.hpp"
+#include "trireme/layers/conv_pool.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
-#include "trireme/layers/pass.hpp"
-#include "trireme/models/chain_pass.hpp"
-#include "trireme/models/composite.hpp"
+#include "trireme/models/graph_pass.hpp"
 #include "trireme/models/value_sources.hpp"
+#include "trireme/models/wiring.hpp"
 
 namespace trireme {
 
@@ -60,7 +62,7 @@ struct FinalActivation<L> {
 /// `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. An outermost one begins with an Input; activations may
 /// stand as layers.
 template <class... Layers>
-class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
+class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static constexpr bool has_input = [] {
     if constexpr (sizeof...(Layers) == 0)
       return false;
@@ -73,7 +75,7 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
                 "trireme: an Input stands at the beginning of a model alone");
 
  public:
-  using composite = void;
+  using graph_of = Sequential;
   static constexpr std::string_view class_name = "Sequential";
 
   template <class... L>
@@ -110,7 +112,7 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
   /// Calls f(layer, its input's extents) for each layer in order.
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
-    visit<first>(in, f);
+    for_each_from<first>(in, f);
   }
 
   template <class In>
@@ -138,28 +140,64 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
       return (detail::leaf_layers<Layers>() + ...);
   }();
 
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return pass<Context>().template workspace<T>(in, rows);
+  template <class Context, class In, class Builder>
+  static constexpr detail::Values wire(detail::Values const& inputs, Builder& builder) {
+    return wire_from<first, Context, In>(inputs, builder);
   }
-  using scattered_rows_of = Sequential;
-  template <class T, class Context, class In>
-  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
-    return pass<Context>().template takes_scattered_rows<T>(in, rows);
+  template <class Context, class In, class F>
+  constexpr void visit(In const& in, F& f) const {
+    visit_from<first, Context>(in, f);
   }
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
-    pass<Context>().forward(context, in, f);
-  }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
-    pass<Context>().backward(context, in, b);
+  template <class Context, class In, class F>
+  constexpr void visit_back(In const& in, F& f) const {
+    visit_back_from<first, Context>(in, f);
   }
 
  private:
-  template <class Context>
-  constexpr auto pass() const {
-    return detail::ChainPass<Context, first, Layers...>(layers_);
+  template <std::size_t I>
+  using LayerAt = std::tuple_element_t<I, std::tuple<Layers...>>;
+
+  /// True if layer I and the next one run as one under a context. Stored outputs are rounded, which makes values equal
+  /// that a maximum told apart.
+  template <class Context, std::size_t I>
+  static constexpr bool fused = [] {
+    if constexpr (I + 1 < last && !StoresOutputs<Context>)
+      return fuses<Context, LayerAt<I>, LayerAt<I + 1>>;
+    else
+      return false;
+  }();
+  template <class Context, std::size_t I>
+  static constexpr std::size_t next = I + (fused<Context, I> ? 2 : 1);
+  template <class Context, std::size_t I>
+  constexpr decltype(auto) stage() const {
+    if constexpr (fused<Context, I>)
+      return ConvPool<LayerAt<I>, LayerAt<I + 1>>{std::get<I>(layers_), std::get<I + 1>(layers_)};
+    else
+      return (std::get<I>(layers_));
+  }
+
+  template <std::size_t I, class Context, class In, class Builder>
+  static constexpr detail::Values wire_from(detail::Values const& inputs, Builder& builder) {
+    using Stage = std::remove_cvref_t<decltype(std::declval<Sequential const&>().template stage<Context, I>())>;
+    auto const outputs = detail::wire<Context, Stage, In>(inputs, builder);
+    if constexpr (next<Context, I> == last)
+      return outputs;
+    else
+      return wire_from<next<Context, I>, Context,
+                       decltype(detail::output_of(std::declval<Stage const&>(), std::declval<In const&>()))>(outputs,
+                                                                                                             builder);
+  }
+  template <std::size_t I, class Context, class In, class F>
+  constexpr void visit_from(In const& in, F& f) const {
+    auto const& layer = stage<Context, I>();
+    detail::visit<Context>(layer, in, f);
+    if constexpr (next<Context, I> < last) visit_from<next<Context, I>, Context>(layer.output(in), f);
+  }
+  template <std::size_t I, class Context, class In, class F>
+  constexpr void visit_back_from(In const& in, F& f) const {
+    auto const& layer = stage<Context, I>();
+    if constexpr (next<Context, I> < last) visit_back_from<next<Context, I>, Context>(layer.output(in), f);
+    detail::visit_back<Context>(layer, in, f);
   }
 
   template <std::size_t I, class In>
@@ -172,9 +210,9 @@ class Sequential : public detail::SumsOfLayers<Sequential<Layers...>> {
   }
 
   template <std::size_t I, class In, class F>
-  constexpr void visit(In const& in, F& f) const {
+  constexpr void for_each_from(In const& in, F& f) const {
     f(std::get<I>(layers_), in);
-    if constexpr (I + 1 < last) visit<I + 1>(std::get<I>(layers_).output(in), f);
+    if constexpr (I + 1 < last) for_each_from<I + 1>(std::get<I>(layers_).output(in), f);
   }
 
   std::tuple<Layers...> layers_{};

@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/layers/layer.hpp"
-#include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_pass.hpp"
+#include "trireme/models/joins.hpp"
 #include "trireme/models/value_sources.hpp"
+#include "trireme/models/wiring.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
@@ -19,7 +21,9 @@ namespace trireme::detail {
 struct SameInput {
   static constexpr bool own_part = false;
   template <std::size_t I>
-  static constexpr std::size_t value = 0;
+  static constexpr Values values(Values const& inputs) {
+    return inputs;
+  }
   template <std::size_t I, class In>
   static constexpr auto const& of(In const& in) {
     return in;
@@ -30,7 +34,9 @@ struct SameInput {
 struct OwnPart {
   static constexpr bool own_part = true;
   template <std::size_t I>
-  static constexpr std::size_t value = I;
+  static constexpr Values values(Values const& inputs) {
+    return {inputs[I]};
+  }
   template <std::size_t I, class In>
   static constexpr auto const& of(In const& in) {
     return in.template part<I>();
@@ -39,11 +45,11 @@ struct OwnPart {
 
 /// `Source` says which input a branch has, SameInput or OwnPart; `Join` what becomes of their outputs.
 template <class Source, class Join, class... Branches>
-class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
+class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   static constexpr std::size_t count = sizeof...(Branches);
 
  public:
-  using composite = void;
+  using graph_of = SideBySide;
   /// Its layers are named as if they stood beside it, as in a functional model of Keras.
   static constexpr bool transparent = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
@@ -80,17 +86,32 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
       return tracer.join(Join::class_name, output(in).to_vector(), all);
   }
 
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return plan().template workspace<T, Context>(values_of(in), rows);
+  template <class Context, class In, class Builder>
+  static constexpr Values wire(Values const& inputs, Builder& builder) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      Values outputs;
+      (outputs.add(detail::wire<Context, Branches, InputOf<I, In>>(Source::template values<I>(inputs), builder)), ...);
+      if constexpr (Join::in_place)
+        return outputs;
+      else
+        return detail::wire<Context, JoinNode<Join>,
+                            decltype(std::declval<SideBySide const&>().joined_input(std::declval<In const&>()))>(
+            outputs, builder);
+    }
+    (std::make_index_sequence<count>());
   }
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
-    GraphPass(plan()).forward(context, values_of(in), f);
+  template <class Context, class In, class F>
+  constexpr void visit(In const& in, F& f) const {
+    for_each_branch(in, [&](auto const& branch, auto const& own) { detail::visit<Context>(branch, own, f); });
+    if constexpr (!Join::in_place) f(JoinNode<Join>{}, joined_input(in));
   }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
-    GraphPass(plan()).backward(context, values_of(in), b);
+  template <class Context, class In, class F>
+  constexpr void visit_back(In const& in, F& f) const {
+    if constexpr (!Join::in_place) f(JoinNode<Join>{}, joined_input(in));
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (detail::visit_back<Context>(std::get<count - 1 - I>(branches_), Source::template of<count - 1 - I>(in), f), ...);
+    }
+    (std::make_index_sequence<count>());
   }
 
   /// f(all branches).
@@ -107,27 +128,18 @@ class SideBySide : public SumsOfLayers<SideBySide<Source, Join, Branches...>> {
     (std::make_index_sequence<count>());
   }
 
-  /// Extents of the branches' input; those of its part for a tuple of one.
-  template <class In>
-  static constexpr auto const& values_of(In const& in) {
-    if constexpr (count == 1)
-      return Source::template of<0>(in);
-    else
-      return in;
-  }
+  template <std::size_t I, class In>
+  using InputOf = std::remove_cvref_t<decltype(Source::template of<I>(std::declval<In const&>()))>;
 
-  /// The branches as nodes of a graph, and behind them the join.
-  constexpr auto plan() const {
+  /// Extents of the branches' outputs.
+  template <class In>
+  constexpr auto joined_input(In const& in) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      constexpr std::size_t sources = Source::own_part ? count : 1;
-      using Wires =
-          Wiring<sources, std::index_sequence<Source::template value<I>>..., std::index_sequence<(sources + I)...>>;
-      return GraphPlan<Wires, Branches..., JoinNode<Join>>(std::tie(std::get<I>(branches_)..., join));
+      return Parts{std::tuple{output_of(std::get<I>(branches_), Source::template of<I>(in))...}};
     }
     (std::make_index_sequence<count>());
   }
 
-  static constexpr JoinNode<Join> join{};
   std::tuple<Branches...> branches_{};
 };
 

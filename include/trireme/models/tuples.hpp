@@ -24,6 +24,7 @@ template <class... Branches>
 struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branches...> {
   using Base = detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branches...>;
 
+  using graph_of = Parallel;
   static constexpr std::string_view class_name = "Parallel";
   using Base::Base;
 
@@ -41,6 +42,7 @@ Parallel(B const&...) -> Parallel<detail::as_layer_t<B>...>;
 /// `Fork{Dense<1>{}, Dense<10, Softmax>{}}`: several layers on one input; the result is the tuple of theirs.
 template <class... Branches>
 struct Fork : detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...> {
+  using graph_of = Fork;
   static constexpr std::string_view class_name = "Fork";
   using detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...>::SideBySide;
 };

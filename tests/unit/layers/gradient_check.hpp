@@ -13,6 +13,7 @@
 #include <trireme/backend/execution/thread_context.hpp>
 #include <trireme/layers/gradient.hpp>
 #include <trireme/layers/pass.hpp>
+#include <trireme/models/graph_pass.hpp>
 
 namespace trireme::test {
 
@@ -79,7 +80,7 @@ struct LayerHarness {
     fill(frozen, detail::frozen_elements<double>(layer, in));
     for (double& weight : frozen) weight = std::abs(weight) / 4;  // variances may be among them
     // No number: whoever reads what he has not written is found out.
-    memory.resize(detail::workspace_bytes<double, Context>(layer, in, rows) + arena_alignment, std::byte{0xff});
+    memory.resize(detail::pass_workspace<double, Context>(layer, in, rows) + arena_alignment, std::byte{0xff});
   }
 
   std::byte* workspace() {
@@ -89,17 +90,17 @@ struct LayerHarness {
 
   std::vector<double> forward() {
     std::vector<double> y(rows * layer.output(in).size(), 1e300), updates(states.size());
-    detail::run_forward(context, layer, in,
-                        ForwardPass<double>{.rows = rows,
-                                            .x = x.data(),
-                                            .y = y.data(),
-                                            .parameters = parameters.data(),
-                                            .workspace = workspace(),
-                                            .keys = keys,
-                                            .training = true,
-                                            .states = states.data(),
-                                            .state_updates = updates.data(),
-                                            .frozen_weights = frozen.data()});
+    detail::pass_forward(context, layer, in,
+                         ForwardPass<double>{.rows = rows,
+                                             .x = x.data(),
+                                             .y = y.data(),
+                                             .parameters = parameters.data(),
+                                             .workspace = workspace(),
+                                             .keys = keys,
+                                             .training = true,
+                                             .states = states.data(),
+                                             .state_updates = updates.data(),
+                                             .frozen_weights = frozen.data()});
     return y;
   }
 
@@ -139,19 +140,19 @@ struct LayerHarness {
         offset += aligned_count<double>(p.shape.size());
       }
     std::vector<double> scratch = dy;
-    detail::run_backward(context, layer, in,
-                         BackwardPass<double>{.rows = rows,
-                                              .x = x.data(),
-                                              .y = y.data(),
-                                              .dy = scratch.data(),
-                                              .dx = dx.data(),
-                                              .parameters = parameters.data(),
-                                              .gradients = gradients.data(),
-                                              .workspace = workspace(),
-                                              .keys = keys,
-                                              .sink = sink,
-                                              .states = states.data(),
-                                              .frozen_weights = frozen.data()});
+    detail::pass_backward(context, layer, in,
+                          BackwardPass<double>{.rows = rows,
+                                               .x = x.data(),
+                                               .y = y.data(),
+                                               .dy = scratch.data(),
+                                               .dx = dx.data(),
+                                               .parameters = parameters.data(),
+                                               .gradients = gradients.data(),
+                                               .workspace = workspace(),
+                                               .keys = keys,
+                                               .sink = sink,
+                                               .states = states.data(),
+                                               .frozen_weights = frozen.data()});
     then(scratch, dx);
     return {dx, gradients};
   }

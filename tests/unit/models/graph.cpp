@@ -108,24 +108,24 @@ BOOST_AUTO_TEST_CASE(buffers_that_live_at_once_lie_apart_and_others_share) {
       };
       lives[i] = {64 * number(0, 8), number(1, 5), 0};
       lives[i].last = lives[i].first + number(2, 3);
-      sum += lives[i].bytes;
+      sum += lives[i].size;
     }
     std::array<std::size_t, 9> offsets{};
     std::size_t const total = detail::plan_buffers(lives, offsets);
     for (std::size_t step = 0; step < 20; ++step) {
       std::size_t alive = 0;
       for (BufferLife const& life : lives)
-        if (life.first <= step && step <= life.last) alive += life.bytes;
+        if (life.first <= step && step <= life.last) alive += life.size;
       largest = std::max(largest, alive);
     }
     BOOST_TEST(total >= largest);
     BOOST_TEST(total <= sum);
     for (std::size_t i = 0; i < lives.size(); ++i) {
-      BOOST_TEST(offsets[i] + lives[i].bytes <= total);
+      BOOST_TEST(offsets[i] + lives[i].size <= total);
       for (std::size_t j = 0; j < i; ++j)
         if (lives[i].first <= lives[j].last && lives[j].first <= lives[i].last)
-          BOOST_TEST((offsets[i] + lives[i].bytes <= offsets[j] || offsets[j] + lives[j].bytes <= offsets[i] ||
-                      lives[i].bytes == 0 || lives[j].bytes == 0));
+          BOOST_TEST((offsets[i] + lives[i].size <= offsets[j] || offsets[j] + lives[j].size <= offsets[i] ||
+                      lives[i].size == 0 || lives[j].size == 0));
     }
   }
   // Gradients of a chain need two buffers, however long it is.

@@ -181,6 +181,7 @@ BOOST_AUTO_TEST_CASE(they_do_whichever_layers_come_first) {
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Sequential(Dense<33, ReLU>{}), Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Frozen(Dense<33>{}), Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Residual(Dense<300>{}), Dense<5>{}));
+  check_that_copies_train_alike(two, Sequential(Input<300>{}, Concatenate(Dense<33>{}, Dense<20>{}), Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<60, 5>{}, Dense<4, ReLU>{}, Flatten{}, Dense<5>{}));
   check_that_copies_train_alike(two, Sequential(Input<300>{}, Dense<5>{}));
   check_that_copies_train_alike(
@@ -211,6 +212,9 @@ BOOST_AUTO_TEST_CASE(rows_are_read_where_they_lie_by_register_tiles) {
   BOOST_TEST(takes(perceptron, 32) == detail::has_simd);
   BOOST_TEST(takes(Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}), 32) == detail::has_simd);
   BOOST_TEST(takes(Sequential(Input<300>{}, Dense<300>{}), 32) == detail::has_simd);
+  BOOST_TEST(takes(Sequential(Input<300>{}, Concatenate(Dense<33>{}, Dense<20>{}), Dense<5>{}), 32) ==
+             detail::has_simd);
+  BOOST_TEST(!takes(Sequential(Input<300>{}, Concatenate(Dense<33>{}, Shifted{})), 32));
   BOOST_TEST(!takes(Sequential(Input<300>{}, Dense<300>{}), 4));  // one pass over a large matrix
   BOOST_TEST(!takes(perceptron, 8000));                           // a BLAS for the gradient
   BOOST_TEST(!takes(perceptron, 0));

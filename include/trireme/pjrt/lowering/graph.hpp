@@ -113,9 +113,9 @@ requires(sizeof...(Branches) > 0) struct LayerLowering<Concatenate<Branches...>>
 template <class... Layers>
 struct LayerLowering<Residual<Layers...>> : detail::BranchesLowering<trireme::detail::SumJoin, Residual<Layers...>> {};
 
-template <class Wires, class... Layers>
-struct LayerLowering<trireme::detail::GraphBlock<Wires, Layers...>> {
-  using Block = trireme::detail::GraphBlock<Wires, Layers...>;
+template <class Inputs, class... Layers>
+struct LayerLowering<trireme::detail::GraphBlock<Inputs, Layers...>> {
+  using Block = trireme::detail::GraphBlock<Inputs, Layers...>;
   static constexpr std::size_t count = sizeof...(Layers);
   template <std::size_t I>
   using InputsOf = typename Block::template node_inputs<I>;
