@@ -22,6 +22,7 @@
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/models/model_use.hpp"
 #include "trireme/models/shared_weights.hpp"
 #include "trireme/models/state_file.hpp"
@@ -90,12 +91,14 @@ class PlacedModel {
   ModelDescription const& description() const { return engine().model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
-  /// A table of layers, output extents, parameters and operations, with the memory that this process takes for batches
-  /// of up to `rows` rows of its own, and how the strategy has placed the model. Local.
+  /// A table of layers, output extents, parameters, operations, and stages or ranks where the strategy does not place
+  /// all layers alike, with the memory that this process takes for batches of up to `rows` rows of its own, and how the
+  /// strategy has placed the model. Local.
   std::string summary(std::size_t rows = 32) const {
     std::string placement;
     if constexpr (requires { engine_.placement(); }) placement = engine().placement();
-    return trireme::summary(description(), sizeof(T), engine().memory_use(rows), placement);
+    return trireme::summary(description(), sizeof(T), engine().memory_use(rows), placement,
+                            detail::layer_placement_of(engine()));
   }
 
   /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -14,6 +15,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
 #include "trireme/io/file_format.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/models/layered_layout.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_table.hpp"
@@ -52,7 +54,11 @@ inline std::string xml_text(std::string_view text) {
 /// and a dark one will do.
 class ModelDrawing {
  public:
-  explicit ModelDrawing(ModelDescription const& model) : model_(model), notes_(layer_notes(model)) {}
+  ModelDrawing(ModelDescription const& model, LayerPlacement const& places)
+      : model_(model), places_(places), notes_(layer_notes(model)) {
+    for (std::string const& place : places.layers)
+      if (!place.empty() && std::ranges::find(bands_, place) == bands_.end()) bands_.push_back(place);
+  }
 
   std::string svg() const {
     std::vector<std::array<std::string, lines>> texts;
@@ -92,20 +98,34 @@ class ModelDrawing {
   }
 
  private:
-  static constexpr std::size_t lines = 4;  ///< name, class, extents, parameters and notes
+  static constexpr std::size_t lines = 5;  ///< name, class, extents, parameters and notes, placement
   /// In pixels. Monospaced characters are 0.6 times as wide as high, or a little more.
-  static constexpr double character_width = 7.5, line_height = 16, padding = 10, margin = 12;
+  static constexpr double character_width = 7.5, line_height = 16, padding = 10, margin = 12, band = 6;
+  /// Of bands: colour-blind readers can tell them apart. Source: Okabe and Ito, Color Universal Design, 2008.
+  static constexpr std::array colors{"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
 
   std::array<std::string, lines> text_of(NodeInfo const& node) const {
     std::string const output = batch_extents(node.output);
     if (node.kind == NodeInfo::Kind::input)
-      return {model_.inputs.size() > 1 ? formatted("Input {}", node.index) : "Input", "", output, ""};
-    if (node.kind == NodeInfo::Kind::join) return {node.class_name, "", output, ""};
+      return {model_.inputs.size() > 1 ? formatted("Input {}", node.index) : "Input", "", output, "", ""};
+    if (node.kind == NodeInfo::Kind::join) return {node.class_name, "", output, "", ""};
     LayerInfo const& layer = model_.layers[node.index];
     std::vector<std::string> last;
     if (layer.parameters > 0) last.push_back(formatted("{} parameters", grouped(layer.parameters)));
     if (!notes_[node.index].empty()) last.push_back(notes_[node.index]);
-    return {shortened(layer.path), layer.class_name, output, joined(last, ", ")};
+    return {shortened(layer.path), layer.class_name, output, joined(last, ", "), place_line(place_of(node))};
+  }
+
+  /// The placement of a layer; empty if the strategy places all alike, and for inputs and joins.
+  std::string place_of(NodeInfo const& node) const {
+    return places_.empty() || node.kind != NodeInfo::Kind::layer ? std::string() : places_.layers[node.index];
+  }
+  /// "stage 1 (rank 1)"
+  std::string place_line(std::string const& place) const {
+    if (place.empty()) return {};
+    std::string line = places_.header + ' ' + place;
+    line[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(line[0])));
+    return line;
   }
 
   std::string box(NodeInfo const& node, LayeredLayout::Box const& box,
@@ -120,6 +140,11 @@ class ModelDrawing {
         : is_layer ? "#e8f0fa"
                    : "#faf3e2",
         is_frozen ? " stroke-dasharray=\"4 3\"" : "");
+    if (std::string const place = place_of(node); !place.empty()) {
+      auto const index = static_cast<std::size_t>(std::ranges::find(bands_, place) - bands_.begin());
+      svg += formatted("<path fill=\"{}\" d=\"M{:.0f} {:.0f}h-2a4 4 0 0 0 -4 4v{:.0f}a4 4 0 0 0 4 4h2z\"/>\n",
+                       colors[index % colors.size()], box.corner.x + band, box.corner.y, box.height - 8);
+    }
     double y = box.corner.y + line_height - 1;
     for (std::size_t i = 0; i < lines; ++i) {
       if (text[i].empty()) continue;
@@ -146,7 +171,9 @@ class ModelDrawing {
   }
 
   ModelDescription const& model_;
+  LayerPlacement const& places_;
   std::vector<std::string> notes_;
+  std::vector<std::string> bands_;  ///< placements that differ, in the order of the layers
 };
 
 }  // namespace detail
@@ -155,10 +182,16 @@ class ModelDrawing {
 /// or shared with other models) and each join of branches, and an arrow for each value that one takes from another. The
 /// same text for the same model on every machine. `describe<float>(Sequential{…})` gives the description of a model
 /// that is not compiled.
-inline std::string model_svg(ModelDescription const& model) { return detail::ModelDrawing(model).svg(); }
+///
+/// \param places  the stage or ranks of each layer: a line of text in its box, and a band at the left in a colour for
+///                each that differs; empty: neither.
+inline std::string model_svg(ModelDescription const& model, LayerPlacement const& places = {}) {
+  return detail::ModelDrawing(model, places).svg();
+}
 
 /// Writes `model_svg` of a compiled model to a file, whose name ends in .svg: `plot_model(model, "model.svg")`, Keras's
-/// function of that name. The chief writes; collective.
+/// function of that name, with stages or ranks of layers where the strategy does not place all alike. The chief writes;
+/// collective.
 /// \throws FileError, the same on all processes
 template <class Model>
 void plot_model(Model const& model, std::string const& path) {
@@ -166,7 +199,7 @@ void plot_model(Model const& model, std::string const& path) {
   if (!fault.empty()) raise_uniform(FileError(path, fault));
   model.engine().on_chief(
       [](auto const&, std::string const& file, std::string const& svg) { write_atomically(file, svg); }, path,
-      model_svg(model.description()));
+      model_svg(model.description(), detail::layer_placement_of(model.engine())));
 }
 
 }  // namespace trireme

@@ -11,6 +11,7 @@
 
 #include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/models/weight_table.hpp"
 
 namespace trireme {
@@ -127,26 +128,28 @@ inline std::vector<std::string> layer_notes(ModelDescription const& model) {
 }  // namespace detail
 
 /// A model's summary as text. A row a layer: path and type, extents, numbers and bytes of its weights, operations of
-/// forward for one sample, and whether it is frozen or shared with other models. Then sums, memory and placement.
+/// forward for one sample, its stage or ranks where the strategy does not place all layers alike, and whether it is
+/// frozen or shared with other models. Then sums, memory and placement.
 ///
 /// \param scalar_size  bytes of a parameter.
 /// \param placement    how the strategy has placed the model; empty: not said.
+/// \param places       the stage or ranks of each layer; empty: no such column.
 inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use,
-                           std::string const& placement = {}) {
+                           std::string const& placement = {}, LayerPlacement const& places = {}) {
   detail::TextTable table({{"Layer (type)", false},
                            {"Output shape", false},
                            {"Param #", true},
                            {"Bytes", true},
                            {"Operations", true},
+                           {places.header, false},
                            {"Notes", false}});
   auto const notes = detail::layer_notes(model);
-  std::size_t flops = 0;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     LayerInfo const& layer = model.layers[i];
-    flops += layer.flops;
     table.add({detail::shortened(formatted("{} ({})", layer.path, layer.class_name)),
                detail::batch_extents(layer.output), detail::grouped(layer.parameters),
-               detail::readable_bytes(layer.parameters * scalar_size), detail::readable_count(layer.flops), notes[i]});
+               detail::readable_bytes(layer.parameters * scalar_size), detail::readable_count(layer.flops),
+               places.empty() ? std::string() : places.layers[i], notes[i]});
   }
   std::size_t const count = model.parameter_count();
   std::string text = table.text() + formatted("Total params: {} ({})\n", detail::grouped(count),
@@ -154,7 +157,7 @@ inline std::string summary(ModelDescription const& model, std::size_t scalar_siz
   if (model.non_trainable_count() > 0)
     text += formatted("Trainable params: {}\nNon-trainable params: {}\n", detail::grouped(model.trainable_count()),
                       detail::grouped(model.non_trainable_count()));
-  text += formatted("Operations: {} a sample, forward\n", detail::readable_count(flops));
+  text += formatted("Operations: {} a sample, forward\n", detail::readable_count(model.flops()));
   text += formatted("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
                     detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
                     detail::readable_bytes(use.workspace_bytes), use.rows);

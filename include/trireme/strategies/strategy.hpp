@@ -26,6 +26,8 @@ namespace trireme {
 ///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
 ///                                returns true if a process has ended the epoch; called by fit alone
 ///   verify_replicas()            throws if the processes no longer agree on the weights
+///   placement(), layer_placement()   (optional) how it has placed the model, as text, and the stage or ranks of each
+///                                layer where they differ: for summary() and plot_model
 template <class S>
 concept DistributionStrategy = requires {
   typename S::Space;

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/models/description.hpp"
+#include "trireme/models/layer_placement.hpp"
+#include "trireme/models/weight_table.hpp"
 
 namespace trireme {
 
@@ -22,6 +25,7 @@ class ArenaMap {
   /// \param ranks  the ranges of each rank, ascending and without gaps in its own memory; some rank holds each element.
   explicit ArenaMap(std::vector<std::vector<HeldRange>> ranks) : ranks_(std::move(ranks)) {}
 
+  std::size_t ranks() const { return ranks_.size(); }
   std::vector<HeldRange> const& of(std::size_t rank) const { return ranks_[rank]; }
   /// Elements that a rank holds.
   std::size_t size(std::size_t rank) const {
@@ -58,6 +62,22 @@ class ArenaMap {
  private:
   std::vector<std::vector<HeldRange>> ranks_;
 };
+
+/// For each layer, as text, the ranks that hold some of its weights; of a map of the parameters alone, those that hold
+/// some of its parameters.
+inline std::vector<std::string> layer_holders(ModelDescription const& model, ArenaMap const& map) {
+  std::vector<std::vector<std::size_t>> ranks(model.layers.size());
+  for (std::size_t rank = 0; rank < map.ranks(); ++rank)
+    for_each_weight(model, [&](WeightInfo const& weight) {
+      map.for_each_held(rank, weight.offset, weight.offset + weight.size, [&](std::size_t, std::size_t, std::size_t) {
+        auto& of_layer = ranks[weight.layer];
+        if (of_layer.empty() || of_layer.back() != rank) of_layer.push_back(rank);
+      });
+    });
+  std::vector<std::string> texts;
+  for (auto const& of_layer : ranks) texts.push_back(detail::rank_text(of_layer));
+  return texts;
+}
 
 /// The division of a model among the ranks of a group.
 struct ModelDivision {

@@ -18,7 +18,9 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/parameter_server/parameter_shard.hpp"
 #include "trireme/strategies/parameter_server/server_client.hpp"
@@ -127,6 +129,15 @@ class ServerState : public EngineBase<ModelType, Communicator> {
   std::string placement() const {
     return formatted("{} workers, {} servers{}, staleness {}", roles_.workers, roles_.servers,
                      roles_.evaluator ? ", an evaluator" : "", staleness_);
+  }
+
+  /// The servers that hold a layer's parameters and states.
+  LayerPlacement layer_placement() const {
+    if (roles_.ranks == 1) return {};
+    std::vector<std::vector<HeldRange>> ranks(roles_.ranks);
+    for (std::size_t server = 0; server < roles_.servers; ++server)
+      ranks[roles_.server_rank(server)] = {{ranges()[server].begin, ranges()[server].end, 0}};
+    return {"Served by", layer_holders(model_.description(), ArenaMap(std::move(ranks)))};
   }
 
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each process. Collective.

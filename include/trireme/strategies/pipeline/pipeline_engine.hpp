@@ -18,6 +18,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/flops.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
 #include "trireme/mpi/host_twin.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
@@ -153,6 +154,12 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
         formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
   }
 
+  /// The stage of each layer, with the ranks that hold it in all pipelines.
+  LayerPlacement layer_placement() const {
+    if (place_.stages == 1) return {};
+    return {"Stage", layer_stages(first_layers_, model_.description().layers.size(), group_->size())};
+  }
+
   /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
@@ -187,6 +194,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
       : Base(model, space, group, place.stage_group,
              divide_into_stages(model.description(), slices, begins, place, group->size())),
         place_(std::move(place)),
+        first_layers_(stage_begins(slices, begins, place_.stages)),
         pass_(slices, place_.first_slice, place_.last_slice),
         schedule_{place_.stage, place_.stages, micro_batches},
         workspace_(schedule_, keeps_input()),
@@ -286,6 +294,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   T* activated(T* z) const { return Model::on_logits ? workspace_.model_output() : z; }
 
   PipelinePlace place_;
+  std::vector<std::size_t> first_layers_;  ///< of each stage
   Pass pass_;
   PipelineSchedule schedule_;
   StageWorkspace<T, Space> workspace_;

@@ -4,10 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "trireme/core/text.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
@@ -56,6 +59,28 @@ struct PipelinePlace {
   bool is_first() const { return stage == 0; }
   bool is_last() const { return stage + 1 == stages; }
 };
+
+/// The layer of the model's description at which each stage begins, if stage i begins at slice begins[i].
+template <class SlicesType, std::size_t N>
+std::vector<std::size_t> stage_begins(SlicesType const& slices, std::array<std::size_t, N> const& begins,
+                                      std::size_t stages) {
+  std::vector<std::size_t> layers;
+  for (std::size_t stage = 0; stage < stages; ++stage) layers.push_back(slices.range(begins[stage]).first_leaf);
+  return layers;
+}
+
+/// For each layer, as text, its stage and the ranks of that stage in all pipelines: "1 (ranks 1, 3)".
+inline std::vector<std::string> layer_stages(std::vector<std::size_t> const& first_layers, std::size_t layers,
+                                             std::size_t ranks) {
+  std::vector<std::string> texts;
+  for (std::size_t stage = 0; stage < first_layers.size(); ++stage) {
+    std::vector<std::size_t> of_stage;
+    for (std::size_t rank = stage; rank < ranks; rank += first_layers.size()) of_stage.push_back(rank);
+    texts.resize(stage + 1 < first_layers.size() ? first_layers[stage + 1] : layers,
+                 formatted("{} ({})", stage, detail::rank_text(of_stage)));
+  }
+  return texts;
+}
 
 /// Each rank holds its stage's parameters, then its states, then its frozen weights.
 template <class SlicesType, std::size_t N>

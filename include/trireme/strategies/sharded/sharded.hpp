@@ -17,7 +17,9 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/core/shared_handle.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/partial_engine.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
@@ -120,6 +122,13 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const { return this->describe_placement(formatted("shards of stage {}", Stage)); }
+
+  /// The ranks that hold a layer's weights under stage 3, and those that update its parameters under the others.
+  LayerPlacement layer_placement() const {
+    if (group_->size() == 1) return {};
+    if (holds_all) return {"Updated by", layer_holders(model_.description(), this->division_.slots)};
+    return {"Held by", layer_holders(model_.description(), this->division_.weights)};
+  }
 
   /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
