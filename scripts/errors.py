@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Collects error sentences of throws and of compilation from the headers, and compares them with docs/errors.md.
 
-    scripts/errors.py --check    each sentence of the headers is in a section of docs/errors.md, with cause and remedy,
-                                 and the page has no other
+    scripts/errors.py --check    each sentence of the headers is in a section of docs/errors.md that has a cause, with a
+                                 remedy, and the page has no other
     scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
 
 A sentence is the longest string in a throw, in a Config's `require`, in a static_assert, or in a call of a function
 that is [[noreturn]] and takes a text or an error, such as raise_uniform; {} stands for what the message fills in. What
 a message fills in from elsewhere, such as the cause of a lost process, is not read.
-A section of the page has a line "**Cause:** …", a line "**Remedy:** …", and an item a sentence.
+A section of the page has a line "**Cause:** …" and lists with an item a sentence. A list stands under a paragraph
+"**Remedy:** …", which fits each of its sentences, or under "**Remedies:**", where each item has its own: "- `…`: …".
 """
 import pathlib
 import re
@@ -59,14 +60,34 @@ def sentences():
                         yield found[1], path.relative_to(HEADERS), line, sentence
 
 
-def check(found):
-    errors, listed = [], set()
+def page():
+    """Sentences of the page, and what is wrong with its form."""
+    errors, listed = [], {}
     for section in re.split(r"^## ", PAGE.read_text(), flags=re.M)[1:]:
-        title, items = section.split("\n", 1)[0], set(re.findall(r"^- `(.*)`$", section, re.M))
-        for word in "Cause", "Remedy":
-            if items and not re.search(rf"^\*\*{word}:\*\* \S", section, re.M):
-                errors.append(f"docs/errors.md: the section '{title}' has no {word.lower()}")
-        listed |= items
+        title, kind = section.split("\n", 1)[0], None
+        for paragraph in section.split("\n\n"):
+            if remedy := re.match(r"\*\*(Remedy|Remedies):\*\*( \S)?", paragraph):
+                kind = remedy[1]
+                if (kind == "Remedy") != bool(remedy[2]):
+                    errors.append(f"docs/errors.md: the section '{title}' has a '{kind}:' of the wrong form")
+            items = re.findall(r"^- `([^`]*)`(:\s+[^\s-])?", paragraph, re.M)
+            if len(items) != len(re.findall(r"^- ", paragraph, re.M)):
+                errors.append(f"docs/errors.md: the section '{title}' has an item of the wrong form")
+            for sentence, own in items:
+                if bool(own) != (kind == "Remedies") or kind is None:
+                    fault = "no list of a remedy" if kind is None else "two remedies" if own else "no remedy"
+                    errors.append(f"docs/errors.md: '{title}' has {fault} for `{sentence}`")
+                if sentence in listed:
+                    errors.append(f"docs/errors.md: '{title}' and '{listed[sentence]}' both list `{sentence}`")
+                listed[sentence] = title
+            kind = kind if remedy else None  # a remedy is that of the next list alone
+        if title in listed.values() and not re.search(r"^\*\*Cause:\*\* \S", section, re.M):
+            errors.append(f"docs/errors.md: the section '{title}' has no cause")
+    return errors, set(listed)
+
+
+def check(found):
+    errors, listed = page()
     for kind, path, line, sentence in found:
         if sentence not in listed:
             errors.append(f"include/trireme/{path}:{line}: docs/errors.md lists no `{sentence}`")
