@@ -1,6 +1,7 @@
-// A simulation that trains while it runs: `mpiexec -n 3 coupled [STEPS [BACKUP_FOLDER]]`. In its first steps it
+// A simulation that trains while it runs: `mpiexec -n 3 coupled [STEPS [BACKUP_FOLDER [TRACE]]]`. In its first steps it
 // computes an expensive reaction and a network learns it, from the simulation's own Views; then the network takes its
-// place. With a folder it saves itself every 20 steps, and the same command goes on from there.
+// place. With a folder it saves itself every 20 steps, and the same command goes on from there. A trace is a .csv file
+// of the time of each step's sources and of the network's error, for which the reaction is computed in each step.
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "backups.hpp"
 #include "fluid.hpp"
+#include "trace.hpp"
 
 namespace tr = trireme;
 
@@ -29,7 +31,7 @@ double difference(fluid::Sources const& a, fluid::Sources const& b) {
 }
 
 /// The simulation with its own loop, in a program that runs MPI and Kokkos.
-void simulate(MPI_Comm communicator, std::size_t steps, std::string const& folder) {
+void simulate(MPI_Comm communicator, std::size_t steps, std::string const& folder, std::string const& trace_path) {
   fluid::Fluid fluid(communicator, 400);
   fluid::Neighbourhoods const seen("seen", fluid.cells(), 3);
   fluid::Sources const sources("sources", fluid.cells(), 1), exact("exact", fluid.cells(), 1);
@@ -42,9 +44,17 @@ void simulate(MPI_Comm communicator, std::size_t steps, std::string const& folde
 
   Backups backups(environment.world(), folder);
   std::size_t const start = folder.empty() ? 0 : backups.restore(fluid, model);
+  Trace trace(environment.world(), trace_path);
+  fluid::Sources const guessed("guessed", fluid.cells(), 1);
+  auto const react = [&] { fluid.react(seen, exact); };
+  auto const error = [&] {
+    model.infer(seen, guessed);
+    return environment.world().allreduce_max(difference(guessed, exact)).value();
+  };
   double loss = 0;
   while (fluid.step() < steps) {
     fluid.look(seen);
+    trace.begin();
     if (fluid.step() < learned_steps) {
       fluid.react(seen, sources);
       Kokkos::fence();
@@ -53,23 +63,25 @@ void simulate(MPI_Comm communicator, std::size_t steps, std::string const& folde
     } else {
       model.infer(seen, sources);
     }
+    if (trace.is_open()) trace.end(fluid.step(), react, error);
     fluid.advance(seen, sources);
     if (fluid.step() % steps_a_backup == 0) backups.save(fluid, model);
   }
 
   fluid.look(seen);
-  fluid.react(seen, exact);
-  model.infer(seen, sources);
-  double const error = environment.world().allreduce_max(difference(sources, exact)).value(), total = fluid.total();
+  react();
+  double const last_error = error(), total = fluid.total();
   if (environment.world().is_chief())
-    fmt::print("steps {} to {}, loss {:.2e}, error {:.1e}, total {:.17g}\n", start, fluid.step(), loss, error, total);
+    fmt::print("steps {} to {}, loss {:.2e}, error {:.1e}, total {:.17g}\n", start, fluid.step(), loss, last_error,
+               total);
 }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Kokkos::initialize(argc, argv);
   try {
-    simulate(MPI_COMM_WORLD, argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100, argc > 2 ? argv[2] : "");
+    simulate(MPI_COMM_WORLD, argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100, argc > 2 ? argv[2] : "",
+             argc > 3 ? argv[3] : "");
   } catch (std::exception const& e) {
     std::fprintf(stderr, "coupled: %s\n", e.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <fstream>
+#include <stdexcept>
+#include <string>
 
 #include <fmt/format.h>
 #include <trireme/trireme.hpp>
@@ -12,6 +15,20 @@
 #include "options.hpp"
 
 namespace tr = trireme;
+
+/// A line an epoch, with all digits of its values.
+void write_log(tr::History const& history, std::string const& path) {
+  std::ofstream file(path);
+  file << "epoch";
+  for (auto const& entry : history.values) file << ',' << entry.first;
+  for (std::size_t epoch = 0; epoch < history.epochs.size(); ++epoch) {
+    file << '\n' << history.epochs[epoch];
+    for (auto const& entry : history.values) file << ',' << fmt::format("{}", entry.second[epoch]);
+  }
+  file << '\n';
+  file.close();
+  if (!file) throw std::runtime_error(path + " could not be written");
+}
 
 /// The same for every strategy: only its type differs.
 template <class Strategy>
@@ -45,6 +62,7 @@ void train(Strategy const& strategy, Digits const& digits, Options const& option
   auto const result = tr::evaluate(strategy, model, test);
 
   if (!chief) return;
+  if (!options.log.empty()) write_log(history, options.log);
   std::size_t const epochs = history.epochs.size();
   fmt::print(
       "\nstrategy: {}\nparameters: {}\nepochs: {}\nsamples per second: {:.0f}\nval_loss: {:.4f}\n"

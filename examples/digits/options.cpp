@@ -14,6 +14,7 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--data", options.data, "a .csv file of digits, or a folder with optdigits or IDX files");
   app.add_option("--backup", options.backup,
                  "a file that holds the run after each epoch and a batch system's signal, to go on from");
+  app.add_option("--log", options.log, "a .csv file for the values of each epoch");
   app.add_option("--epochs", options.epochs)->capture_default_str();
   app.add_option("--batch", options.batch, "samples of the global batch")->capture_default_str();
   app.add_option("--replicas", options.replicas, "of the mirrored strategy")->capture_default_str();

@@ -54,7 +54,7 @@ void train(Strategy const& strategy, Waves const& waves, std::string_view name) 
   auto const history = tr::fit(strategy, model, data.skip(4), tr::validation(data.take(4)),
                                {.epochs = 4, .verbose = false}, tr::EarlyStopping<"val_loss">{.patience = 2});
   if (strategy.group().is_chief())
-    fmt::print("{}: loss {:.6f}, val_accuracy {:.4f}\n", name, history["loss"].back(), history["val_accuracy"].back());
+    fmt::print("{}: loss {}, val_accuracy {:.4f}\n", name, history["loss"].back(), history["val_accuracy"].back());
 }
 
 int main(int argc, char** argv) {
