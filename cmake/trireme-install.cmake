@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(trireme_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/trireme")
-install(DIRECTORY include/trireme DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/trireme DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.[hi]pp")
 install(TARGETS trireme EXPORT trireme-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT trireme-targets NAMESPACE trireme:: DESTINATION "${trireme_package_dir}")
 configure_package_config_file(cmake/trireme-config.cmake.in "${PROJECT_BINARY_DIR}/trireme-config.cmake"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that each public header includes, itself or through headers of trireme, what declares the names it uses of the
-standard library and of the packages.
+"""Checks that each public header, and each file of definitions (.ipp), includes, itself or through headers of trireme,
+what declares the names it uses of the standard library and of the packages.
 
     scripts/check_includes.py [FOLDER]      default: include/
 
@@ -102,7 +102,7 @@ def code_of(text):
 
 
 def check(folder):
-    headers = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.hpp"))}
+    headers = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.[hi]pp"))}
     own = {name: [i for i in re.findall(r'^#include "([^"]+)"', text, re.M) if i in headers]
            for name, text in headers.items()}
     others = {name: set(re.findall(r"^[ \t]*#[ \t]*include <([^>]+)>", text, re.M)) for name, text in headers.items()}

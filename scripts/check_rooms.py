@@ -15,6 +15,7 @@ ROOMS = """
     tensor
     backend/simd backend/threads backend/gemm backend/execution backend/convolution
     io
+    compiled_library.hpp
     mpi/fault mpi
     activations initializers losses schedules optimizers
     data
@@ -44,7 +45,7 @@ def room_of(header):
 
 def check(folder):
     errors, height = [], {room: at for at, room in enumerate(ROOMS)}
-    headers = [path.relative_to(folder) for path in sorted(folder.rglob("*.hpp"))]
+    headers = [path.relative_to(folder) for path in sorted(folder.rglob("*.[hi]pp"))]
     for header in headers:
         room = room_of(header)
         if room not in height:

@@ -48,7 +48,7 @@ def sentences_of(call):
 
 def sentences():
     texts = {}
-    for path in sorted(HEADERS.rglob("*.hpp")):
+    for path in sorted(HEADERS.rglob("*.[hi]pp")):
         texts[path] = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
     helpers = {name for text in texts.values() for name in re.findall(ENDS, text)}
     for path, text in texts.items():

@@ -17,26 +17,12 @@ struct History {
   std::vector<std::size_t> epochs{};                                  ///< from 0
   std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order of the first log of each name
 
-  std::vector<double> const& operator[](std::string_view name) const {
-    for (auto const& [key, column] : values) {
-      if (key == name) return column;
-    }
-    throw ValueError(formatted("the history has no '{}', only: {}", name, names()));
-  }
+  std::vector<double> const& operator[](std::string_view name) const;
 
-  bool contains(std::string_view name) const {
-    for (auto const& entry : values) {
-      if (entry.first == name) return true;
-    }
-    return false;
-  }
+  bool contains(std::string_view name) const;
 
   /// "loss, accuracy, val_loss"
-  std::string names() const {
-    std::string text;
-    for (auto const& entry : values) text += (text.empty() ? "" : ", ") + entry.first;
-    return text;
-  }
+  std::string names() const;
 
   template <class Run>
   void on_epoch_end(Run& run) {
@@ -51,12 +37,11 @@ struct History {
   }
 
  private:
-  std::vector<double>& series(std::string_view name) {
-    for (auto& [key, column] : values) {
-      if (key == name) return column;
-    }
-    return values.emplace_back(std::string(name), std::vector<double>{}).second;
-  }
+  std::vector<double>& series(std::string_view name);
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/callbacks/history.ipp"
+#endif

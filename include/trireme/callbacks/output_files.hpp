@@ -1,21 +1,15 @@
 /// OutputFile: the files that callbacks will write, tried before training.
 #pragma once
 
-#include <algorithm>
-#include <cerrno>
 #include <concepts>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include "trireme/callbacks/callback.hpp"
 #include "trireme/core/error.hpp"
@@ -58,9 +52,7 @@ void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run);
 
 namespace detail {
 
-inline std::string const& first_path(OutputFile const& output) {
-  return output.first.empty() ? output.path : output.first;
-}
+std::string const& first_path(OutputFile const& output);
 
 /// Tag for detecting a member `output_files` of any signature.
 struct OutputFilesName {
@@ -86,60 +78,17 @@ inline constexpr bool lists_outputs = [] {
 }();
 
 /// The nearest folder of the output that has to exist.
-inline std::filesystem::path folder_of(OutputFile const& output) {
-  using std::filesystem::path;
-  auto const parent = [](path const& of) { return of.has_parent_path() ? of.parent_path() : path("."); };
-  path folder = output.kind == OutputFile::Kind::folder ? path(first_path(output)) : parent(first_path(output));
-  if (!output.made_below) return folder;
-  path const last = output.made_below->empty() ? path(".") : path(*output.made_below);
-  std::error_code ignored;
-  while (folder != last && parent(folder) != folder && !exists(symlink_status(folder, ignored)))
-    folder = parent(folder);
-  return folder;
-}
+std::filesystem::path folder_of(OutputFile const& output);
 
 /// Makes a file beside the output and removes it again. \return the reason if that or the output cannot be written, or
 /// ""
-inline std::string disk_fault(OutputFile const& output) {
-  std::error_code ignored;
-  std::filesystem::path const path = first_path(output);
-  auto const found = std::filesystem::status(path, ignored);
-  bool const is_folder = is_directory(found);
-  if (output.kind != OutputFile::Kind::folder && is_folder) return "it is a folder";
-  if (output.kind == OutputFile::Kind::appended && exists(found))
-    return ::access(path.c_str(), W_OK) == 0 ? "" : formatted("it cannot be opened: {}", std::strerror(errno));
-  std::filesystem::path const folder = folder_of(output);
-  auto const status = std::filesystem::status(folder, ignored);
-  if (!exists(status)) return formatted("there is no folder {}", folder.string());
-  if (!is_directory(status)) return formatted("{} is no folder", folder.string());
-  std::string const beside = (folder / path.filename()).string();
-  try {
-    AtomicFile{beside};
-  } catch (FileError const& error) {
-    return formatted("it {}", std::string_view(error.what()).substr(beside.size() + 2));
-  }
-  return "";
-}
+std::string disk_fault(OutputFile const& output);
 
-[[noreturn]] inline void refuse(OutputFile const& output, std::string_view why) {
-  throw FileError(output.path, formatted("{} cannot write it, since {}", output.writer, why));
-}
+[[noreturn]] void refuse(OutputFile const& output, std::string_view why);
 
-inline void require_names(std::vector<OutputFile> const& outputs) {
-  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
-    std::string const fault = one->format ? output_name_fault(one->path, *one->format) : "";
-    if (!fault.empty()) refuse(*one, formatted("it {}", fault));
-    if (one->kind == OutputFile::Kind::folder) continue;
-    auto const same =
-        std::find_if(outputs.begin(), one, [&](OutputFile const& other) { return other.path == one->path; });
-    if (same != one) throw ValueError(formatted("{} and {} both write {}", same->writer, one->writer, one->path));
-  }
-}
+void require_names(std::vector<OutputFile> const& outputs);
 
-inline void require_disk(std::vector<OutputFile> const& outputs) {
-  for (OutputFile const& output : outputs)
-    if (std::string const fault = disk_fault(output); !fault.empty()) refuse(output, fault);
-}
+void require_disk(std::vector<OutputFile> const& outputs);
 
 }  // namespace detail
 
@@ -163,3 +112,7 @@ void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run) {
 }
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/callbacks/output_files.ipp"
+#endif

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <optional>
@@ -132,86 +131,30 @@ struct ProgressBar {
     drawn = look.moves ? Clock::time_point{} : started;
   }
 
-  void advance() {
-    ++steps;
-    auto const interval = look.moves ? std::chrono::milliseconds(50) : every;
-    if (!shows || interval.count() == 0) return;
-    auto const now = Clock::now();
-    if (now - drawn < interval) return;
-    drawn = now;
-    double const elapsed = std::chrono::duration<double>(now - started).count();
-    double const step = elapsed / static_cast<double>(steps - first_step);
-    std::string times = duration(elapsed);
-    if (steps_expected != 0) {
-      std::size_t const left = steps_expected - std::min(steps, steps_expected);
-      times = duration(step * static_cast<double>(left)) + " left,";
-    }
-    times += ' ' + per_step(step);
-    if (look.moves)
-      print('\r' + with_bar(times, false) + "\x1b[K");
-    else
-      print(formatted("{} - {}\n", counted(), times));
-  }
+  void advance();
 
-  void finish(Logs const& logs) {
-    if (!shows) return;
-    double const elapsed = std::chrono::duration<double>(Clock::now() - started).count();
-    steps_expected = steps;
-    std::string line = formatted("{} {}", duration(elapsed),
-                                 per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
-    for (auto const& entry : logs) line += formatted(" - {}: {}", entry.name, shown(entry.value.value()));
-    print(look.moves ? '\r' + with_bar(line, true) + "\x1b[K\n" : formatted("{} - {}\n", counted(), line));
-  }
+  void finish(Logs const& logs);
 
-  void print(std::string const& text) const {
-    std::fwrite(text.data(), 1, text.size(), output);
-    std::fflush(output);
-  }
+  void print(std::string const& text) const;
 
-  std::string counted() const {
-    if (steps_expected == 0) return formatted("{}/?", steps);
-    std::string const total = formatted("{}", steps_expected);
-    return formatted("{:>{}}/{}", steps, total.size(), total);
-  }
+  std::string counted() const;
 
   /// Steps, the bar and a text in ASCII. While an epoch runs the line gives up first the bar and then the text's end to
   /// fit the terminal; a line that stays is whole.
-  std::string with_bar(std::string const& text, bool stays) const {
-    std::string line = counted();
-    std::size_t const taken = line.size() + text.size() + 3;  // with two blanks, and a last column that stays free
-    std::size_t const room = look.columns > taken ? look.columns - taken : 0;
-    std::size_t const width = std::min<std::size_t>(20, stays ? 20 : room);
-    if (steps_expected != 0 && width >= 5) line += ' ' + bar(width);
-    if (stays || room > 0) return line + ' ' + text;
-    return (line + ' ' + text).substr(0, look.columns - 1);
-  }
+  std::string with_bar(std::string const& text, bool stays) const;
 
-  std::string bar(std::size_t width) const {
-    std::size_t const full = steps_expected == 0 ? width : std::min(width, width * steps / steps_expected);
-    std::string text = look.colours ? "\x1b[32m" : "";
-    for (std::size_t i = 0; i < full; ++i) text += look.utf8 ? "━" : "=";
-    if (look.colours) text += "\x1b[0m";
-    for (std::size_t i = full; i < width; ++i) text += look.utf8 ? "─" : ".";
-    return text;
-  }
+  std::string bar(std::size_t width) const;
 
   /// "12s", "3:25", "1:02:45"
-  static std::string duration(double seconds) {
-    auto const s = static_cast<long>(seconds);
-    if (s >= 3600) return formatted("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-    if (s >= 60) return formatted("{}:{:02}", s / 60, s % 60);
-    return formatted("{}s", s);
-  }
+  static std::string duration(double seconds);
 
-  static std::string per_step(double seconds) {
-    if (seconds >= 1) return formatted("{:.0f}s/step", seconds);
-    if (seconds >= 1e-3) return formatted("{:.0f}ms/step", seconds * 1e3);
-    return formatted("{:.0f}us/step", seconds * 1e6);
-  }
+  static std::string per_step(double seconds);
 
-  static std::string shown(double value) {
-    return std::abs(value) > 1e-3 || value == 0 ? formatted("{:.4f}", value) : formatted("{:.4e}", value);
-  }
+  static std::string shown(double value);
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/callbacks/progress_bar.ipp"
+#endif

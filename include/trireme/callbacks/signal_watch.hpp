@@ -3,10 +3,8 @@
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstring>
 #include <mutex>
 
 #include "trireme/core/error.hpp"
@@ -28,26 +26,8 @@ inline std::array<SignalSlot, NSIG> signal_slots{};
 class SignalWatch {
  public:
   /// \throws ValueError if the system lets nobody handle the signal
-  explicit SignalWatch(int signal) : signal_(signal) {
-    std::lock_guard const lock(mutex());
-    SignalSlot& slot = signal_slots[index()];
-    if (slot.watches == 0) {
-      struct sigaction action {};
-      action.sa_sigaction = &SignalWatch::handle;
-      action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-      ::sigemptyset(&action.sa_mask);
-      // `before` is there before the first signal can be handled.
-      if (::sigaction(signal, nullptr, &slot.before) != 0 || ::sigaction(signal, &action, nullptr) != 0)
-        raise_uniform(ValueError(formatted("signal {} cannot be handled: {}", signal, std::strerror(errno))));
-    }
-    ++slot.watches;
-    begun_ = slot.count;
-  }
-  ~SignalWatch() {
-    std::lock_guard const lock(mutex());
-    SignalSlot& slot = signal_slots[index()];
-    if (--slot.watches == 0) ::sigaction(signal_, &slot.before, nullptr);
-  }
+  explicit SignalWatch(int signal);
+  ~SignalWatch();
   SignalWatch(SignalWatch const&) = delete;
   SignalWatch& operator=(SignalWatch const&) = delete;
 
@@ -60,18 +40,8 @@ class SignalWatch {
   }
 
  private:
-  static void handle(int signal, siginfo_t* info, void* context) {
-    SignalSlot& slot = signal_slots[static_cast<std::size_t>(signal)];
-    ++slot.count;
-    if ((slot.before.sa_flags & SA_SIGINFO) != 0)
-      slot.before.sa_sigaction(signal, info, context);
-    else if (slot.before.sa_handler != SIG_DFL && slot.before.sa_handler != SIG_IGN)
-      slot.before.sa_handler(signal);
-  }
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
+  static void handle(int signal, siginfo_t* info, void* context);
+  static std::mutex& mutex();
   std::size_t index() const { return static_cast<std::size_t>(signal_); }
 
   int signal_;
@@ -79,3 +49,7 @@ class SignalWatch {
 };
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/callbacks/signal_watch.ipp"
+#endif

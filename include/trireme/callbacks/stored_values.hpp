@@ -35,13 +35,7 @@ class StoredValues {
   StoredTensors const& tensors() const { return tensors_; }
 
   /// Checks that all values were named. \throws FileError if the checkpoint holds other values
-  void require_complete() const {
-    if (named_ == tensors_.size()) return;
-    fail(formatted(
-        "holds {} values, of which this run knows {}: a run goes on with the strategy and the callbacks that it had, "
-        "these in their order",
-        tensors_.size(), named_));
-  }
+  void require_complete() const;
 
  protected:
   /// Calls f(), whose names lie in a folder of this name.
@@ -67,11 +61,7 @@ class StoredValues {
 
   /// Saves or loads the length of a sequence. Its elements are stored under at least one name each, unless they have no
   /// values. \throws FileError if a loaded length is above those of the sequence and of the list of stored values
-  void length(std::string_view name, std::size_t& value) {
-    std::size_t const most = std::max(value, tensors_.size());
-    number(name, value);
-    if (value > most) fail(formatted("states {} elements '{}', of which there are {} at most", value, folder_, most));
-  }
+  void length(std::string_view name, std::size_t& value);
 
   /// Saves or loads a vector of numbers, or a string.
   template <class Stored, class V>
@@ -89,19 +79,9 @@ class StoredValues {
   /// Checks a loaded tensor's number of elements; does nothing while saving. Every process knows the extents of each
   /// tensor, even if the chief alone has its values.
   /// \throws FileError unless the tensor of this name has `size` elements, or a multiple of it if `repeated`
-  void require_elements(std::string_view name, std::size_t size, bool repeated = false) const {
-    if (!loads_) return;
-    auto const found = tensors_.find(folder_ + std::string(name));
-    if (found == tensors_.end()) return;  // reading it says so
-    std::size_t elements = 1;
-    for (std::size_t const extent : found->second.extents) elements *= extent;
-    bool const fits = repeated ? elements >= size && elements % size == 0 : elements == size;
-    if (!fits) fail(formatted("has {} values '{}{}' in place of {}", elements, folder_, name, size));
-  }
+  void require_elements(std::string_view name, std::size_t size, bool repeated = false) const;
 
-  [[noreturn]] void fail(std::string const& what) const {
-    raise_uniform(FileError(path_, what));  // every process has the same tensors
-  }
+  [[noreturn]] void fail(std::string const& what) const;
 
  private:
   /// The number as V. Numbers of 64 bits are stored as they lie in memory. \throws FileError if V cannot hold it
@@ -126,23 +106,7 @@ class StoredValues {
     return slot(name, element_type<Stored>(), std::move(extents), bytes);
   }
 
-  StoredTensor& slot(std::string_view name, ElementType type, std::vector<std::size_t> extents,
-                     std::string_view bytes) {
-    std::string const path = folder_ + std::string(name);
-    ++named_;
-    if (!loads_) {
-      if (tensors_.contains(path)) fail(formatted("would have two values of the name '{}'", path));
-      if (path.find_first_of(" \t\r\n") != std::string::npos)
-        fail(formatted("would have a value of the name '{}', and names have no blanks", printable(path)));
-      return tensors_[path] = {type, std::move(extents), std::string(bytes)};
-    }
-    auto const found = tensors_.find(path);
-    if (found == tensors_.end() || found->second.type != type)
-      fail(formatted(
-          "has no value '{}': a run goes on with the strategy and the callbacks that it had, these in their order",
-          path));
-    return found->second;
-  }
+  StoredTensor& slot(std::string_view name, ElementType type, std::vector<std::size_t> extents, std::string_view bytes);
 
   std::string path_;
   std::string folder_{};
@@ -152,3 +116,7 @@ class StoredValues {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/callbacks/stored_values.ipp"
+#endif

@@ -62,10 +62,7 @@ constexpr Interval at_least(double lowest) { return {lowest, infinity, false, tr
 /// Checks that a number is in its range.
 ///
 /// \throws ValueError "<name> is <value>, which is outside of <range>"
-inline void require_in(Interval const& range, std::string_view name, double value) {
-  if (!range.contains(value))
-    throw ValueError(formatted("{} is {}, which is outside of {}", name, value, range.text()));
-}
+void require_in(Interval const& range, std::string_view name, double value);
 
 /// Visitor of an object's members: the object's `config` calls it for each of them.
 class Config {
@@ -141,10 +138,7 @@ class Config {
         : config_(config),
           type_(std::exchange(config.type_, std::move(type))),
           owner_(std::exchange(config.owner_, std::string(owner))) {}
-    ~Scope() {
-      config_.type_ = std::move(type_);
-      config_.owner_ = std::move(owner_);
-    }
+    ~Scope();
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
 
@@ -157,26 +151,19 @@ class Config {
   void add(std::vector<Entry> const& entries) { entries_.insert(entries_.end(), entries.begin(), entries.end()); }
 
   /// A condition on several numbers together. \throws ValueError "<type> <sentence>"
-  void require(bool holds, std::string_view sentence) const {
-    if (!holds) throw ValueError(type_ + (owner_.empty() ? "" : " of " + owner_) + " " + std::string(sentence));
-  }
+  void require(bool holds, std::string_view sentence) const;
 
   std::vector<Entry> const& entries() const { return entries_; }
 
  private:
-  std::string full_name(std::string_view name) const {
-    std::string full = type_.empty() ? std::string(name) : type_ + "::" + std::string(name);
-    if (!owner_.empty()) full += " of " + owner_;
-    return full;
-  }
+  std::string full_name(std::string_view name) const;
 
   std::string type_, owner_;
   std::vector<Entry> entries_;
 };
 
-inline std::string Interval::text() const {
-  std::string const upper = highest == intervals::most ? "2^53" : formatted("{}", highest);
-  return formatted("{}{}, {}{}", open_below ? "(" : "[", lowest, upper, open_above ? ")" : "]");
-}
-
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/core/config.ipp"
+#endif

@@ -2,17 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 
 namespace trireme::detail {
 
 /// The number of Environments that live now.
-inline std::atomic<int>& environments() {
-  static std::atomic<int> count{0};
-  return count;
-}
+std::atomic<int>& environments();
 
 /// Member of an Environment.
 struct LivingEnvironment {
@@ -26,22 +21,10 @@ struct LivingEnvironment {
 inline std::terminate_handler const terminate_handler_at_start = std::get_terminate();
 
 /// The std::terminate handler where no Environment has set its own.
-[[noreturn]] inline void end_without_environment() noexcept {
-  try {
-    if (std::exception_ptr const error = std::current_exception()) std::rethrow_exception(error);
-  } catch (std::exception const& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "trireme: %s\n", error.what());
-  } catch (...) {
-  }
-  std::_Exit(1);
-}
+[[noreturn]] void end_without_environment() noexcept;
 
 /// True unless the program has set a std::terminate handler of its own.
-inline bool default_terminate_handler() {
-  auto const handler = std::get_terminate();
-  return handler == terminate_handler_at_start || handler == &end_without_environment;
-}
+bool default_terminate_handler();
 
 /// Throws an error about what was done outside of an Environment. Uncaught, it still ends the program with
 /// exit code 1 and one line, unless the program handles std::terminate itself.
@@ -52,3 +35,7 @@ template <class E>
 }
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/core/outside_environment.ipp"
+#endif

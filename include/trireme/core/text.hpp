@@ -41,25 +41,13 @@ std::string formatted(detail::TextFormat<Values...> format, Values const&... val
 }
 
 /// "a, b, c". A range given to fmt would bring fmt's own formatting code into every translation unit.
-inline std::string joined(std::vector<std::string> const& parts, std::string_view separator) {
-  std::string text;
-  for (std::string const& part : parts) {
-    if (&part != &parts.front()) text += separator;
-    text += part;
-  }
-  return text;
-}
+std::string joined(std::vector<std::string> const& parts, std::string_view separator);
 
 /// Text of a file for a message: its first `most` bytes, with those that are no printable ASCII written as "\\x0a".
-inline std::string printable(std::string_view text, std::size_t most = 40) {
-  std::string result;
-  for (char const c : text.substr(0, most)) {
-    if (c >= ' ' && c <= '~')
-      result += c;
-    else
-      result += formatted("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-  return result;
-}
+std::string printable(std::string_view text, std::size_t most = 40);
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/core/text.ipp"
+#endif

@@ -40,25 +40,11 @@ struct SampleRequirements {
   std::vector<TargetPart> targets{};
 
   /// Columns of class indices among the targets of several outputs.
-  std::vector<IndexColumns> label_columns() const {
-    std::vector<IndexColumns> columns;
-    std::size_t begin = 0;
-    for (TargetPart const& part : targets) {
-      std::size_t end = begin + 1;
-      for (std::size_t const extent : part.extents) end = begin + (end - begin) * extent;
-      if (part.classes != 0) columns.push_back({begin, end, part.classes});
-      begin = end;
-    }
-    return columns;
-  }
+  std::vector<IndexColumns> label_columns() const;
 };
 
 /// True if the extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
-inline bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed) {
-  while (!given.empty() && given.back() == 1) given.pop_back();
-  while (!needed.empty() && needed.back() == 1) needed.pop_back();
-  return given == needed;
-}
+bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed);
 
 /// A label as class index. `place` says in the message which label it is: "at index 12 of train-labels".
 /// \param classes  0: any index from 0 on.
@@ -130,39 +116,18 @@ void verify_labels(HostTensor<Y> const& labels, std::size_t classes, std::string
 
 /// The parts of a sample, or of its targets, against those that the model has; a single array whose samples hold all of
 /// their numbers in one row is as good. \throws ShapeError naming both.
-inline void verify_parts(std::vector<std::vector<std::size_t>> const& given, std::vector<std::size_t> const& extents,
-                         std::vector<std::vector<std::size_t>> const& needed, std::vector<std::size_t> const& all,
-                         std::string const& what, std::string const& name) {
-  auto const text = [](std::vector<std::vector<std::size_t>> const& parts) {
-    std::vector<std::string> texts;
-    for (auto const& part : parts) texts.push_back(format_extents(part));
-    return joined(texts, " and ");
-  };
-  if (given.empty() && (needed.empty() || fits(extents, all))) return;
-  auto const parts_of = [](auto const& parts, std::vector<std::size_t> const& one) {
-    return parts.empty() ? std::vector<std::vector<std::size_t>>{one} : parts;
-  };
-  auto const have = parts_of(given, extents), takes = parts_of(needed, all);
-  bool equal = have.size() == takes.size();
-  for (std::size_t i = 0; equal && i < have.size(); ++i) equal = fits(have[i], takes[i]);
-  if (!equal)
-    throw ShapeError(
-        formatted("{} of {} have the extents {}, but the model takes {}", what, name, text(have), text(takes)));
-}
+void verify_parts(std::vector<std::vector<std::size_t>> const& given, std::vector<std::size_t> const& extents,
+                  std::vector<std::vector<std::size_t>> const& needed, std::vector<std::size_t> const& all,
+                  std::string const& what, std::string const& name);
 
 /// Checks the extents of samples against those that the model takes.
 ///
 /// \throws ShapeError naming both extents.
-inline void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name,
-                           std::vector<std::size_t> const& y, std::string const& y_name,
-                           SampleRequirements const& needed) {
-  if (!fits(x, needed.x_extents))
-    throw ShapeError(formatted("samples of {} have the extents {}, but the model takes {}", x_name, format_extents(x),
-                               format_extents(needed.x_extents)));
-  if (!fits(y, needed.target_extents))
-    throw ShapeError(formatted("targets of {} have the extents {}, but the model's output and loss need {}{}", y_name,
-                               format_extents(y), format_extents(needed.target_extents),
-                               needed.classes == 0 ? "" : " (class indices)"));
-}
+void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name, std::vector<std::size_t> const& y,
+                    std::string const& y_name, SampleRequirements const& needed);
 
 }  // namespace trireme::data
+
+#ifndef TRIREME_COMPILED
+#include "trireme/data/requirements.ipp"
+#endif

@@ -3,20 +3,13 @@
 
 #include <mpi.h>
 
-#include <Kokkos_Core.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "trireme/backend/execution/running.hpp"
-#include "trireme/backend/gemm/openblas_core.hpp"
+#include "trireme/compiled_library.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
@@ -65,11 +58,7 @@ class MpiLifetime {
  public:
   /// Without arguments MPI is joined. \throws CommunicationError
   MpiLifetime(int* argc, char*** argv);
-  ~MpiLifetime() {
-    if (!started_here_ || abandoned_ || mpi_is_finalized()) return;
-    DeadlineWait const waiting("MPI_Finalize");
-    MPI_Finalize();
-  }
+  ~MpiLifetime();
   MpiLifetime(MpiLifetime const&) = delete;
   MpiLifetime& operator=(MpiLifetime const&) = delete;
 
@@ -93,9 +82,7 @@ class KokkosLifetime {
   };
   /// \throws Error
   KokkosLifetime(int* argc, char*** argv, Options const& options);
-  ~KokkosLifetime() {
-    if (started_here_ && !Kokkos::is_finalized()) Kokkos::finalize();
-  }
+  ~KokkosLifetime();
   KokkosLifetime(KokkosLifetime const&) = delete;
   KokkosLifetime& operator=(KokkosLifetime const&) = delete;
 
@@ -135,15 +122,7 @@ class Environment {
   explicit Environment(MPI_Comm communicator, EnvironmentOptions const& options = {})
       : Environment(nullptr, nullptr, communicator, options) {}
 
-  ~Environment() {
-    bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
-    if (!failed) require_last();
-    if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
-    if (shutdown_.meet(failed)) return;
-    mpi_.abandon();
-    status_.abandon();
-    detail::Shutdown::abort_at_exit(world_.rank());
-  }
+  ~Environment();
   Environment(Environment const&) = delete;
   Environment& operator=(Environment const&) = delete;
 
@@ -151,41 +130,10 @@ class Environment {
   Communicator const& world() const { return world_; }
 
  private:
-  Environment(int* argc, char*** argv, MPI_Comm communicator, EnvironmentOptions const& options)
-      : messages_(options.messages),
-        status_(detail::bounded(options.deadline)),
-        mpi_(argc, argv),
-        kokkos_(argc, argv,
-                {.threads = options.threads,
-                 .start = options.start_kokkos,
-                 .quiet_advice = mpi_.started_here(),
-                 .quiet = options.messages == nullptr}),
-        world_(communicator),
-        shutdown_(world_, {.all = communicator == MPI_COMM_WORLD,
-                           .patience = detail::bounded(options.patience),
-                           .handles_terminate =
-                               options.catch_exits.value_or(mpi_.started_here() && detail::default_terminate_handler()),
-                           .finalizes_mpi = mpi_.started_here()}),
-        exceptions_at_start_(std::uncaught_exceptions()) {
-    world_.together([&] {
-      detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
-      detail::require_time_limit("EnvironmentOptions::patience", options.patience);
-    });
-    status_.open(world_, options.status_directory, options.catch_exits.value_or(mpi_.started_here()));
-    if (options.choose_blas_kernels.value_or(mpi_.started_here())) detail::correct_openblas_core();
-  }
+  Environment(int* argc, char*** argv, MPI_Comm communicator, EnvironmentOptions const& options);
 
   /// Ends the run if a later Environment or a compiled model outlives this one, since a destructor cannot throw.
-  void require_last() const {
-    if (!shutdown_.is_innermost())
-      detail::Shutdown::end("an Environment ended before one that was made later; the last one made ends first", true);
-    std::size_t const models = detail::NeedsKokkos::living();
-    if (kokkos_.started_here() && models != 0)
-      detail::Shutdown::end(
-          formatted("{} compiled model{} or predictor{} outlive{} the Environment, which has to end last", models,
-                    models == 1 ? "" : "s", models == 1 ? "" : "s", models == 1 ? "s" : ""),
-          true);
-  }
+  void require_last() const;
 
   detail::LivingEnvironment living_;
   detail::MessageScope messages_;
@@ -198,42 +146,13 @@ class Environment {
 };
 
 namespace detail {
-inline MpiLifetime::MpiLifetime(int* argc, char*** argv) {
-  if (mpi_is_finalized())
-    throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
-  static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
-  std::lock_guard const lock(starting);
-  started_here_ = !mpi_is_initialized();
-  if (started_here_ && argc == nullptr)
-    raise_outside_environment(CommunicationError(
-        "an Environment was made for a communicator while MPI is not running; start MPI first, or give argc and argv"));
-  int level = MPI_THREAD_FUNNELED;
-  if (started_here_) {
-    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);  // ends the process if it fails
-    return_errors_of_requests();
-  }
-  int on_its_thread = 0;
-  MPI_Is_thread_main(&on_its_thread);
-  if (on_its_thread == 0)
-    throw CommunicationError("an Environment was made on another thread than the one that started MPI");
-  if (level >= MPI_THREAD_FUNNELED) return;
-  MPI_Finalize();
-  throw CommunicationError(
-      "this MPI runs at thread level MPI_THREAD_SINGLE alone, but beside the threads of Kokkos it has to run at "
-      "MPI_THREAD_FUNNELED or above");
-}
-
 /// Scope in which Kokkos starts without its advice to set OMP_PROC_BIND, which would bind all processes of a node to
 /// the same cores. Sets the variable meanwhile, since switching warnings off would silence Kokkos for the rest of the
 /// run; the OpenMP runtime has read the variable long before.
 class WithoutBindingAdvice {
  public:
-  explicit WithoutBindingAdvice(bool quiet) : is_ours_(quiet && std::getenv("OMP_PROC_BIND") == nullptr) {
-    if (is_ours_) setenv("OMP_PROC_BIND", "false", 1);
-  }
-  ~WithoutBindingAdvice() {
-    if (is_ours_) unsetenv("OMP_PROC_BIND");
-  }
+  explicit WithoutBindingAdvice(bool quiet);
+  ~WithoutBindingAdvice();
   WithoutBindingAdvice(WithoutBindingAdvice const&) = delete;
   WithoutBindingAdvice& operator=(WithoutBindingAdvice const&) = delete;
 
@@ -241,28 +160,10 @@ class WithoutBindingAdvice {
   bool is_ours_;
 };
 
-inline KokkosLifetime::KokkosLifetime(int* argc, char*** argv, Options const& options) {
-  if (!options.start || Kokkos::is_initialized()) return;
-  if (Kokkos::is_finalized())
-    throw Error("an Environment was made after Kokkos was finalized, which cannot be started again");
-  WithoutBindingAdvice const quiet(options.quiet_advice);
-  std::vector<char*> arguments;
-  if (argc != nullptr) arguments.assign(*argv, *argv + *argc);
-  std::string name = "trireme", threads = formatted("--kokkos-num-threads={}", options.threads),
-              quietly = "--kokkos-disable-warnings";
-  if (arguments.empty()) arguments.push_back(name.data());
-  // Our options stand before the user's, so that --kokkos-num-threads on the command line wins.
-  if (options.threads != 0) arguments.insert(arguments.begin() + 1, threads.data());
-  if (options.quiet) arguments.insert(arguments.begin() + 1, quietly.data());
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  Kokkos::initialize(count, arguments.data());
-  started_here_ = true;
-  if (argc == nullptr || *argc == 0) return;
-  std::copy_n(arguments.begin(), count, *argv);
-  if (count < *argc) (*argv)[count] = nullptr;
-  *argc = count;
-}
 }  // namespace detail
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/environment/environment.ipp"
+#endif

@@ -2,22 +2,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <string_view>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
-#include "trireme/mpi/fault/exit_watch.hpp"
 #include "trireme/mpi/fault/rank_registry.hpp"
 #include "trireme/mpi/fault/watchdog.hpp"
 
@@ -27,19 +19,10 @@ namespace trireme::detail {
 /// Environment's start, the destructor after MPI's end.
 class RunStatus {
  public:
-  explicit RunStatus(std::chrono::milliseconds limit) : deadline_(limit), outer_deadline_(deadline().load()) {
-    deadline() = limit;
-  }
+  explicit RunStatus(std::chrono::milliseconds limit);
   RunStatus(RunStatus const&) = delete;
   RunStatus& operator=(RunStatus const&) = delete;
-  ~RunStatus() {
-    deadline() = outer_deadline_;
-    if (RankRegistry::current() != &board_) return;
-    if (!abandoned_) status().state.store(StatusRecord::State::ended, std::memory_order_release);
-    Heartbeat::end(status());
-    watchdog_.reset();
-    board_.close(!abandoned_);
-  }
+  ~RunStatus();
 
   /// Keeps the records, since the run has failed.
   void abandon() { abandoned_ = true; }
@@ -47,58 +30,16 @@ class RunStatus {
   /// Makes the records. Collective. \param directory  parent of the run's own; empty: the folder for temporary files,
   /// and the run goes on if that cannot be used. \param watch_exits  see ExitWatch
   /// \throws FileError if the requested directory cannot be used
-  void open(Communicator const& world, std::string directory, bool watch_exits) {
-    if (!world.allreduce_and(RankRegistry::current() == nullptr).value()) return;
-    if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
-      directory = chosen;
-    std::uint64_t const run = world.broadcast(fresh_number());
-    bool const is_default = directory.empty();
-    if (is_default) directory = temporary_folder();
-    std::string name = formatted("trireme-{}-{:016x}", job(), run);
-    world.broadcast(name);  // one for all, also where the batch system numbers a node's tasks
-    try {
-      world.together([&] {
-        if (!is_default) ::mkdir(directory.c_str(), 0700);  // an error shows when `create` opens it
-        board_.create(directory, name, run, world.rank(), world.size());
-      });
-    } catch (FileError const& error) {
-      if (!is_default) throw;
-      board_.create_unshared(run, world.rank(), world.size());
-      if (world.is_chief())
-        report(formatted("trireme: {}; the run goes on without these records, and names no rank if it fails",
-                         error.what()));
-    }
-    if (RankRegistry::current() != &board_) return;
-    board_.find_others();
-    watchdog_.emplace(board_, deadline_);
-    if (watch_exits) ExitWatch::begin();
-  }
+  void open(Communicator const& world, std::string directory, bool watch_exits);
 
  private:
   /// A random number, unique to the run, that cannot be guessed.
-  static std::uint64_t fresh_number() {
-    std::uint64_t number = 0;
-    if (::getentropy(&number, sizeof number) != 0)
-      number = static_cast<std::uint64_t>(steady_clock_now()) ^ (static_cast<std::uint64_t>(::getpid()) << 40);
-    return number;
-  }
+  static std::uint64_t fresh_number();
 
-  static std::string temporary_folder() {
-    char const* const folder = std::getenv("TMPDIR");
-    return folder != nullptr && *folder != '\0' ? folder : "/tmp";
-  }
+  static std::string temporary_folder();
 
   /// The batch system's number of the job, by which users find its records.
-  static std::string job() {
-    for (char const* const name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
-      if (char const* const number = std::getenv(name); number != nullptr && *number != '\0') {
-        std::string text = number;
-        for (char& c : text)
-          if (c == '/') c = '-';
-        return text;
-      }
-    return formatted("user-{}", ::getuid());
-  }
+  static std::string job();
 
   std::chrono::milliseconds deadline_, outer_deadline_;
   bool abandoned_ = false;
@@ -107,3 +48,7 @@ class RunStatus {
 };
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/environment/run_status.ipp"
+#endif

@@ -2,11 +2,8 @@
 /// Source: Saxe, McClelland, Ganguli, arXiv:1312.6120.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "trireme/core/config.hpp"
@@ -25,48 +22,18 @@ struct Orthogonal {
 
   /// All axes but the last one count as rows.
   /// \throws ShapeError if the parameter has fewer than two axes.
-  void operator()(std::span<double> out, InitializerContext const& context) const {
-    if (context.extents.size() < 2) {
-      throw ShapeError(formatted("Orthogonal: {} has extents {}, but at least two axes are needed",
-                                 std::string(context.path), format_extents(context.extents)));
-    }
-    std::size_t const columns = context.extents.back(), rows = columns == 0 ? 0 : out.size() / columns;
-    std::size_t const length = std::max(rows, columns), count = std::min(rows, columns);
-    std::vector<double> vectors = orthonormal(ParameterStream(context.seed, context.path), count, length);
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (std::size_t column = 0; column < columns; ++column) {
-        std::size_t const at = rows >= columns ? column * length + row : row * length + column;
-        out[row * columns + column] = gain * vectors[at];
-      }
-    }
-  }
+  void operator()(std::span<double> out, InitializerContext const& context) const;
 
  private:
   /// `count` random vectors made orthonormal one after the other. It is done twice to each, since what one round leaves
   /// of earlier directions is no longer small where vectors are nearly parallel.
-  static std::vector<double> orthonormal(ParameterStream const& stream, std::size_t count, std::size_t length) {
-    std::vector<double> vectors(count * length);
-    for (std::size_t e = 0; e < vectors.size(); ++e) vectors[e] = stream.normal(e);
-    for (std::size_t v = 0; v < count; ++v) {
-      double* const own = vectors.data() + v * length;
-      for (int round = 0; round < 2; ++round) {
-        for (std::size_t u = 0; u < v; ++u) {
-          double const* const other = vectors.data() + u * length;
-          double const along = dot(own, other, length);
-          for (std::size_t i = 0; i < length; ++i) own[i] -= along * other[i];
-        }
-      }
-      double const inverse = 1 / std::sqrt(dot(own, own, length));
-      for (std::size_t i = 0; i < length; ++i) own[i] *= inverse;
-    }
-    return vectors;
-  }
+  static std::vector<double> orthonormal(ParameterStream const& stream, std::size_t count, std::size_t length);
 
-  static double dot(double const* a, double const* b, std::size_t length) {
-    double sum = 0;
-    for (std::size_t i = 0; i < length; ++i) sum += a[i] * b[i];
-    return sum;
-  }
+  static double dot(double const* a, double const* b, std::size_t length);
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/initializers/orthogonal.ipp"
+#endif

@@ -1,8 +1,6 @@
 /// VarianceScaling: numbers whose variance follows from the number of inputs or outputs.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,10 +19,7 @@ enum class Distribution : std::int32_t { truncated_normal, untruncated_normal, u
 namespace detail {
 
 /// Standard normal, drawn anew until it is within two standard deviations.
-inline double truncated_normal(ParameterStream const& stream, std::uint64_t element) {
-  for (std::uint64_t attempt = 0;; ++attempt)
-    if (double const value = stream.normal(element, attempt); std::abs(value) <= 2) return value;
-}
+double truncated_normal(ParameterStream const& stream, std::uint64_t element);
 
 }  // namespace detail
 
@@ -35,33 +30,16 @@ struct VarianceScaling {
   FanMode mode = FanMode::fan_in;
   Distribution distribution = Distribution::truncated_normal;
 
-  void config(Config& c) const {
-    c("scale", scale, intervals::positive);
-    c("mode", mode);
-    c("distribution", distribution);
-  }
+  void config(Config& c) const;
 
-  void operator()(std::span<double> out, InitializerContext const& context) const {
-    Fans const fans = compute_fans(context.extents);
-    double const n = mode == FanMode::fan_in ? fans.in : mode == FanMode::fan_out ? fans.out : (fans.in + fans.out) / 2;
-    double const variance = scale / std::max(1.0, n);
-    ParameterStream const stream(context.seed, context.path);
-    for (std::size_t e = 0; e < out.size(); ++e) out[e] = draw(stream, e, variance);
-  }
+  void operator()(std::span<double> out, InitializerContext const& context) const;
 
  private:
-  double draw(ParameterStream const& stream, std::size_t e, double variance) const {
-    // Cutting a normal distribution at two standard deviations leaves it this standard deviation.
-    constexpr double truncated_deviation = 0.87962566103423978;
-    switch (distribution) {
-      case Distribution::truncated_normal:
-        return std::sqrt(variance) / truncated_deviation * detail::truncated_normal(stream, e);
-      case Distribution::untruncated_normal:
-        return std::sqrt(variance) * stream.normal(e);
-      default:
-        return std::sqrt(3 * variance) * (2 * stream.uniform(e) - 1);
-    }
-  }
+  double draw(ParameterStream const& stream, std::size_t e, double variance) const;
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/initializers/variance_scaling.ipp"
+#endif

@@ -1,18 +1,9 @@
 /// The content of a file from its first byte to its last, decompressed on the way if it is a gzip file.
 #pragma once
 
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-
-#include <sys/stat.h>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
@@ -24,23 +15,7 @@ namespace trireme::io {
 namespace detail {
 
 /// All bytes of a file as they are. \throws FileError if it cannot be read.
-inline std::string file_bytes(std::string const& path) {
-  errno = 0;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
-  struct stat status {};
-  bool const sized = ::fstat(::fileno(file.get()), &status) == 0 && S_ISREG(status.st_mode);
-  std::string bytes(sized ? static_cast<std::size_t>(status.st_size) + 1 : std::size_t{1} << 16, '\0');
-  std::size_t size = 0;
-  while (true) {
-    size += std::fread(bytes.data() + size, 1, bytes.size() - size, file.get());
-    if (size < bytes.size()) break;
-    bytes.resize(2 * size);
-  }
-  if (std::ferror(file.get())) throw FileError(path, formatted("cannot be read: {}", std::strerror(errno)));
-  bytes.resize(size);
-  return bytes;
-}
+std::string file_bytes(std::string const& path);
 
 }  // namespace detail
 
@@ -54,10 +29,7 @@ class ByteSource {
 
   /// The content of a file that is in memory. The first bytes distinguish a gzip file, not its name.
   /// \param subject  begins each message after the path: empty, or a part of the file, such as "'layers/dense/vars/0' "
-  ByteSource(std::string path, std::string bytes, std::string subject = {})
-      : path_(std::move(path)), subject_(std::move(subject)), bytes_(std::move(bytes)) {
-    if (is_gzip(bytes_)) gzip_.emplace(path_, bytes_);
-  }
+  ByteSource(std::string path, std::string bytes, std::string subject = {});
   ByteSource(ByteSource const&) = delete;
   ByteSource& operator=(ByteSource const&) = delete;
 
@@ -71,30 +43,13 @@ class ByteSource {
   std::size_t left() const { return gzip_ ? gzip_->left() : bytes_.size() - position_; }
 
   /// The next `count` bytes; fewer at the end alone.
-  std::size_t read(char* to, std::size_t count) {
-    if (gzip_) {
-      count = gzip_->read(to, count);
-    } else {
-      count = std::min(count, bytes_.size() - position_);
-      if (count != 0) std::memcpy(to, bytes_.data() + position_, count);
-    }
-    position_ += count;
-    return count;
-  }
+  std::size_t read(char* to, std::size_t count);
 
   /// The next bytes as text; fewer than `count` at the end alone.
-  std::string text(std::size_t count) {
-    std::string result(std::min(count, left()), '\0');
-    result.resize(read(result.data(), result.size()));
-    return result;
-  }
+  std::string text(std::size_t count);
 
   /// \throws FileError if there are bytes behind the last of these values.
-  void require_end(std::size_t values) {
-    std::size_t const end = position_;
-    char byte = 0;
-    if (read(&byte, 1) != 0) fail(formatted("byte {}: more bytes follow the last of the {} values", end, values));
-  }
+  void require_end(std::size_t values);
 
   [[noreturn]] void fail(std::string const& what) const { throw FileError(path_, subject_ + what); }
 
@@ -107,3 +62,7 @@ class ByteSource {
 };
 
 }  // namespace trireme::io
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/byte_source.ipp"
+#endif

@@ -41,11 +41,7 @@ HostTensor<T> read_csv(ByteSource& source, CsvOptions options = {});
 
 namespace detail {
 
-inline std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
+std::string_view trimmed(std::string_view text);
 
 template <class V>
 std::optional<V> parse_whole(std::string_view text) {
@@ -75,26 +71,7 @@ class LineReader {
   explicit LineReader(ByteSource& source) : source_(&source) {}
 
   /// The next line, valid until the next call; nothing behind the last.
-  std::optional<std::string_view> next() {
-    std::size_t searched = 0;
-    ++number_;
-    while (true) {
-      std::string_view const rest(buffer_.data() + begin_, end_ - begin_);
-      std::size_t const size = rest.find('\n', searched);
-      if (size != std::string_view::npos) {
-        begin_ += size + 1;
-        return rest.substr(0, size);
-      }
-      searched = rest.size();
-      if (searched > longest)
-        source_->fail(formatted("line {}: has more than {} bytes, which no row of a table has", number_, longest));
-      if (!refill()) {
-        begin_ = end_;
-        return rest.empty() ? std::nullopt
-                            : std::optional(std::string_view(buffer_.data() + end_ - searched, searched));
-      }
-    }
-  }
+  std::optional<std::string_view> next();
 
   /// Of the line that was given last, from 1 on.
   std::size_t number() const { return number_; }
@@ -103,15 +80,7 @@ class LineReader {
   static constexpr std::size_t longest = std::size_t{1} << 24;
 
   /// Reads what follows what has not been given yet; false if there is nothing.
-  bool refill() {
-    buffer_.erase(0, begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    buffer_.resize(std::max<std::size_t>(2 * end_, std::size_t{1} << 16));
-    std::size_t const read = source_->read(buffer_.data() + end_, buffer_.size() - end_);
-    end_ += read;
-    return read != 0;
-  }
+  bool refill();
 
   ByteSource* source_;
   std::string buffer_;  ///< [begin_, end_) has not been given yet
@@ -183,3 +152,7 @@ HostTensor<T> read_csv(std::string const& path, CsvOptions options) {
 }
 
 }  // namespace trireme::io
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/csv.ipp"
+#endif

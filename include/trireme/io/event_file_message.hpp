@@ -3,7 +3,6 @@
 
 #ifdef TRIREME_HAVE_PROTOZERO
 
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -19,10 +18,10 @@ struct ScalarEvent {
 };
 
 /// The event with which a file begins. \param time  seconds since 1970
-inline std::string version_message(double time);
+std::string version_message(double time);
 
 /// A scalar as TensorFlow 2 writes it: a tensor of one float, marked for the plugin "scalars".
-inline std::string scalar_message(double time, ScalarEvent const& scalar);
+std::string scalar_message(double time, ScalarEvent const& scalar);
 
 namespace detail {
 // Numbers of the fields in event.proto, summary.proto, tensor.proto and types.proto.
@@ -37,39 +36,10 @@ constexpr std::int32_t dtype_float = 1;
 constexpr protozero::pbf_tag_type tag(auto field) { return static_cast<protozero::pbf_tag_type>(field); }
 }  // namespace detail
 
-inline std::string version_message(double time) {
-  using namespace detail;
-  std::string message;
-  protozero::pbf_writer event(message);
-  event.add_double(tag(EventField::wall_time), time);
-  event.add_string(tag(EventField::file_version), "brain.Event:2");
-  return message;
-}
-
-inline std::string scalar_message(double time, ScalarEvent const& scalar) {
-  using namespace detail;
-  std::string message;
-  {  // a message is whole once its writer is gone
-    protozero::pbf_writer event(message);
-    event.add_double(tag(EventField::wall_time), time);
-    event.add_int64(tag(EventField::step), static_cast<std::int64_t>(scalar.step));
-    protozero::pbf_writer summary(event, tag(EventField::summary));
-    protozero::pbf_writer value(summary, tag(SummaryField::value));
-    value.add_string(tag(ValueField::tag), scalar.tag);
-    {
-      protozero::pbf_writer tensor(value, tag(ValueField::tensor));
-      tensor.add_enum(tag(TensorField::dtype), dtype_float);
-      tensor.add_message(tag(TensorField::tensor_shape), protozero::data_view{});
-      std::array const values{static_cast<float>(scalar.value)};
-      tensor.add_packed_float(tag(TensorField::float_val), values.begin(), values.end());
-    }
-    protozero::pbf_writer metadata(value, tag(ValueField::metadata));
-    protozero::pbf_writer plugin(metadata, tag(MetadataField::plugin_data));
-    plugin.add_string(tag(PluginField::plugin_name), "scalars");
-  }
-  return message;
-}
-
 }  // namespace trireme::io
 
 #endif  // TRIREME_HAVE_PROTOZERO
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/event_file_message.ipp"
+#endif

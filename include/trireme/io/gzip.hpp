@@ -31,10 +31,7 @@ constexpr std::size_t gzip_limit(std::size_t compressed) {
 class GzipReader {
  public:
   /// `compressed` has to outlive the reader. \throws FileError if zlib cannot be started, or if there is none.
-  GzipReader(std::string path, std::string_view compressed)
-      : path_(std::move(path)), compressed_(compressed), left_(gzip_limit(compressed.size())) {
-    if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) throw FileError(path_, "zlib could not be started");
-  }
+  GzipReader(std::string path, std::string_view compressed);
   GzipReader(GzipReader const&) = delete;
   GzipReader& operator=(GzipReader const&) = delete;
   ~GzipReader() { inflateEnd(&stream_); }
@@ -44,46 +41,10 @@ class GzipReader {
 
   /// The next `count` bytes; fewer at the end of the content alone, which is verified then.
   /// \throws FileError naming the byte where the data end too early or are damaged, or if they become too many
-  std::size_t read(char* to, std::size_t count) {
-    std::size_t written = 0;
-    while (written < count && !ended_) written += inflate_piece(to + written, count - written);
-    if (written > left_)
-      throw FileError(path_, formatted("becomes more than {} bytes of {} compressed ones: decompress it first if that "
-                                       "is right",
-                                       gzip_limit(compressed_.size()), compressed_.size()));
-    left_ -= written;
-    return written;
-  }
+  std::size_t read(char* to, std::size_t count);
 
  private:
-  std::size_t inflate_piece(char* to, std::size_t count) {
-    constexpr std::size_t piece = std::size_t{1} << 24;  // zlib counts in 32 bits
-    if (stream_.avail_in == 0 && given_ < compressed_.size()) {
-      std::size_t const size = std::min(piece, compressed_.size() - given_);
-      // zlib does not write to its input.
-      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed_.data() + given_));
-      stream_.avail_in = static_cast<uInt>(size);
-      given_ += size;
-    }
-    std::size_t const room = std::min(piece, count);
-    stream_.next_out = reinterpret_cast<Bytef*>(to);
-    stream_.avail_out = static_cast<uInt>(room);
-    int const status = inflate(&stream_, Z_NO_FLUSH);
-    std::size_t const at = given_ - stream_.avail_in;
-    if (status == Z_STREAM_END) {
-      // Another member may follow; what is no gzip header is padding.
-      ended_ = !is_gzip(compressed_.substr(at));
-      if (!ended_) inflateReset(&stream_);
-    } else if (status == Z_BUF_ERROR || (status == Z_OK && at == compressed_.size() && stream_.avail_out != 0)) {
-      throw FileError(path_,
-                      formatted("the compressed data end at byte {}, before their end mark: the file is truncated",
-                                compressed_.size()));
-    } else if (status != Z_OK) {
-      throw FileError(path_, formatted("the compressed data are damaged near byte {}{}{}", at, stream_.msg ? ": " : "",
-                                       stream_.msg ? stream_.msg : ""));
-    }
-    return room - stream_.avail_out;
-  }
+  std::size_t inflate_piece(char* to, std::size_t count);
 
   std::string path_;
   std::string_view compressed_;
@@ -105,3 +66,7 @@ class GzipReader {
 #endif
 
 }  // namespace trireme::io
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/gzip.ipp"
+#endif

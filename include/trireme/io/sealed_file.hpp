@@ -2,31 +2,21 @@
 #pragma once
 
 #include <array>
-#include <bit>
-#include <cerrno>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "trireme/core/error.hpp"
-#include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
 
 namespace trireme {
 
 /// Adds the seal, of 16 bytes, to a complete file before its commit. HDF5 does not mind it.
-inline void write_seal(AtomicFile& file);
+void write_seal(AtomicFile& file);
 
 /// \throws FileError unless the file ends with the seal of all that is before it.
-inline void verify_seal(std::string const& path);
+void verify_seal(std::string const& path);
 
 namespace detail {
 
@@ -36,59 +26,27 @@ inline constexpr std::size_t seal_size = 16;  ///< the mark, and the checksum fr
 /// A file's content in memory, as the system reads it.
 class MappedFile {
  public:
-  explicit MappedFile(std::string const& path) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail(path);
-    size_ = static_cast<std::size_t>(status.st_size);
-    if (size_ == 0) return;
-    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-    if (data_ == MAP_FAILED) fail(path);
-  }
+  explicit MappedFile(std::string const& path);
   MappedFile(MappedFile const&) = delete;
   MappedFile& operator=(MappedFile const&) = delete;
-  ~MappedFile() {
-    if (size_ > 0) ::munmap(data_, size_);
-    ::close(descriptor_);
-  }
+  ~MappedFile();
 
   std::string_view content() const { return {static_cast<char const*>(data_), size_}; }
 
  private:
-  [[noreturn]] void fail(std::string const& path) const {
-    int const error = errno;
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw FileError(path, formatted("cannot be read: {}", std::strerror(error)));
-  }
+  [[noreturn]] void fail(std::string const& path) const;
 
   int descriptor_ = -1;
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
 
-inline std::array<char, seal_size> seal_of(std::string_view content) {
-  std::array<char, seal_size> seal{};
-  seal_mark.copy(seal.data(), seal_mark.size());
-  std::uint64_t const hash = data::hash_bytes(content.data(), content.size());
-  for (std::size_t i = 0; i < 8; ++i) seal[seal_mark.size() + i] = static_cast<char>(hash >> (8 * i) & 0xff);
-  return seal;
-}
+std::array<char, seal_size> seal_of(std::string_view content);
 
 }  // namespace detail
 
-inline void write_seal(AtomicFile& file) {
-  auto const seal = detail::seal_of(detail::MappedFile(file.temporary()).content());
-  file.append({seal.data(), seal.size()});
-}
-
-/// Checks the seal of a file, which tells whether it is whole.
-inline void verify_seal(std::string const& path) {
-  detail::MappedFile const file(path);
-  std::string_view const all = file.content();
-  if (all.size() < detail::seal_size) throw FileError(path, "is truncated");
-  auto const seal = detail::seal_of(all.substr(0, all.size() - detail::seal_size));
-  if (all.substr(all.size() - detail::seal_size) != std::string_view(seal.data(), seal.size()))
-    throw FileError(path, "is truncated or damaged: its checksum is not that of its content");
-}
-
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/sealed_file.ipp"
+#endif

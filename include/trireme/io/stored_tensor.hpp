@@ -41,15 +41,7 @@ BasicNamedTensor<Void> placed_tensor(std::string const& name, ElementType type, 
 }
 
 /// A line for each tensor: "callbacks/0/best 1 1", which is its type, its extents' number and these.
-inline std::string table_of_contents(StoredTensors const& tensors) {
-  std::string text;
-  for (auto const& [name, tensor] : tensors) {
-    text += formatted("{} {} {}", name, static_cast<int>(tensor.type), tensor.extents.size());
-    for (std::size_t const extent : tensor.extents) text += formatted(" {}", extent);
-    text += '\n';
-  }
-  return text;
-}
+std::string table_of_contents(StoredTensors const& tensors);
 
 /// An entry of a table of contents.
 struct StatedTensor {
@@ -60,30 +52,7 @@ struct StatedTensor {
 };
 
 /// The entry that a line states; nothing if it states none, or one that no memory could hold.
-inline std::optional<StatedTensor> stated_tensor(std::string_view line) {
-  StatedTensor stated;
-  std::size_t const end = line.find(' ');
-  if (end == 0 || end == std::string_view::npos) return std::nullopt;
-  stated.name = line.substr(0, end);
-  line.remove_prefix(end);
-  auto const number = [&]() -> std::optional<std::size_t> {
-    if (!line.starts_with(' ')) return std::nullopt;
-    line.remove_prefix(1);
-    return io::take_number(line);
-  };
-  auto const type = number(), rank = number();
-  if (!type || *type >= element_types || !rank || *rank > io::max_axes) return std::nullopt;
-  stated.type = static_cast<ElementType>(*type);
-  for (std::size_t axis = 0; axis < *rank; ++axis) {
-    auto const extent = number();
-    if (!extent) return std::nullopt;
-    stated.extents.push_back(*extent);
-  }
-  auto const elements = io::stated_elements(stated.extents, size_of(stated.type));
-  if (!line.empty() || !elements) return std::nullopt;
-  stated.bytes = *elements * size_of(stated.type);
-  return stated;
-}
+std::optional<StatedTensor> stated_tensor(std::string_view line);
 
 /// The tensors of a table of contents, with room for their values where `has_room(name)`.
 /// \throws FileError unless each line states one more tensor, and `available` bytes hold all of them
@@ -135,3 +104,7 @@ void broadcast_tensors(Group const& group, StoredTensors& tensors) {
 }
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/stored_tensor.ipp"
+#endif

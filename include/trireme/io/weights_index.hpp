@@ -2,12 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "trireme/io/byte_source.hpp"
@@ -32,81 +28,26 @@ namespace detail {
 
 /// The path of the group by the names in `names` (group of variables -> name): "layers/a/layers/b/vars" gives
 /// "A/B" if the variables of a and of b are named so.
-inline std::string named_path(std::string const& group, std::map<std::string, std::string> const& names) {
-  std::string path, folder;
-  std::vector<std::string> const parts = path_parts(group);
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    folder += (folder.empty() ? "" : "/") + parts[i];
-    bool const is_layer = i > 0 && parts[i - 1] == "layers";
-    if (parts[i] == "layers" && !is_layer) continue;
-    auto const name = names.find(folder + "/vars");
-    path += (path.empty() ? "" : "/") + (name == names.end() ? parts[i] : name->second);
-  }
-  return path;
-}
+std::string named_path(std::string const& group, std::map<std::string, std::string> const& names);
 
 /// Builds the index from the file's data sets ("layers/dense/vars/0" -> extents) and names of its groups.
-inline std::vector<StoredLayer> index_of(std::map<std::string, std::vector<std::size_t>> const& tensors,
-                                         std::map<std::string, std::string> const& names) {
-  std::vector<StoredLayer> layers;
-  std::set<std::string> groups;
-  for (auto const& [name, extents] : tensors) {
-    std::string const group = name.substr(0, name.rfind('/'));
-    if (name.starts_with("layers/") && group.ends_with("/vars")) groups.insert(group);
-  }
-  for (std::string const& group : groups) {
-    StoredLayer layer{named_path(group, names), group, {}};
-    for (auto at = tensors.find(group + "/0"); at != tensors.end();
-         at = tensors.find(group + "/" + std::to_string(layer.variables.size())))
-      layer.variables.push_back(at->second);
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
+std::vector<StoredLayer> index_of(std::map<std::string, std::vector<std::size_t>> const& tensors,
+                                  std::map<std::string, std::string> const& names);
 
-inline std::vector<StoredLayer> npz_index(std::string const& path) {
-  std::map<std::string, std::vector<std::size_t>> tensors;
-  std::map<std::string, std::string> names;
-  io::within_memory(path, [&] {
-    ZipReader(path).for_each_member([&](std::string member, std::string content) {
-      if (!member.ends_with(".npy")) return;
-      member.resize(member.size() - 4);
-      io::ByteSource source(path, std::move(content), formatted("'{}' ", printable(member, 200)));
-      io::NpyLayout const layout = io::npy_layout(source);
-      if (member != npz_layer_names) {
-        tensors[member] = layout.extents;
-        return;
-      }
-      std::vector<std::uint8_t> text(layout.size);
-      io::read_npy_values(source, layout, text.data());
-      names = layer_names_of({reinterpret_cast<char const*>(text.data()), text.size()});
-    });
-  });
-  return index_of(tensors, names);
-}
+std::vector<StoredLayer> npz_index(std::string const& path);
 
 #ifdef TRIREME_HAVE_HDF5
-inline std::vector<StoredLayer> weights_h5_index(std::string const& path) {
-  Hdf5Silence const silence;
-  Hdf5Reader const reader(path);
-  std::map<std::string, std::vector<std::size_t>> tensors;
-  std::map<std::string, std::string> names;
-  reader.list("layers", tensors, names);
-  return index_of(tensors, names);
-}
+std::vector<StoredLayer> weights_h5_index(std::string const& path);
 #endif
 
 }  // namespace detail
 
 /// The layers with variables of a `.weights.h5` or `.npz` file, in the order of their groups. Local.
 /// \throws FileError that says why the file cannot be read
-inline std::vector<StoredLayer> weights_index(std::string const& path) {
-  if (detail::weights_format(path) == detail::WeightsFormat::npz) return detail::npz_index(path);
-#ifdef TRIREME_HAVE_HDF5
-  return detail::weights_h5_index(path);
-#else
-  return {};
-#endif
-}
+std::vector<StoredLayer> weights_index(std::string const& path);
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/io/weights_index.ipp"
+#endif

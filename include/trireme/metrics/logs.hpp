@@ -23,28 +23,9 @@ class Logs {
     Uniform<double> value;
   };
 
-  std::optional<Uniform<double>> find(std::string_view name) const {
-    for (Entry const& entry : *this) {
-      if (entry.name == name) return entry.value;
-    }
-    return std::nullopt;
-  }
+  std::optional<Uniform<double>> find(std::string_view name) const;
 
-  void set(std::string_view name, Uniform<double> value) {
-    for (std::size_t i = 0; i < size_; ++i) {
-      if (entries_[i].name == name) {
-        entries_[i].value = value;
-        return;
-      }
-    }
-    if (size_ == entries_.size()) {
-      entries_.push_back({std::string(name), value});
-    } else {
-      entries_[size_].name.assign(name);
-      entries_[size_].value = value;
-    }
-    ++size_;
-  }
+  void set(std::string_view name, Uniform<double> value);
 
   void clear() { size_ = 0; }
   std::size_t size() const { return size_; }
@@ -62,11 +43,7 @@ class Logs {
   }
 
   /// "loss, accuracy, val_loss": for messages.
-  std::string names() const {
-    std::string text;
-    for (Entry const& entry : *this) text += (text.empty() ? "" : ", ") + entry.name;
-    return text;
-  }
+  std::string names() const;
 
  private:
   std::vector<Entry> entries_;  // beyond size_: kept for their memory
@@ -74,3 +51,7 @@ class Logs {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/metrics/logs.ipp"
+#endif

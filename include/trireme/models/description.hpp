@@ -1,7 +1,6 @@
 /// ModelDescription: a model as a table, for initializing, saving, summing up and cutting into buckets.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/text.hpp"
@@ -51,19 +49,13 @@ class LayerTable {
         keras_path_(std::move(keras_path)) {}
 
   /// The table of a composite that stands as the next layer of this one.
-  LayerTable nested(std::string_view class_name, std::string_view name) {
-    Paths const paths = next(class_name, name);
-    return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
-  }
+  LayerTable nested(std::string_view class_name, std::string_view name);
 
   /// Paths of the next layer: by the user's name or Keras's, and in `.weights.h5`.
   struct Paths {
     std::string own, keras;
   };
-  Paths next(std::string_view class_name, std::string_view name) {
-    std::string const keras_name = names_.next(class_name);
-    return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
-  }
+  Paths next(std::string_view class_name, std::string_view name);
 
   /// The numbers of a layer, before anything is computed from them.
   template <class L>
@@ -75,35 +67,7 @@ class LayerTable {
 
   /// \throws ShapeError if an extent of its output is 0
   void add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
-           std::span<StatedParameter const> parameters, std::span<StateShape const> states, std::size_t flops) {
-    if (std::ranges::find(output, std::size_t{0}) != output.end())
-      throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
-                                 format_extents({output.begin(), output.end()})));
-    for (StatedParameter const& p : parameters) {
-      std::string const path = formatted("'{}/{}'", paths.own, p.shape.name);
-      description_.config("the initializer of " + path, p.initializer);
-      description_.config.list(p.regularizer, path);
-    }
-    std::size_t count = 0;
-    std::size_t const layer = description_.layers.size();
-    auto const weight = [&](std::string_view own, Shape const& shape, std::size_t& elements) {
-      std::size_t const offset = elements;
-      elements += aligned_bytes(shape.size() * scalar_size_) / scalar_size_;
-      count += shape.size();
-      return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size()};
-    };
-    for (StatedParameter const& p : parameters)
-      description_.parameters.push_back({weight(p.shape.name, p.shape.shape, description_.elements), p.initializer,
-                                         p.regularizer, p.by_rows && !p.regularizer.active()});
-    for (StateShape const& s : states)
-      description_.states.push_back({weight(s.name, s.shape, description_.state_elements), s.initial, s.decay});
-    description_.layers.push_back({std::move(paths.own),
-                                   std::move(paths.keras),
-                                   std::string(class_name),
-                                   {output.begin(), output.end()},
-                                   count,
-                                   flops});
-  }
+           std::span<StatedParameter const> parameters, std::span<StateShape const> states, std::size_t flops);
 
   /// Freezes the layers that `add_layers` adds: one after the other lie their parameters, their states, and what was
   /// frozen among them already.
@@ -144,10 +108,7 @@ class LayerTable {
     description_.shared.push_back({weights, first, description_.layers.size()});
   }
 
-  void mixes(StatisticsScope scope) {
-    description_.row_scope = std::max(description_.row_scope, scope);
-    description_.mixes_replica = description_.mixes_replica || scope == StatisticsScope::replica;
-  }
+  void mixes(StatisticsScope scope);
 
  private:
   ModelDescription& description_;
@@ -229,3 +190,7 @@ ModelDescription describe(Architecture const& architecture) {
 }
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/description.ipp"
+#endif

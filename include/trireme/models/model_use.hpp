@@ -14,16 +14,10 @@ class ModelUse {
  public:
   ModelUse() = default;
   ModelUse(ModelUse&& other) noexcept : present_(std::exchange(other.present_, false)) {}
-  ModelUse& operator=(ModelUse&& other) noexcept {
-    bool const present = std::exchange(other.present_, false);
-    present_ = present;
-    return *this;
-  }
+  ModelUse& operator=(ModelUse&& other) noexcept;
 
   /// \throws ValueError if the model was moved from.
-  void require_present() const {
-    if (!present_) throw_moved();
-  }
+  void require_present() const;
 
   /// While it lives, the model is in use by this thread, which may begin further uses. The same class in all
   /// translation units, with NDEBUG and without.
@@ -32,48 +26,20 @@ class ModelUse {
     explicit Scope(ModelUse const* use) : use_(use) {}
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
-    ~Scope() {
-      if (use_) use_->owner_.store(nullptr, std::memory_order_release);
-    }
+    ~Scope();
 
    private:
     ModelUse const* use_;  ///< to be ended; null: none was begun, or an outer scope ends it
   };
 
   /// Checks that the model is there and, unless NDEBUG is defined, that no other thread uses it. \throws ValueError
-  [[nodiscard]] Scope begin(char const* what) const {
-    require_present();
-#ifdef NDEBUG
-    static_cast<void>(what);
-    return Scope(nullptr);
-#else
-    return Scope(acquire(what));
-#endif
-  }
+  [[nodiscard]] Scope begin(char const* what) const;
 
  private:
-  static void const* this_thread() {
-    static thread_local char const mark = 0;
-    return &mark;
-  }
-  ModelUse const* acquire(char const* what) const {
-    void const* owner = nullptr;
-    if (owner_.compare_exchange_strong(owner, this_thread(), std::memory_order_acq_rel)) {
-      what_.store(what, std::memory_order_relaxed);
-      return this;
-    }
-    if (owner != this_thread()) throw_in_use(what, what_.load(std::memory_order_relaxed));
-    return nullptr;
-  }
-  [[noreturn]] static void throw_moved() {
-    throw ValueError("the model was moved from; use the model that it was moved to");
-  }
-  [[noreturn]] static void throw_in_use(char const* what, char const* other) {
-    throw ValueError(formatted(
-        "'{}' was called while another thread is in '{}' of the same model, which one thread at a time may use; "
-        "for inference on any number of threads take model.predictor()",
-        what, other ? other : "another member"));
-  }
+  static void const* this_thread();
+  ModelUse const* acquire(char const* what) const;
+  [[noreturn]] static void throw_moved();
+  [[noreturn]] static void throw_in_use(char const* what, char const* other);
 
   bool present_ = true;
   mutable std::atomic<void const*> owner_{nullptr};  ///< a mark of the thread that uses the model
@@ -81,3 +47,7 @@ class ModelUse {
 };
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/model_use.ipp"
+#endif

@@ -3,10 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trireme/core/error.hpp"
@@ -87,24 +85,7 @@ inline constexpr bool is_divided = requires {
 };
 
 /// The groups of all layers and of the composites around them, with the names that the user sees.
-inline std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
-  std::vector<NamedGroup> groups;
-  std::set<std::string> written;
-  for (LayerInfo const& layer : model.layers) {
-    std::string rest = layer.path;                     // "a/b"
-    auto const places = path_parts(layer.keras_path);  // "layers/x/layers/y"
-    std::vector<std::string> group;
-    for (std::size_t i = 1; i < places.size(); i += 2) {
-      group.insert(group.end(), {places[i - 1], places[i]});
-      std::string const name = i + 1 == places.size() ? rest : rest.substr(0, rest.find('/'));
-      rest.erase(0, name.size() + 1);
-      if (!written.insert(joined(group, "/")).second) continue;
-      groups.push_back({group, name});
-      groups.back().path.push_back("vars");
-    }
-  }
-  return groups;
-}
+std::vector<NamedGroup> layer_groups(ModelDescription const& model);
 
 }  // namespace detail
 
@@ -166,3 +147,7 @@ void load_state(Engine& engine, std::string const& path) {
 }
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/state_file.ipp"
+#endif

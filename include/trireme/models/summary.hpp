@@ -1,8 +1,6 @@
 /// The table of a model's layers, with Keras's columns and more, and what training it takes.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,41 +17,16 @@ namespace trireme {
 namespace detail {
 
 /// 12345 -> "12,345"
-inline std::string grouped(std::size_t number) {
-  std::string const digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
+std::string grouped(std::size_t number);
 
-inline std::string readable_bytes(std::size_t bytes) {
-  constexpr std::array units{"B", "KB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return unit == 0 ? formatted("{} B", bytes) : formatted("{:.2f} {}", value, units[unit]);
-}
+std::string readable_bytes(std::size_t bytes);
 
 }  // namespace detail
 
 namespace detail {
 
 /// 100480 -> "100 k": three digits and a unit from 1000 on.
-inline std::string readable_count(std::size_t count) {
-  constexpr std::array units{"", " k", " M", " G", " T", " P"};
-  double value = static_cast<double>(count);
-  std::size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;
-  return unit == 0 ? formatted("{}", count)
-                   : formatted("{:.{}f}{}", value,
-                               value < 9.995   ? 2
-                               : value < 99.95 ? 1
-                                               : 0,
-                               units[unit]);
-}
+std::string readable_count(std::size_t count);
 
 /// A table with a header; columns of numbers stand at the right, and one without any text is left out.
 class TextTable {
@@ -69,61 +42,23 @@ class TextTable {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
   /// Each line ends with a newline, and none has blanks at its end.
-  std::string text() const {
-    std::vector<std::size_t> width(columns_.size(), 0);
-    for (auto const& row : rows_)
-      for (std::size_t i = 0; i < row.size(); ++i)
-        if (!row[i].empty()) width[i] = std::max({width[i], row[i].size(), columns_[i].header.size()});
-    std::vector<std::string> headers;
-    std::size_t total = 0;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      headers.emplace_back(columns_[i].header);
-      if (width[i] > 0) total += width[i] + 2;
-    }
-    std::string const rule = std::string(total, '-') + '\n';
-    std::string text = rule + line(headers, width) + rule;
-    for (auto const& row : rows_) text += line(row, width);
-    return text + rule;
-  }
+  std::string text() const;
 
  private:
-  std::string line(std::vector<std::string> const& row, std::vector<std::size_t> const& width) const {
-    std::string text;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (width[i] == 0) continue;
-      text += text.empty() ? " " : "  ";
-      text += columns_[i].numbers ? formatted("{:>{}}", row[i], width[i]) : formatted("{:<{}}", row[i], width[i]);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + '\n';
-  }
+  std::string line(std::vector<std::string> const& row, std::vector<std::size_t> const& width) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 
 /// "(None, 28, 28, 1)"
-inline std::string batch_extents(std::vector<std::size_t> const& extents) {
-  std::string text = "(None";
-  for (std::size_t const extent : extents) text += formatted(", {}", extent);
-  return text + ')';
-}
+std::string batch_extents(std::vector<std::size_t> const& extents);
 
 /// The last part of a name that is longer than the table allows.
-inline std::string shortened(std::string const& name) {
-  constexpr std::size_t most = 44;
-  return name.size() <= most ? name : "..." + name.substr(name.size() - (most - 3));
-}
+std::string shortened(std::string const& name);
 
 /// For each layer, what is not as in most: "frozen", "shared".
-inline std::vector<std::string> layer_notes(ModelDescription const& model) {
-  std::vector<std::string> notes(model.layers.size());
-  for (FrozenInfo const& weight : model.frozen) notes[weight.layer] = "frozen";
-  for (SharedLayers const& shared : model.shared)
-    for (std::size_t layer = shared.first; layer < shared.last; ++layer)
-      notes[layer] += notes[layer].empty() ? "shared" : ", shared";
-  return notes;
-}
+std::vector<std::string> layer_notes(ModelDescription const& model);
 
 }  // namespace detail
 
@@ -134,36 +69,11 @@ inline std::vector<std::string> layer_notes(ModelDescription const& model) {
 /// \param scalar_size  bytes of a parameter.
 /// \param placement    how the strategy has placed the model; empty: not said.
 /// \param places       the stage or ranks of each layer; empty: no such column.
-inline std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use,
-                           std::string const& placement = {}, LayerPlacement const& places = {}) {
-  detail::TextTable table({{"Layer (type)", false},
-                           {"Output shape", false},
-                           {"Param #", true},
-                           {"Bytes", true},
-                           {"Operations", true},
-                           {places.header, false},
-                           {"Notes", false}});
-  auto const notes = detail::layer_notes(model);
-  for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    LayerInfo const& layer = model.layers[i];
-    table.add({detail::shortened(formatted("{} ({})", layer.path, layer.class_name)),
-               detail::batch_extents(layer.output), detail::grouped(layer.parameters),
-               detail::readable_bytes(layer.parameters * scalar_size), detail::readable_count(layer.flops),
-               places.empty() ? std::string() : places.layers[i], notes[i]});
-  }
-  std::size_t const count = model.parameter_count();
-  std::string text = table.text() + formatted("Total params: {} ({})\n", detail::grouped(count),
-                                              detail::readable_bytes(count * scalar_size));
-  if (model.non_trainable_count() > 0)
-    text += formatted("Trainable params: {}\nNon-trainable params: {}\n", detail::grouped(model.trainable_count()),
-                      detail::grouped(model.non_trainable_count()));
-  text += formatted("Operations: {} a sample, forward\n", detail::readable_count(model.flops()));
-  text += formatted("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
-                    detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
-                    detail::readable_bytes(use.workspace_bytes), use.rows);
-  text += formatted("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
-  if (!placement.empty()) text += formatted("Placement: {}\n", placement);
-  return text;
-}
+std::string summary(ModelDescription const& model, std::size_t scalar_size, MemoryUse const& use,
+                    std::string const& placement = {}, LayerPlacement const& places = {});
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/summary.ipp"
+#endif

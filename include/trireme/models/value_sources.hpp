@@ -1,12 +1,9 @@
 /// The way of values through a model's layers: which layers take them, and which are its inputs unchanged.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "trireme/layers/layer.hpp"
@@ -34,36 +31,17 @@ class ValueTracer {
 
   explicit ValueTracer(ModelDescription& model) : model_(model) { model_.vocabularies.assign(model.inputs.size(), 0); }
 
-  ValueSources inputs() {
-    ValueSources sources;
-    for (std::size_t i = 0; i < model_.inputs.size(); ++i)
-      sources.push_back({i, add({NodeInfo::Kind::input, i, "Input", model_.inputs[i], {}})});
-    return sources;
-  }
+  ValueSources inputs();
 
-  void look_up(ValueSources const& sources, std::size_t vocabulary) {
-    for (ValueSource const& source : sources) {
-      if (source.input == no_source) continue;
-      std::size_t& smallest = model_.vocabularies[source.input];
-      if (smallest == 0 || vocabulary < smallest) smallest = vocabulary;
-    }
-  }
+  void look_up(ValueSources const& sources, std::size_t vocabulary);
 
   /// The next layer takes `taken`; the parts of its output are those of `inputs`.
-  ValueSources layer(ValueSources const& taken, std::vector<std::size_t> const& inputs) {
-    std::size_t const index = next_.layer++;
-    LayerInfo const& info = model_.layers[index];
-    return step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken, inputs);
-  }
+  ValueSources layer(ValueSources const& taken, std::vector<std::size_t> const& inputs);
 
   /// Joins of branches that are no layers of their own.
-  ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken) {
-    return step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken, {no_source});
-  }
+  ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken);
 
-  void results(ValueSources const& sources) {
-    for (ValueSource const& source : sources) model_.results.push_back(source.node);
-  }
+  void results(ValueSources const& sources);
 
   /// Place of the next node. Set back to where it was, the same layers and joins come once more, and take further
   /// values.
@@ -71,20 +49,8 @@ class ValueTracer {
   void set_next(Place place) { next_ = place; }
 
  private:
-  std::size_t add(NodeInfo node) {
-    model_.nodes.push_back(std::move(node));
-    return model_.nodes.size() - 1;
-  }
-  ValueSources step(NodeInfo info, ValueSources const& taken, std::vector<std::size_t> const& inputs) {
-    if (next_.step == node_of_step_.size()) node_of_step_.push_back(add(std::move(info)));
-    std::size_t const node = node_of_step_[next_.step++];
-    auto& from = model_.nodes[node].from;
-    for (ValueSource const& source : taken)
-      if (std::ranges::find(from, source.node) == from.end()) from.push_back(source.node);
-    ValueSources made;
-    for (std::size_t const input : inputs) made.push_back({input, node});
-    return made;
-  }
+  std::size_t add(NodeInfo node);
+  ValueSources step(NodeInfo info, ValueSources const& taken, std::vector<std::size_t> const& inputs);
 
   ModelDescription& model_;
   std::vector<std::size_t> node_of_step_;
@@ -115,3 +81,7 @@ ValueSources trace_values(L const& layer, In const& in, ValueSources const& sour
 }
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/value_sources.ipp"
+#endif

@@ -1,13 +1,10 @@
 /// Weights taken from a file or from another model, matched by place or by name, all of them or some.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,13 +47,7 @@ struct TransferredWeights {
 namespace detail {
 
 /// The rest of a path below a folder ("encoder" or "encoder/"); none where it lies elsewhere.
-inline std::optional<std::string> below(std::string const& path, std::string_view folder) {
-  while (folder.ends_with('/')) folder.remove_suffix(1);
-  if (folder.empty()) return path;
-  if (path == folder) return std::string();
-  if (!path.starts_with(folder) || path[folder.size()] != '/') return std::nullopt;
-  return path.substr(folder.size() + 1);
-}
+std::optional<std::string> below(std::string const& path, std::string_view folder);
 
 /// Weights of one layer, in Keras's order.
 struct LayerWeights {
@@ -65,13 +56,7 @@ struct LayerWeights {
   std::vector<WeightInfo> weights;
 };
 
-inline std::vector<LayerWeights> weights_by_layer(ModelDescription const& model) {
-  std::vector<LayerWeights> layers;
-  for (LayerInfo const& layer : model.layers) layers.push_back({layer.path, layer.keras_path + "/vars", {}});
-  for_each_weight(model, [&](WeightInfo const& weight) { layers[weight.layer].weights.push_back(weight); });
-  std::erase_if(layers, [](LayerWeights const& layer) { return layer.weights.empty(); });
-  return layers;
-}
+std::vector<LayerWeights> weights_by_layer(ModelDescription const& model);
 
 /// A layer of a source under its key: the extents of the layer's variables, and where the source keeps them.
 struct SourceLayer {
@@ -120,14 +105,7 @@ Matches match(ModelDescription const& model, std::map<std::string, SourceLayer> 
   return matches;
 }
 
-inline TransferredWeights report(Matches const& matches) {
-  TransferredWeights all;
-  for (auto const& [layer, index] : matches.taken)
-    for (WeightInfo const& weight : layer.weights) all.taken.push_back(weight.path);
-  for (LayerWeights const& layer : matches.kept)
-    for (WeightInfo const& weight : layer.weights) all.kept.push_back(weight.path);
-  return all;
-}
+TransferredWeights report(Matches const& matches);
 
 /// Adds a layer under its name, which has to be the only one.
 template <class Refuse>
@@ -229,3 +207,7 @@ TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyO
 }
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/weight_transfer.ipp"
+#endif

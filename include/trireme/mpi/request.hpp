@@ -3,10 +3,7 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -29,16 +26,7 @@ class Request {
         others_(std::exchange(other.others_, {})),
         call_(other.call_),
         rank_(other.rank_) {}
-  Request& operator=(Request&& other) noexcept {
-    if (this != &other) {
-      finish();
-      first_ = std::exchange(other.first_, MPI_REQUEST_NULL);
-      others_ = std::exchange(other.others_, {});
-      call_ = other.call_;
-      rank_ = other.rank_;
-    }
-    return *this;
-  }
+  Request& operator=(Request&& other) noexcept;
   ~Request() { finish(); }
 
   bool pending() const { return first_ != MPI_REQUEST_NULL || !others_.empty(); }
@@ -47,36 +35,16 @@ class Request {
   void wait() { check(complete(), call_, rank_); }
 
   /// True if the operation is complete; also lets MPI progress. \throws CommunicationError
-  bool test() {
-    int done = 1;
-    if (first_ != MPI_REQUEST_NULL) check(detail::test_request(first_, done), call_, rank_);
-    while (done != 0 && !others_.empty()) {
-      check(detail::test_request(others_.back(), done), call_, rank_);
-      if (done != 0) others_.pop_back();
-    }
-    return done != 0;
-  }
+  bool test();
 
  private:
   friend class Communicator;
   Request(char const* call, std::size_t rank) : call_(call), rank_(rank) { detail::require_mpi(call); }
 
   /// Place of the MPI request of the next piece; an operation has more than one only beyond INT_MAX elements.
-  MPI_Request* next() {
-    if (first_ == MPI_REQUEST_NULL) return &first_;
-    return &others_.emplace_back(MPI_REQUEST_NULL);
-  }
+  MPI_Request* next();
 
-  int complete() {
-    DeadlineWait waiting(call_);
-    int result = detail::wait_for(first_, waiting);
-    for (MPI_Request& other : others_) {
-      int const status = detail::wait_for(other, waiting);
-      if (result == MPI_SUCCESS) result = status;
-    }
-    others_.clear();
-    return result;
-  }
+  int complete();
 
   void finish() noexcept;
 
@@ -94,43 +62,17 @@ class Requests {
 
   /// Lets MPI work on every request and returns true if all are complete. To be called between pieces of other work,
   /// since most MPIs progress a collective only while they are called. \throws CommunicationError
-  bool progress() {
-    bool complete = true;
-    for (Request& request : requests_) complete = request.test() && complete;
-    return complete;
-  }
+  bool progress();
 
   /// Returns when all are complete, and removes them. \throws CommunicationError
-  void wait_all() {
-    for (Request& request : requests_) request.wait();
-    requests_.clear();
-  }
+  void wait_all();
 
  private:
   std::vector<Request> requests_;
 };
 
-inline void Request::finish() noexcept {
-  if (!pending()) return;
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized != 0) return;
-  if (std::uncaught_exceptions() == 0) {
-    complete();
-    return;
-  }
-  std::chrono::milliseconds const most =
-      std::min<std::chrono::milliseconds>(std::chrono::minutes(1), detail::deadline().load());
-  auto const deadline = std::chrono::steady_clock::now() + most;
-  try {
-    while (!test()) {
-      if (std::chrono::steady_clock::now() < deadline) continue;
-      detail::end_all(
-          formatted("trireme: rank {}: an error left {} pending that the other processes did not join", rank_, call_));
-    }
-  } catch (std::exception const&) {
-    // The request failed, so nothing is pending; the error that unwinds the stack is the one to report.
-  }
-}
-
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/request.ipp"
+#endif

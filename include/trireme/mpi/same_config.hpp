@@ -17,29 +17,11 @@
 namespace trireme::detail {
 
 /// "name\tvalue\n" for each entry.
-inline std::string config_text(Config const& config) {
-  std::string text;
-  for (auto const& [name, value] : config.entries()) text += name + '\t' + value + '\n';
-  return text;
-}
+std::string config_text(Config const& config);
 
 /// The first line that differs between the texts, from where it differs: "the loss Huber" and "the loss Poisson" become
 /// "the loss Huber where rank 0 has Poisson".
-inline std::string config_difference(std::string_view own, std::string_view chief) {
-  auto const line = [](std::string_view& rest) {
-    std::string_view const all = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), all.size() + 1));
-    std::size_t const tab = all.find('\t');
-    return all.empty() ? Config::Entry{"nothing more", ""}
-                       : Config::Entry{std::string(all.substr(0, tab)), std::string(all.substr(tab + 1))};
-  };
-  while (true) {
-    Config::Entry const mine = line(own), theirs = line(chief);
-    if (mine.name == theirs.name && mine.value == theirs.value && !(own.empty() && chief.empty())) continue;
-    auto const shown = [](Config::Entry const& e) { return e.value.empty() ? e.name : e.name + " " + e.value; };
-    return formatted("{} where rank 0 has {}", shown(mine), mine.name == theirs.name ? theirs.value : shown(theirs));
-  }
-}
+std::string config_difference(std::string_view own, std::string_view chief);
 
 /// Calls f(config) on every process, and returns only if none threw and all listed the same. Takes one reduction of
 /// three numbers, the same for every `call`, so that processes that call different functions are detected too.
@@ -79,3 +61,7 @@ void require_same_config(Group const& group, char const* call, F const& f) {
 }
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/same_config.ipp"
+#endif

@@ -33,39 +33,8 @@ class FileErrorElsewhere : public FileError {
   std::runtime_error message_;  // unlike a string, it is copied without throwing
 };
 
-inline SharedError SharedError::from(std::exception_ptr const& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (FileError const& e) {
-    return {Kind::file, e.what(), e.path()};
-  } catch (ShapeError const& e) {
-    return {Kind::shape, e.what(), {}};
-  } catch (ValueError const& e) {
-    return {Kind::value, e.what(), {}};
-  } catch (CommunicationError const& e) {
-    return {Kind::communication, e.what(), {}};
-  } catch (std::exception const& e) {
-    return {Kind::general, e.what(), {}};
-  } catch (...) {
-    return {Kind::general, "an exception that is no std::exception", {}};
-  }
-}
-
-inline void SharedError::raise(std::string const& origin) const {
-  std::string const text = origin + message;
-  switch (kind) {
-    case Kind::shape:
-      raise_uniform(ShapeError(text));
-    case Kind::value:
-      raise_uniform(ValueError(text));
-    case Kind::file:
-      raise_uniform(FileErrorElsewhere(path, text));
-    case Kind::communication:
-      raise_uniform(CommunicationError(text));
-    case Kind::general:
-      break;
-  }
-  raise_uniform(Error(text));
-}
-
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/shared_error.ipp"
+#endif

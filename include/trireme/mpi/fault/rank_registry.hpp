@@ -2,18 +2,12 @@
 /// writes the message when the run has failed.
 #pragma once
 
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
@@ -35,55 +29,21 @@ class RankRegistry {
   ~RankRegistry() { close(false); }
 
   /// The registry that waits report to.
-  static RankRegistry*& current() {
-    static RankRegistry* board = nullptr;
-    return board;
-  }
+  static RankRegistry*& current();
 
   /// Makes this process's file. \param run  the run's own number, the same on all ranks
   /// \throws FileError
   void create(std::string const& parent, std::string const& name, std::uint64_t run, std::size_t rank,
-              std::size_t ranks) {
-    directory_.open(parent, name);
-    try {
-      std::string const file = formatted("rank-{}.status", rank);
-      Descriptor const made = directory_.create(file, sizeof(Record));
-      void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
-      if (memory == MAP_FAILED) {
-        directory_.remove(file);
-        throw FileError(directory_.path(), "cannot be mapped, for the status records of the run");
-      }
-      file_ = file;
-      begin(memory, run, rank, ranks);
-    } catch (...) {
-      directory_.remove_if_empty();
-      throw;
-    }
-  }
+              std::size_t ranks);
 
   /// Makes a record that no other process sees, for this process's watchdog.
-  void create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks) {
-    if (own_ != nullptr) Heartbeat::end(*own_);
-    close(true);
-    directory_ = {};
-    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) begin(memory, run, rank, ranks);
-  }
+  void create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks);
 
   /// True if other processes of the node can see the record.
   bool is_shared() const { return static_cast<bool>(directory_); }
 
   /// Finds the others on this node, once all have made their files.
-  void find_others() {
-    if (!is_shared()) return;
-    for (std::string const& file : directory_.files())
-      if (file.starts_with("rank-") && file.ends_with(".status")) add(file);
-    // Each watches the next one, in a ring: the system wakes one process when another is gone.
-    auto const distance = [this](Record const& other) { return (other.rank + other.ranks - own_->rank) % other.ranks; };
-    for (Record* const other : others_)
-      if (neighbour_ == nullptr || distance(*other) < distance(*neighbour_)) neighbour_ = other;
-    current_neighbour = neighbour_;
-  }
+  void find_others();
 
   /// The other processes of this node, in no order.
   std::vector<Record*> const& others() const { return others_; }
@@ -93,71 +53,17 @@ class RankRegistry {
 
   /// True if this process is the one to report the failure: no other process has claimed it before. The message is then
   /// kept beside the records. Allocates nothing.
-  bool claim(std::string_view message) const {
-    if (!is_shared()) return true;
-    Descriptor const file = directory_.create("failure.txt");
-    if (!file) return errno != EEXIST;  // without the file rather twice than never
-    [[maybe_unused]] ssize_t written = ::write(file.get(), message.data(), message.size());
-    written = ::write(file.get(), "\n", 1);
-    return true;
-  }
+  bool claim(std::string_view message) const;
 
   /// \param in_order  true if the run has ended well, and its records can be removed
-  void close(bool in_order) {
-    if (own_ == nullptr) return;
-    if (in_order) own_->state.store(Record::State::ended, std::memory_order_release);
-    if (current() == this) current() = nullptr;
-    current_status = &private_status;
-    current_neighbour = nullptr;
-    for (Record* const other : others_) ::munmap(other, sizeof(Record));
-    others_.clear();
-    ::munmap(own_, sizeof(Record));
-    own_ = nullptr;
-    if (!in_order || !is_shared()) return;
-    directory_.remove(file_);
-    directory_.remove_if_empty();
-  }
+  void close(bool in_order);
 
  private:
-  void begin(void* memory, std::uint64_t run, std::size_t rank, std::size_t ranks) {
-    own_ = new (memory) Record;
-    own_->run = run;
-    own_->process = ::getpid();
-    own_->process_namespace = process_namespace();
-    own_->rank = static_cast<std::uint32_t>(rank);
-    own_->ranks = static_cast<std::uint32_t>(ranks);
-    std::int64_t const now = steady_clock_now();
-    own_->since_1970 = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count() - now;
-    ::gethostname(own_->host.data(), own_->host.size() - 1);
-    own_->since.store(now, std::memory_order_relaxed);
-    own_->alive.store(now, std::memory_order_relaxed);
-    std::memcpy(own_->magic.data(), Record::kind.data(), own_->magic.size());
-    Heartbeat::begin(*own_);
-    current_status = own_;
-    current() = this;
-  }
+  void begin(void* memory, std::uint64_t run, std::size_t rank, std::size_t ranks);
 
-  void add(std::string const& file) {
-    if (file == file_) return;
-    Descriptor const found = directory_.find(file, sizeof(Record));
-    if (!found) return;
-    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, found.get(), 0);
-    if (memory == MAP_FAILED) return;
-    auto* const record = static_cast<Record*>(memory);
-    // On a file system that nodes share there are records of other nodes too, whose memory cannot be mapped here.
-    bool const ours = std::memcmp(record->magic.data(), Record::kind.data(), record->magic.size()) == 0 &&
-                      record->run == own_->run && record->host == own_->host &&
-                      record->process_namespace == own_->process_namespace;
-    if (ours)
-      others_.push_back(record);
-    else
-      ::munmap(memory, sizeof(Record));
-  }
+  void add(std::string const& file);
 
-  static std::uint64_t process_namespace() {
-    struct stat status {};
-    return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
-  }
+  static std::uint64_t process_namespace();
 
   StatusDirectory directory_;
   std::string file_;
@@ -167,3 +73,7 @@ class RankRegistry {
 };
 
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/fault/rank_registry.ipp"
+#endif

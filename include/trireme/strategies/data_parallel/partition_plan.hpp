@@ -1,7 +1,6 @@
 /// The PartitionPlan of a model.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include "trireme/backend/execution/parallelism.hpp"
@@ -20,41 +19,16 @@ inline constexpr std::size_t least_owned_weights = std::size_t{1} << 15;
 /// Rows of a batch up to which threads own rows of the weights (`PartitionPlan::whole_rows`): as long as partial
 /// results of products are small beside the matrices. 0 for a model that uses its weights more than once a sample, as
 /// convolutions do, that looks some of them up, or that is mostly small.
-inline std::size_t rows_for_owned_weights(ModelDescription const& model) {
-  std::size_t flops = 0, of_weights_used_often = 0;
-  for (LayerInfo const& layer : model.layers) {
-    flops += layer.flops;
-    if (layer.flops > 3 * layer.parameters) of_weights_used_often += layer.flops;
-  }
-  bool const has_tables = std::ranges::any_of(model.parameters, &ParameterInfo::by_rows);
-  bool const uses_once = model.elements <= flops && flops <= 3 * model.elements && 16 * of_weights_used_often <= flops;
-  if (model.elements < least_owned_weights || !uses_once || has_tables || model.row_scope != StatisticsScope::none)
-    return 0;
-  std::size_t rows = model.elements, elements = 0;
-  for (ParameterInfo const& p : model.parameters) {
-    if (p.shape.rank != 2 || p.size < least_owned_weights / 2) continue;
-    elements += p.size;
-    rows = std::min(rows, p.shape.extents[0] / 4);
-  }
-  return 4 * elements >= 3 * model.elements ? rows : 0;
-}
+std::size_t rows_for_owned_weights(ModelDescription const& model);
 
 /// The plan for a model. A model that sums over rows of the whole batch needs all partitions to run at once, so
 /// replicas that would run in turn become one: for such a model they are equivalent. \throws ValueError if another of
 /// its layers sums over the rows of each replica.
-inline PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas,
-                                std::size_t concurrency, std::size_t scalar_size, bool host) {
-  PartitionPlan partitions = plan_partitions(plan, replicas, concurrency, model.elements * scalar_size, host);
-  if (plan == Parallelism::automatic && partitions.by_samples && replicas == 1 && partitions.threads > 1)
-    partitions.whole_rows = rows_for_owned_weights(model);
-  bool const in_turn = partitions.partitions > partitions.threads;
-  if (model.row_scope != StatisticsScope::global || !in_turn) return partitions;
-  if (model.mixes_replica)
-    throw ValueError(formatted(
-        "a model with statistics over the batch beside statistics over each replica cannot run {} replicas in turn on "
-        "{} threads; take no more replicas than threads, or one kind of BatchNormalization",
-        replicas, concurrency));
-  return plan_partitions(plan, 1, concurrency, model.elements * scalar_size, host);
-}
+PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas, std::size_t concurrency,
+                         std::size_t scalar_size, bool host);
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/data_parallel/partition_plan.ipp"
+#endif

@@ -28,11 +28,7 @@ class ArenaMap {
   std::size_t ranks() const { return ranks_.size(); }
   std::vector<HeldRange> const& of(std::size_t rank) const { return ranks_[rank]; }
   /// Elements that a rank holds.
-  std::size_t size(std::size_t rank) const {
-    std::size_t elements = 0;
-    for (HeldRange const& range : ranks_[rank]) elements += range.end - range.begin;
-    return elements;
-  }
+  std::size_t size(std::size_t rank) const;
 
   /// f(first, local, count) for the elements of [begin, end) that `rank` holds.
   template <class F>
@@ -89,27 +85,11 @@ struct ModelDivision {
 /// The description of what `rank` holds, for its optimizer: the same parameters in the same order, each with the size
 /// (possibly 0) and the offset of the part that is held, which must be contiguous; and the states [states_begin,
 /// states_end), counted from the model's first, with offsets from the first one that is held.
-inline ModelDescription held_part(ModelDescription const& model, ArenaMap const& map, std::size_t rank,
-                                  std::size_t states_begin, std::size_t states_end) {
-  ModelDescription part;
-  for (ParameterInfo parameter : model.parameters) {
-    std::size_t const begin = parameter.offset, end = parameter.offset + parameter.size;
-    parameter.offset = parameter.size = 0;
-    map.for_each_held(rank, begin, end, [&](std::size_t, std::size_t local, std::size_t count) {
-      parameter.offset = local;
-      parameter.size = count;
-    });
-    part.parameters.push_back(std::move(parameter));
-  }
-  for (StateInfo state : model.states) {
-    std::size_t const at = state.offset - model.elements;
-    if (at < states_begin || at >= states_end) continue;
-    state.offset = at - states_begin;
-    part.states.push_back(std::move(state));
-  }
-  part.elements = map.size(rank);
-  part.state_elements = states_end - states_begin;
-  return part;
-}
+ModelDescription held_part(ModelDescription const& model, ArenaMap const& map, std::size_t rank,
+                           std::size_t states_begin, std::size_t states_end);
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/engine/arena_map.ipp"
+#endif

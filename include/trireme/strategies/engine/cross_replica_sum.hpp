@@ -2,7 +2,6 @@
 /// batch, over all of them and then over the processes.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <thread>
@@ -20,47 +19,17 @@ class CrossReplicaSum {
   explicit CrossReplicaSum(PartitionPlan const& plan) : plan_(plan), given_(plan.partitions) {}
 
   /// Called before the partitions of a step start. \param processes null: no others.
-  void begin(ProcessSum const* processes) {
-    processes_ = processes && processes->is_needed() ? processes : nullptr;
-    main_ = std::this_thread::get_id();
-  }
+  void begin(ProcessSum const* processes);
 
   /// All partitions call this at once, each on its own thread.
-  void sum(std::size_t partition, ThreadMeeting& barrier, std::span<double> values, StatisticsScope scope) {
-    std::size_t const per_replica = plan_.partitions / plan_.replicas;
-    bool const global = scope == StatisticsScope::global;
-    if (global ? plan_.partitions == 1 && !processes_ : per_replica == 1) return;
-    given_[partition] = values.data();
-    barrier();
-    thread_local std::vector<double> own;
-    if (global) {
-      // Only the main thread may call MPI; without processes any thread will do.
-      if (processes_ ? std::this_thread::get_id() == main_ : partition == 0) {
-        if (processes_)
-          processes_->sum_partitions(given_, values.size(), total_);
-        else
-          add({0, plan_.partitions}, values.size(), total_);
-      }
-    } else {
-      std::size_t const first = partition / per_replica * per_replica;
-      add({first, first + per_replica}, values.size(), own);
-    }
-    barrier();
-    std::copy_n((global ? total_ : own).begin(), values.size(), values.begin());
-  }
+  void sum(std::size_t partition, ThreadMeeting& barrier, std::span<double> values, StatisticsScope scope);
 
   /// The same if the whole space runs one partition at a time.
-  void sum(std::span<double> values, StatisticsScope scope) const {
-    if (scope == StatisticsScope::global && processes_) processes_->allreduce_sum(values);
-  }
+  void sum(std::span<double> values, StatisticsScope scope) const;
 
  private:
   /// Adds up the partitions' values in order.
-  void add(RowRange const& partitions, std::size_t count, std::vector<double>& sums) const {
-    sums.assign(count, 0.0);
-    for (std::size_t partition = partitions.begin; partition < partitions.end; ++partition)
-      for (std::size_t i = 0; i < count; ++i) sums[i] += given_[partition][i];
-  }
+  void add(RowRange const& partitions, std::size_t count, std::vector<double>& sums) const;
 
   PartitionPlan plan_;
   std::vector<double const*> given_;
@@ -74,9 +43,7 @@ class PartitionSum final : public StatisticsSum {
  public:
   PartitionSum(CrossReplicaSum& meeting, std::size_t partition, ThreadMeeting& barrier)
       : meeting_(meeting), lane_(partition), barrier_(barrier) {}
-  void sum(double* values, std::size_t count, StatisticsScope scope) override {
-    meeting_.sum(lane_, barrier_, {values, count}, scope);
-  }
+  void sum(double* values, std::size_t count, StatisticsScope scope) override;
 
  private:
   CrossReplicaSum& meeting_;
@@ -95,3 +62,7 @@ class SpaceSum final : public StatisticsSum {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/engine/cross_replica_sum.ipp"
+#endif

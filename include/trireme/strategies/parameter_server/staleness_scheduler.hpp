@@ -2,7 +2,6 @@
 /// first parameter server keeps one; it sends no message itself.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -29,47 +28,22 @@ class StalenessScheduler {
   explicit StalenessScheduler(std::size_t staleness) : staleness_(staleness) {}
 
   /// Starts an epoch after so many updates, which include all of the previous epoch.
-  void start_epoch(std::uint64_t updates) {
-    updates_ = first_number_ = updates;
-    first_.reset();
-    next_ = 0;
-    end_ = std::numeric_limits<std::size_t>::max();
-  }
+  void start_epoch(std::uint64_t updates);
 
   /// True if a batch may be acquired now, or if it is known that there is none.
   bool can_acquire() const { return ended() || open_.size() <= staleness_; }
   /// The next batch, `first` or later, for a worker that has none; nothing if the epoch has ended.
-  std::optional<Acquired> acquire(std::size_t worker, std::size_t first) {
-    next_ = std::max(next_, first);
-    if (ended()) return std::nullopt;
-    if (!first_) first_ = next_;
-    Open const open{worker, {next_, updates_, first_number_ + (next_ - *first_)}};
-    ++next_;
-    open_.push_back(open);
-    return open.acquired;
-  }
+  std::optional<Acquired> acquire(std::size_t worker, std::size_t first);
   /// Ends the epoch before the batch that the worker has acquired, which does not exist.
-  void release(std::size_t worker) {
-    auto const found = find(worker);
-    end_ = std::min(end_, found->acquired.batch);
-    open_.erase(found);
-  }
+  void release(std::size_t worker);
   /// Ends the batches of this epoch.
   void close() { end_ = 0; }
 
   /// True if the update of the worker's batch can be the next one, and the batches acquired before it can still have
   /// theirs in time.
-  bool can_update(std::size_t worker) const {
-    std::uint64_t number = updates_ + 1;
-    for (auto open = open_.begin(); open->worker != worker; ++open, ++number)
-      if (number - open->acquired.version > staleness_) return false;
-    return true;
-  }
+  bool can_update(std::size_t worker) const;
   /// Returns the number of the update, and ends the worker's turn.
-  std::uint64_t update(std::size_t worker) {
-    open_.erase(find(worker));
-    return updates_++;
-  }
+  std::uint64_t update(std::size_t worker);
 
   /// Batches that workers have acquired and not yet updated.
   std::size_t open() const { return open_.size(); }
@@ -82,9 +56,7 @@ class StalenessScheduler {
   };
 
   bool ended() const { return next_ >= end_; }
-  std::vector<Open>::iterator find(std::size_t worker) {
-    return std::find_if(open_.begin(), open_.end(), [&](Open const& open) { return open.worker == worker; });
-  }
+  std::vector<Open>::iterator find(std::size_t worker);
 
   std::size_t staleness_;
   std::size_t next_ = 0, end_ = std::numeric_limits<std::size_t>::max();
@@ -94,3 +66,7 @@ class StalenessScheduler {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/parameter_server/staleness_scheduler.ipp"
+#endif

@@ -1,0 +1,80 @@
+/// Definitions of trireme/models/description.hpp.
+#pragma once
+
+#include "trireme/models/description.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/initializers/initializer.hpp"
+#include "trireme/layers/layer.hpp"
+#include "trireme/layers/parameter.hpp"
+#include "trireme/layers/regularizer.hpp"
+#include "trireme/models/layer_flops.hpp"
+#include "trireme/models/layer_names.hpp"
+#include "trireme/models/value_sources.hpp"
+#include "trireme/models/weight_table.hpp"
+#include "trireme/tensor/arena.hpp"
+#include "trireme/tensor/extents.hpp"
+#include "trireme/tensor/parts.hpp"
+#include "trireme/tensor/shape.hpp"
+
+namespace trireme::detail {
+
+TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) {
+  Paths const paths = next(class_name, name);
+  return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
+}
+
+TRIREME_INLINE LayerTable::Paths LayerTable::next(std::string_view class_name, std::string_view name) {
+  std::string const keras_name = names_.next(class_name);
+  return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
+}
+
+TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
+                                    std::span<StatedParameter const> parameters, std::span<StateShape const> states,
+                                    std::size_t flops) {
+  if (std::ranges::find(output, std::size_t{0}) != output.end())
+    throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
+                               format_extents({output.begin(), output.end()})));
+  for (StatedParameter const& p : parameters) {
+    std::string const path = formatted("'{}/{}'", paths.own, p.shape.name);
+    description_.config("the initializer of " + path, p.initializer);
+    description_.config.list(p.regularizer, path);
+  }
+  std::size_t count = 0;
+  std::size_t const layer = description_.layers.size();
+  auto const weight = [&](std::string_view own, Shape const& shape, std::size_t& elements) {
+    std::size_t const offset = elements;
+    elements += aligned_bytes(shape.size() * scalar_size_) / scalar_size_;
+    count += shape.size();
+    return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size()};
+  };
+  for (StatedParameter const& p : parameters)
+    description_.parameters.push_back({weight(p.shape.name, p.shape.shape, description_.elements), p.initializer,
+                                       p.regularizer, p.by_rows && !p.regularizer.active()});
+  for (StateShape const& s : states)
+    description_.states.push_back({weight(s.name, s.shape, description_.state_elements), s.initial, s.decay});
+  description_.layers.push_back({std::move(paths.own),
+                                 std::move(paths.keras),
+                                 std::string(class_name),
+                                 {output.begin(), output.end()},
+                                 count,
+                                 flops});
+}
+
+TRIREME_INLINE void LayerTable::mixes(StatisticsScope scope) {
+  description_.row_scope = std::max(description_.row_scope, scope);
+  description_.mixes_replica = description_.mixes_replica || scope == StatisticsScope::replica;
+}
+
+}  // namespace trireme::detail

@@ -1,0 +1,40 @@
+/// Definitions of trireme/models/state_file.hpp.
+#pragma once
+
+#include "trireme/models/state_file.hpp"
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/linkage.hpp"
+#include "trireme/io/file_format.hpp"
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/io/weights_file.hpp"
+#include "trireme/models/description.hpp"
+#include "trireme/models/inference_model.hpp"
+
+namespace trireme::detail {
+
+TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
+  std::vector<NamedGroup> groups;
+  std::set<std::string> written;
+  for (LayerInfo const& layer : model.layers) {
+    std::string rest = layer.path;                     // "a/b"
+    auto const places = path_parts(layer.keras_path);  // "layers/x/layers/y"
+    std::vector<std::string> group;
+    for (std::size_t i = 1; i < places.size(); i += 2) {
+      group.insert(group.end(), {places[i - 1], places[i]});
+      std::string const name = i + 1 == places.size() ? rest : rest.substr(0, rest.find('/'));
+      rest.erase(0, name.size() + 1);
+      if (!written.insert(joined(group, "/")).second) continue;
+      groups.push_back({group, name});
+      groups.back().path.push_back("vars");
+    }
+  }
+  return groups;
+}
+
+}  // namespace trireme::detail

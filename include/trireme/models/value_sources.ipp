@@ -1,0 +1,66 @@
+/// Definitions of trireme/models/value_sources.hpp.
+#pragma once
+
+#include "trireme/models/value_sources.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/linkage.hpp"
+#include "trireme/layers/layer.hpp"
+#include "trireme/models/weight_table.hpp"
+#include "trireme/tensor/parts.hpp"
+
+namespace trireme::detail {
+
+TRIREME_INLINE ValueSources ValueTracer::inputs() {
+  ValueSources sources;
+  for (std::size_t i = 0; i < model_.inputs.size(); ++i)
+    sources.push_back({i, add({NodeInfo::Kind::input, i, "Input", model_.inputs[i], {}})});
+  return sources;
+}
+
+TRIREME_INLINE void ValueTracer::look_up(ValueSources const& sources, std::size_t vocabulary) {
+  for (ValueSource const& source : sources) {
+    if (source.input == no_source) continue;
+    std::size_t& smallest = model_.vocabularies[source.input];
+    if (smallest == 0 || vocabulary < smallest) smallest = vocabulary;
+  }
+}
+
+TRIREME_INLINE ValueSources ValueTracer::layer(ValueSources const& taken, std::vector<std::size_t> const& inputs) {
+  std::size_t const index = next_.layer++;
+  LayerInfo const& info = model_.layers[index];
+  return step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken, inputs);
+}
+
+TRIREME_INLINE ValueSources ValueTracer::join(std::string_view class_name, std::vector<std::size_t> output,
+                                              ValueSources const& taken) {
+  return step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken, {no_source});
+}
+
+TRIREME_INLINE void ValueTracer::results(ValueSources const& sources) {
+  for (ValueSource const& source : sources) model_.results.push_back(source.node);
+}
+
+TRIREME_INLINE std::size_t ValueTracer::add(NodeInfo node) {
+  model_.nodes.push_back(std::move(node));
+  return model_.nodes.size() - 1;
+}
+
+TRIREME_INLINE ValueSources ValueTracer::step(NodeInfo info, ValueSources const& taken,
+                                              std::vector<std::size_t> const& inputs) {
+  if (next_.step == node_of_step_.size()) node_of_step_.push_back(add(std::move(info)));
+  std::size_t const node = node_of_step_[next_.step++];
+  auto& from = model_.nodes[node].from;
+  for (ValueSource const& source : taken)
+    if (std::ranges::find(from, source.node) == from.end()) from.push_back(source.node);
+  ValueSources made;
+  for (std::size_t const input : inputs) made.push_back({input, node});
+  return made;
+}
+
+}  // namespace trireme::detail

@@ -1,0 +1,134 @@
+/// Definitions of trireme/mpi/fault/rank_registry.hpp.
+#pragma once
+
+#include "trireme/mpi/fault/rank_registry.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/mpi/fault/heartbeat.hpp"
+#include "trireme/mpi/fault/status_directory.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
+
+namespace trireme::detail {
+
+TRIREME_INLINE RankRegistry*& RankRegistry::current() {
+  static RankRegistry* board = nullptr;
+  return board;
+}
+
+TRIREME_INLINE void RankRegistry::create(std::string const& parent, std::string const& name, std::uint64_t run,
+                                         std::size_t rank, std::size_t ranks) {
+  directory_.open(parent, name);
+  try {
+    std::string const file = formatted("rank-{}.status", rank);
+    Descriptor const made = directory_.create(file, sizeof(Record));
+    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
+    if (memory == MAP_FAILED) {
+      directory_.remove(file);
+      throw FileError(directory_.path(), "cannot be mapped, for the status records of the run");
+    }
+    file_ = file;
+    begin(memory, run, rank, ranks);
+  } catch (...) {
+    directory_.remove_if_empty();
+    throw;
+  }
+}
+
+TRIREME_INLINE void RankRegistry::create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks) {
+  if (own_ != nullptr) Heartbeat::end(*own_);
+  close(true);
+  directory_ = {};
+  void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) begin(memory, run, rank, ranks);
+}
+
+TRIREME_INLINE void RankRegistry::find_others() {
+  if (!is_shared()) return;
+  for (std::string const& file : directory_.files())
+    if (file.starts_with("rank-") && file.ends_with(".status")) add(file);
+  // Each watches the next one, in a ring: the system wakes one process when another is gone.
+  auto const distance = [this](Record const& other) { return (other.rank + other.ranks - own_->rank) % other.ranks; };
+  for (Record* const other : others_)
+    if (neighbour_ == nullptr || distance(*other) < distance(*neighbour_)) neighbour_ = other;
+  current_neighbour = neighbour_;
+}
+
+TRIREME_INLINE bool RankRegistry::claim(std::string_view message) const {
+  if (!is_shared()) return true;
+  Descriptor const file = directory_.create("failure.txt");
+  if (!file) return errno != EEXIST;  // without the file rather twice than never
+  [[maybe_unused]] ssize_t written = ::write(file.get(), message.data(), message.size());
+  written = ::write(file.get(), "\n", 1);
+  return true;
+}
+
+TRIREME_INLINE void RankRegistry::close(bool in_order) {
+  if (own_ == nullptr) return;
+  if (in_order) own_->state.store(Record::State::ended, std::memory_order_release);
+  if (current() == this) current() = nullptr;
+  current_status = &private_status;
+  current_neighbour = nullptr;
+  for (Record* const other : others_) ::munmap(other, sizeof(Record));
+  others_.clear();
+  ::munmap(own_, sizeof(Record));
+  own_ = nullptr;
+  if (!in_order || !is_shared()) return;
+  directory_.remove(file_);
+  directory_.remove_if_empty();
+}
+
+TRIREME_INLINE void RankRegistry::begin(void* memory, std::uint64_t run, std::size_t rank, std::size_t ranks) {
+  own_ = new (memory) Record;
+  own_->run = run;
+  own_->process = ::getpid();
+  own_->process_namespace = process_namespace();
+  own_->rank = static_cast<std::uint32_t>(rank);
+  own_->ranks = static_cast<std::uint32_t>(ranks);
+  std::int64_t const now = steady_clock_now();
+  own_->since_1970 = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count() - now;
+  ::gethostname(own_->host.data(), own_->host.size() - 1);
+  own_->since.store(now, std::memory_order_relaxed);
+  own_->alive.store(now, std::memory_order_relaxed);
+  std::memcpy(own_->magic.data(), Record::kind.data(), own_->magic.size());
+  Heartbeat::begin(*own_);
+  current_status = own_;
+  current() = this;
+}
+
+TRIREME_INLINE void RankRegistry::add(std::string const& file) {
+  if (file == file_) return;
+  Descriptor const found = directory_.find(file, sizeof(Record));
+  if (!found) return;
+  void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, found.get(), 0);
+  if (memory == MAP_FAILED) return;
+  auto* const record = static_cast<Record*>(memory);
+  // On a file system that nodes share there are records of other nodes too, whose memory cannot be mapped here.
+  bool const ours = std::memcmp(record->magic.data(), Record::kind.data(), record->magic.size()) == 0 &&
+                    record->run == own_->run && record->host == own_->host &&
+                    record->process_namespace == own_->process_namespace;
+  if (ours)
+    others_.push_back(record);
+  else
+    ::munmap(memory, sizeof(Record));
+}
+
+TRIREME_INLINE std::uint64_t RankRegistry::process_namespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
+}
+
+}  // namespace trireme::detail
