@@ -73,7 +73,7 @@ if(NOT TRIREME_CBLAS_INCLUDE_DIR)
             openblas DOC "Folder of cblas.h")
   mark_as_advanced(TRIREME_CBLAS_INCLUDE_DIR)
 endif()
-if(NOT TRIREME_CBLAS_INCLUDE_DIR)
+if(BLAS_FOUND AND NOT TRIREME_CBLAS_INCLUDE_DIR)
   trireme_missing("the BLAS library ${BLAS_LIBRARIES} comes without cblas.h; take one that has it, such as OpenBLAS")
 endif()
 

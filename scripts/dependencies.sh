@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-core_packages=(g++ cmake ninja-build python3-venv ca-certificates
+core_packages=(g++ cmake make ninja-build pkg-config python3-venv ca-certificates
                mpich libmpich-dev libxtensor-dev libxtensor-blas-dev libopenblas-openmp-dev libfmt-dev
                libhdf5-dev zlib1g-dev libprotozero-dev libboost-test-dev libcli11-dev nlohmann-json3-dev)
 clang_packages=(clang-19 lld-19 libomp-19-dev libclang-rt-19-dev)

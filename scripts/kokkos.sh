@@ -19,6 +19,10 @@ if [ -e "$prefix/.trireme-complete" ]; then
   exit 0
 fi
 
+for tool in python3:python3-venv cmake:cmake "${CXX:-c++}:g++"; do
+  command -v "${tool%:*}" >/dev/null || die "${tool%:*} is not on the PATH (Debian: apt-get install ${tool##*:})"
+done
+
 options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 -DKokkos_ENABLE_SERIAL=ON)
 case $backend in
   openmp) options+=(-DKokkos_ENABLE_OPENMP=ON) ;;

@@ -20,17 +20,20 @@ endfunction()
 set(trireme -S "${TRIREME_SOURCE}" -B "${BINARY}/trireme" -D TRIREME_BUILD_TESTS=OFF -D TRIREME_BUILD_EXAMPLES=OFF
             -D TRIREME_BUILD_BENCHMARKS=OFF)
 foreach(missing IN ITEMS
-        "MPI|Debian: apt-get install mpich libmpich-dev; Fedora: dnf install mpich-devel; Spack: spack install mpich; Conan: mpi, in packaging/conan"
+        "MPI|Debian: apt-get install mpich libmpich-dev; Fedora: dnf install mpich-devel; Spack: spack install mpich; Conan: mpi (in packaging/conan)"
         "fmt|Debian: apt-get install libfmt-dev; Fedora: dnf install fmt-devel; Spack: spack install fmt; Conan: fmt"
         "xtensor|Debian: apt-get install libxtensor-dev; Fedora: dnf install xtensor-devel; Spack: spack install xtensor; Conan: xtensor"
         "BLAS|Debian: apt-get install libopenblas-openmp-dev; Fedora: dnf install openblas-devel; Spack: spack install openblas threads=openmp; Conan: openblas"
-        "xtensor-blas|Debian: apt-get install libxtensor-blas-dev; Fedora: dnf install xtensor-blas-devel; Spack: spack install xtensor-blas; Conan: xtensor-blas, in packaging/conan"
-        "Kokkos|scripts/kokkos.sh builds it; Fedora: dnf install kokkos-devel; Spack: spack install kokkos +openmp; Conan: kokkos, in packaging/conan")
+        "xtensor-blas|Debian: apt-get install libxtensor-blas-dev; Fedora: dnf install xtensor-blas-devel; Spack: spack install xtensor-blas; Conan: xtensor-blas (in packaging/conan)"
+        "Kokkos|scripts/kokkos.sh builds it; Fedora: dnf install kokkos-devel; Spack: spack install kokkos +openmp; Conan: kokkos (in packaging/conan)")
   string(REGEX MATCH "^[^|]+" package "${missing}")
   string(REGEX REPLACE "^[^|]+[|]" "" names "${missing}")
   says("trireme: ${package} was not found; give its place with ${package}_ROOT or CMAKE_PREFIX_PATH, or install it (${names})"
        ${trireme} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -D CMAKE_DISABLE_FIND_PACKAGE_${package}=TRUE)
 endforeach()
+says("trireme: MPI, fmt, BLAS were not found; give their places with MPI_ROOT, fmt_ROOT, BLAS_ROOT or CMAKE_PREFIX_PATH, or install them (Debian: apt-get install mpich libmpich-dev libfmt-dev libopenblas-openmp-dev; Fedora: dnf install mpich-devel fmt-devel openblas-devel; Spack: spack install mpich fmt openblas threads=openmp; Conan: mpi (in packaging/conan) fmt openblas)"
+     ${trireme} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=TRUE -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE
+     -D CMAKE_DISABLE_FIND_PACKAGE_BLAS=TRUE)
 
 # The installed package, and what pkg-config says of it.
 execute_process(COMMAND "${CMAKE_COMMAND}" -E rm -rf "${BINARY}/trireme" COMMAND_ERROR_IS_FATAL ANY)
