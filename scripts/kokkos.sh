@@ -19,7 +19,7 @@ if [ -e "$prefix/.trireme-complete" ]; then
   exit 0
 fi
 
-for tool in python3:python3-venv cmake:cmake "${CXX:-c++}:g++"; do
+for tool in cmake:cmake "${CXX:-c++}:g++"; do
   command -v "${tool%:*}" >/dev/null || die "${tool%:*} is not on the PATH (Debian: apt-get install ${tool##*:})"
 done
 

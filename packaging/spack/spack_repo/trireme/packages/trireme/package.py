@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import os
+import pathlib
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
@@ -15,8 +16,10 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
     """Training of neural networks inside C++ programs that run on Kokkos and MPI: header-only
     C++20, with one loop whose device and distribution strategy are compile-time policies."""
 
-    # Homepage, address and maintainers are the owner's to set. Until then the sources are a
-    # checkout, which the environments beside this repository name with `develop`.
+    # Homepage, address and maintainers are the owner's to set. Until then the sources are what is
+    # committed in the checkout around this repository, or, in the environments beside it, the
+    # checkout as it stands, which they name with `develop`.
+    git = pathlib.Path(__file__).resolve().parents[6].as_uri()
 
     tags = ["hpc", "neural-networks", "training"]
     test_requires_compiler = True
@@ -53,8 +56,9 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("mpi@3.1:")
     depends_on("blas")
     depends_on("lapack")
-    # xtensor-blas 0.20 goes with these; from 0.26 on xtensor's headers lie elsewhere.
-    depends_on("xtensor@0.24:0.25 ~xsimd~tbb")
+    # xtensor-blas 0.20 goes with these: from 0.26 on xtensor's headers lie elsewhere, and before
+    # 0.24.5 Spack's recipe lacks xtl.
+    depends_on("xtensor@0.24.3:0.25 ~xsimd~tbb")
     depends_on("xtensor-blas@0.20")
     depends_on("fmt@9:11")
     depends_on("hdf5@1.10:", when="+hdf5")
