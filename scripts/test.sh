@@ -3,8 +3,8 @@
 #
 #   scripts/test.sh [ctest arguments]     for example -L law, -L unit, -R layers, --rerun-failed
 #
-# Labels: unit mpi law parity compile_fail consumer fault fuzz. TRIREME_PRESET chooses the preset (default dev), and
-# TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all). TRIREME_TEST_TARGETS names single programs
+# Labels: unit mpi law parity compile_fail consumer fault fuzz. TRIREME_PRESET chooses the preset (default dev; aarch64,
+# sve256 and sve512 are cross-compiled and run under qemu-user), and TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all). TRIREME_TEST_TARGETS names single programs
 # instead, as a pattern ('^unit_(layers|strategies)_'); give ctest the same choice with -R.
 source "$(dirname "$0")/dependencies.sh"
 
@@ -21,6 +21,11 @@ case $preset in
 esac
 case $preset in
   tsan) require_kokkos serial ;;
+  aarch64 | sve256 | sve512)
+    bash "$project/scripts/aarch64.sh"
+    export Kokkos_ROOT
+    Kokkos_ROOT=$(kokkos_cache openmp aarch64)
+    ;;
   clang19 | asan)
     CXX=clang++-19 bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp clang19)"
     export Kokkos_ROOT

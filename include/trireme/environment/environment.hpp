@@ -108,8 +108,9 @@ class KokkosLifetime {
 /// others; in a process the last one made ends first. Breaking either rule ends the run with one line.
 ///
 /// \throws CommunicationError if MPI was finalized before, was started on another thread, cannot be started at
-/// MPI_THREAD_FUNNELED, or is not running where a communicator is given; Error if Kokkos was finalized before;
-/// ValueError if a time limit is not above 0.
+/// MPI_THREAD_FUNNELED, or is not running where a communicator is given; Error if Kokkos was finalized before, or if
+/// the program was compiled for vectors of SVE that are longer or shorter than the processor's; ValueError if a time
+/// limit is not above 0.
 class Environment {
  public:
   using holds_communicator = void;

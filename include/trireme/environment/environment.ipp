@@ -16,6 +16,7 @@
 
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/gemm/openblas_core.hpp"
+#include "trireme/backend/simd/vector_length.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/outside_environment.hpp"
@@ -71,6 +72,7 @@ TRIREME_INLINE Environment::Environment(int* argc, char*** argv, MPI_Comm commun
                          .finalizes_mpi = mpi_.started_here()}),
       exceptions_at_start_(std::uncaught_exceptions()) {
   world_.together([&] {
+    detail::require_vector_length();
     detail::require_time_limit("EnvironmentOptions::deadline", options.deadline);
     detail::require_time_limit("EnvironmentOptions::patience", options.patience);
   });

@@ -13,6 +13,9 @@ namespace trireme::detail {
 inline constexpr std::size_t simd_bytes = 64, simd_registers = 32;
 #elif defined(__AVX2__) && defined(__FMA__)
 inline constexpr std::size_t simd_bytes = 32, simd_registers = 16;
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS > 128  // -msve-vector-bits: the length is known
+inline constexpr std::size_t simd_bytes = __ARM_FEATURE_SVE_BITS < 512 ? __ARM_FEATURE_SVE_BITS / 8 : 64,
+                             simd_registers = 32;
 #elif defined(__aarch64__)
 inline constexpr std::size_t simd_bytes = 16, simd_registers = 32;
 #else
