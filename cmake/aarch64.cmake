@@ -1,5 +1,6 @@
-# Toolchain file for aarch64: Clang 19 and lld of this machine with Debian's arm64 packages, which scripts/aarch64.sh
-# unpacks below ~/.cache/trireme. Programs run under qemu-user; QEMU_CPU in the environment names their processor.
+# Toolchain file for aarch64: Clang 19 and lld of this machine, or the compilers that CC and CXX name, with Debian's
+# packages for arm64, which scripts/aarch64.sh unpacks below ~/.cache/trireme. Programs run under qemu-user; QEMU_CPU in
+# the environment names their processor.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 
@@ -9,7 +10,7 @@ if(NOT trireme_sysroot)
 endif()
 string(APPEND trireme_sysroot "/trireme/aarch64")
 set(CMAKE_SYSROOT "${trireme_sysroot}")
-if(NOT CMAKE_CXX_COMPILER)
+if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
   set(CMAKE_C_COMPILER clang-19)
   set(CMAKE_CXX_COMPILER clang++-19)
 endif()

@@ -2,7 +2,7 @@
 # What building for aarch64 on another processor needs, on Debian 12: Clang 19 and qemu-user, a folder of arm64 packages
 # below ~/.cache/trireme, and a Kokkos. The presets are aarch64 (NEON), sve256 and sve512:
 #
-#   TRIREME_PRESET=aarch64 scripts/test.sh -R '^unit/layers/'     calls this script, builds and runs tests under qemu-user
+#   TRIREME_PRESET=aarch64 scripts/test.sh -R '^unit/layers/'     calls this script, builds tests and runs them
 #
 # Tests that start further programs of their own, or look into other processes, cannot run under qemu-user:
 # docs/installing.md has a list.
@@ -11,8 +11,8 @@ source "$(dirname "$0")/dependencies.sh"
 sysroot=$cache/aarch64
 cross_packages=(cmake ninja-build python3-venv ca-certificates mpich clang-19 lld-19 qemu-user)
 
-# The -dev packages of core_packages for arm64 with all that they depend on, from the mirrors that apt has here. They are
-# unpacked, not installed: the packages of this machine stay as they are.
+# The -dev packages of core_packages for arm64 with all that they depend on, from the mirrors that apt has here. They
+# are unpacked, not installed: the packages of this machine stay as they are.
 require_sysroot() {
   if [ -e "$sysroot/.trireme-complete" ]; then return 0; fi
   say "unpacking Debian's packages for arm64"
@@ -52,4 +52,5 @@ require_sysroot() {
 
 require_packages "${cross_packages[@]}"
 require_sysroot
-CMAKE_TOOLCHAIN_FILE=$project/cmake/aarch64.cmake bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp aarch64)"
+export CMAKE_TOOLCHAIN_FILE=$project/cmake/aarch64.cmake
+bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp aarch64)"

@@ -6,8 +6,8 @@
 #   scripts/kokkos.sh cuda   PREFIX [ARCH]  CUDA and Serial with nvcc (ARCH as in Kokkos_ARCH_…, default HOPPER90)
 #   scripts/kokkos.sh hip    PREFIX [ARCH]  HIP and Serial with clang++-19 (default AMD_GFX90A)
 #
-# The CUDA and HIP builds need the toolkits, not a GPU. Compile programs with the compiler that built Kokkos. A toolchain
-# file for another processor is named by CMAKE_TOOLCHAIN_FILE in the environment, as scripts/aarch64.sh does.
+# The CUDA and HIP builds need the toolkits, not a GPU. Compile programs with the compiler that built Kokkos.
+# CMAKE_TOOLCHAIN_FILE in the environment names a toolchain for another processor, as in scripts/aarch64.sh.
 set -euo pipefail
 
 die() { echo "kokkos.sh: $*" >&2; exit 1; }

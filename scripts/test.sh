@@ -3,9 +3,10 @@
 #
 #   scripts/test.sh [ctest arguments]     for example -L law, -L unit, -R layers, --rerun-failed
 #
-# Labels: unit mpi law parity compile_fail consumer fault fuzz. TRIREME_PRESET chooses the preset (default dev; aarch64,
-# sve256 and sve512 are cross-compiled and run under qemu-user), and TRIREME_TEST_ROOMS the folders of tests/ that are built (default: all). TRIREME_TEST_TARGETS names single programs
-# instead, as a pattern ('^unit_(layers|strategies)_'); give ctest the same choice with -R.
+# Labels: unit mpi law parity compile_fail consumer fault fuzz. TRIREME_PRESET chooses the preset (default dev; those of
+# aarch64 cross-compile and run tests under qemu-user), and TRIREME_TEST_ROOMS the folders of tests/ that are built
+# (default: all). TRIREME_TEST_TARGETS names single programs instead, as a pattern ('^unit_(layers|strategies)_'); give
+# ctest the same choice with -R.
 source "$(dirname "$0")/dependencies.sh"
 
 preset=${TRIREME_PRESET:-dev}

@@ -52,8 +52,8 @@ struct VectorPointer {
   }
 };
 
-/// Square roots of a vector's lanes, by one instruction with Clang and on x86: std::sqrt sets errno, so compilers take
-/// it one lane after the other.
+/// Square roots of a vector's lanes, by one instruction with Clang, on x86 and with NEON: std::sqrt sets errno, so
+/// compilers take it one lane after the other.
 template <class V>
 V vector_sqrt(V x) {
 #if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
@@ -74,6 +74,10 @@ V vector_sqrt(V x) {
   if constexpr (std::is_same_v<T, double> && sizeof(V) == 64)
     return __builtin_ia32_sqrtpd512_mask(x, x, static_cast<char>(-1), current_rounding);
 #endif
+#endif
+#if !defined(__clang__) && defined(__aarch64__)
+  if constexpr (std::is_same_v<T, float> && sizeof(V) == 16) return __builtin_aarch64_sqrtv4sf(x);
+  if constexpr (std::is_same_v<T, double> && sizeof(V) == 16) return __builtin_aarch64_sqrtv2df(x);
 #endif
   for (std::size_t i = 0; i < sizeof(V) / sizeof(T); ++i) x[i] = std::sqrt(x[i]);
   return x;
