@@ -23,7 +23,7 @@ STANDARD = {
     "cctype": "isalnum isdigit tolower",
     "charconv": "from_chars",
     "chrono": "chrono chrono_literals",
-    "cmath": "abs ceil cos floor isfinite isnan ldexp llround log pow round signbit sqrt trunc",
+    "cmath": "abs ceil cos floor isfinite isinf isnan ldexp llround log pow round signbit sqrt trunc",
     "concepts": "constructible_from convertible_to derived_from floating_point integral invocable same_as",
     "condition_variable": "condition_variable",
     "cstddef": "byte nullptr_t ptrdiff_t size_t",
@@ -83,6 +83,7 @@ PACKAGES = {  # pattern -> beginnings of includes of which one is needed
     r"\bKOKKOS_[A-Z]": ("Kokkos_",),
     r"\bMPI_[A-Z]": ("mpi.h",),
     r"\bfmt::": ("fmt/",),
+    r"\bfmt::join\b": ("fmt/ranges.h",),  # since fmt 11
     r"\bxt::": ("xtensor/",),
     r"\bcblas_|\bCblas": ("xflens/", "cblas.h"),
     r"\bH5[A-Z]+[a-z]": ("hdf5.h",),

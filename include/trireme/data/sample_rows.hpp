@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/tensor/host_tensor.hpp"
@@ -64,11 +62,10 @@ template <class... T>
 auto join_rows(HostTensor<T> const&... array) {
   using Row = decltype(row_scalar<T...>());
   std::vector<std::size_t> const samples{array.samples()...};
-  std::string names;
-  ((names += (names.empty() ? "" : ", ") + array.name()), ...);
+  std::string names = joined({array.name()...}, ", ");
   if (std::adjacent_find(samples.begin(), samples.end(), std::not_equal_to{}) != samples.end())
-    throw ShapeError(
-        formatted("the arrays of a tuple ({}) hold different numbers of samples: {}", names, fmt::join(samples, ", ")));
+    throw ShapeError(formatted("the arrays of a tuple ({}) hold different numbers of samples: {}", names,
+                               joined({std::to_string(array.samples())...}, ", ")));
   SampleRows<Row> rows;
   rows.parts = {array.sample_extents()...};
   std::size_t width = 0;

@@ -22,8 +22,8 @@ inline constexpr bool host_reads =
 
 /// A view of host memory that it does not own.
 template <class T>
-Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host_view(T* data, std::size_t count) {
-  return {data, count};
+auto host_view(T* data, std::size_t count) {
+  return Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(data, count);
 }
 template <class Values>
 auto host_view(Values&& values) {
@@ -31,8 +31,8 @@ auto host_view(Values&& values) {
 }
 /// A view of memory of a space that it does not own.
 template <class Space, class T>
-Kokkos::View<T*, typename Space::memory_space, Kokkos::MemoryUnmanaged> space_view(T* data, std::size_t count) {
-  return {data, count};
+auto space_view(T* data, std::size_t count) {
+  return Kokkos::View<T*, typename Space::memory_space, Kokkos::MemoryUnmanaged>(data, count);
 }
 
 /// Complete on return, as `copy_view`.
