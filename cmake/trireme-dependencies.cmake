@@ -6,7 +6,7 @@
 
 # Where Debian has both, its `mpicc` is Open MPI's: MPICH stands beside it with a suffix, and comes first.
 if(NOT DEFINED MPI_EXECUTABLE_SUFFIX AND NOT MPI_C_FOUND AND NOT MPI_CXX_FOUND AND NOT MPI_HOME AND NOT MPI_ROOT
-   AND NOT MPI_C_COMPILER AND NOT MPI_CXX_COMPILER)
+   AND NOT DEFINED ENV{MPI_HOME} AND NOT DEFINED ENV{MPI_ROOT} AND NOT MPI_C_COMPILER AND NOT MPI_CXX_COMPILER)
   find_program(TRIREME_DEFAULT_MPICC mpicc)
   mark_as_advanced(TRIREME_DEFAULT_MPICC)
   if(TRIREME_DEFAULT_MPICC MATCHES "^/usr/bin/" AND EXISTS /usr/bin/mpicc.mpich AND EXISTS /usr/bin/mpicc.openmpi)
@@ -22,6 +22,9 @@ else()
   set(MPI_CXX_SKIP_MPICXX TRUE)
 endif()
 trireme_dependency(MPI COMPONENTS ${trireme_mpi})
+if(MPI_${trireme_mpi}_VERSION VERSION_LESS 3.1)
+  trireme_missing("MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and ${MPI_${trireme_mpi}_INCLUDE_DIRS} has ${MPI_${trireme_mpi}_VERSION}")
+endif()
 trireme_dependency(Threads)
 # A Kokkos that is named wins, then one that CMake finds, then the one that trireme's scripts have built with a compiler
 # of the same kind; a backend that is named, as presets do, wants that of the scripts first.

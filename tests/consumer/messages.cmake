@@ -35,6 +35,16 @@ says("trireme: MPI, fmt, BLAS were not found; give their places with MPI_ROOT, f
      ${trireme} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=TRUE -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE
      -D CMAKE_DISABLE_FIND_PACKAGE_BLAS=TRUE)
 
+# An MPI that is too old.
+file(WRITE "${BINARY}/old/mpi.h" "#include_next <mpi.h>
+#undef MPI_VERSION
+#undef MPI_SUBVERSION
+#define MPI_VERSION 3
+#define MPI_SUBVERSION 0
+")
+says("trireme: MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and " -S "${TRIREME_SOURCE}" -B "${BINARY}/old/build"
+     -D CMAKE_C_FLAGS=-I${BINARY}/old)
+
 # The installed package, and what pkg-config says of it.
 execute_process(COMMAND "${CMAKE_COMMAND}" -E rm -rf "${BINARY}/trireme" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${CMAKE_COMMAND}" ${trireme} ${common} -D TRIREME_WITH_PJRT=OFF OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

@@ -11,6 +11,9 @@
 
 namespace trireme {
 
+static_assert(MPI_VERSION > 3 || (MPI_VERSION == 3 && MPI_SUBVERSION >= 1),
+              "trireme: MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and this mpi.h is an older one's");
+
 /// \throws CommunicationError naming the rank, the call and MPI's own text, unless `status` is MPI_SUCCESS.
 ///
 /// MPI returns a status only on communicators whose error handler is MPI_ERRORS_RETURN, as `Communicator` sets it.
