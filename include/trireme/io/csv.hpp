@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <clocale>
+#include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,11 +48,40 @@ namespace detail {
 std::string_view trimmed(std::string_view text);
 
 template <class V>
-std::optional<V> parse_whole(std::string_view text) {
+concept HasFromChars = requires(char const* text, V value) {
+  std::from_chars(text, text, value);
+};
+
+/// As std::from_chars, whose floating-point numbers libc++ lacks before version 20: strtod reads the same where the
+/// text has no space, sign or prefix that it would accept besides.
+template <class V>
+std::optional<V> parse_in_c_locale(std::string_view text) {
+  static locale_t const c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  if (text.empty() || text.find_first_of("+ \t\n\v\f\rxX") < std::min(text.size(), text.find_first_of("eE")))
+    return std::nullopt;
+  std::string const terminated(text);
+  char* end = nullptr;
+  errno = 0;
   V value{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_same_v<V, float>)
+    value = strtof_l(terminated.c_str(), &end, c_locale);
+  else
+    value = strtod_l(terminated.c_str(), &end, c_locale);
+  bool const out_of_range = errno == ERANGE && (std::isinf(value) || value == 0);
+  if (out_of_range || end != terminated.c_str() + terminated.size()) return std::nullopt;
   return value;
+}
+
+template <class V>
+std::optional<V> parse_whole(std::string_view text) {
+  if constexpr (HasFromChars<V>) {
+    V value{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  } else {
+    return parse_in_c_locale<V>(text);
+  }
 }
 
 /// A number of type T; integers may be written as 3, 3.0 or 3e0.

@@ -54,6 +54,7 @@ BOOST_AUTO_TEST_CASE(integers_may_be_written_as_decimals_and_are_exact) {
   BOOST_TEST(Table("255,0").read<std::uint8_t>() == (std::vector<std::uint8_t>{255, 0}), per_element());
   BOOST_TEST(std::isinf(Table("1e300").read<float>()[0]));
   BOOST_TEST(std::isnan(Table("nan").read<double>()[0]));
+  BOOST_TEST(Table("1e+2,-inf,5e-324").read<double>() == (std::vector<double>{100, -INFINITY, 5e-324}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(delimiters_and_lines_before_the_numbers_are_options) {
@@ -67,6 +68,9 @@ BOOST_AUTO_TEST_CASE(a_field_that_is_no_number_is_named_with_line_and_column) {
   BOOST_TEST(Table("1,2\n3,four\n").error<float>() == "line 2, column 2: 'four' is not a number");
   BOOST_TEST(Table("a,b\n1,2\n\n3,\n").error<float>({.skip_rows = 1}) == "line 4, column 2: '' is not a number");
   BOOST_TEST(Table("1,2x\n").error<double>() == "line 1, column 2: '2x' is not a number");
+  BOOST_TEST(Table("0x10\n").error<double>() == "line 1, column 1: '0x10' is not a number");
+  BOOST_TEST(Table("++1\n").error<double>() == "line 1, column 1: '++1' is not a number");
+  BOOST_TEST(Table("1e400\n").error<double>() == "line 1, column 1: '1e400' is not a number");
   BOOST_TEST(Table("1,2.5\n").error<int>() == "line 1, column 2: '2.5' is not an integer of the type asked for");
   BOOST_TEST(Table("256\n").error<std::uint8_t>() == "line 1, column 1: '256' is not an integer of the type asked for");
   BOOST_TEST(Table("-1\n").error<std::uint8_t>() == "line 1, column 1: '-1' is not an integer of the type asked for");
