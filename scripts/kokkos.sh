@@ -5,6 +5,7 @@
 #   scripts/kokkos.sh serial PREFIX         Serial only (thread sanitizer)
 #   scripts/kokkos.sh cuda   PREFIX [ARCH]  CUDA and Serial with nvcc (ARCH as in Kokkos_ARCH_…, default HOPPER90)
 #   scripts/kokkos.sh hip    PREFIX [ARCH]  HIP and Serial with clang++-19 (default AMD_GFX90A)
+#   KOKKOS_SOURCE=FOLDER scripts/kokkos.sh …      the same from sources of yours, of any version
 #
 # The CUDA and HIP builds need the toolkits, not a GPU. Compile programs with the compiler that built Kokkos.
 # CMAKE_TOOLCHAIN_FILE in the environment names a toolchain for another processor, as in scripts/aarch64.sh.
@@ -41,20 +42,25 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "Building Kokkos ($backend) for $prefix: a few minutes"
-archive=pygenten-0.1.5.tar.gz
-kept=${XDG_CACHE_HOME:-$HOME/.cache}/trireme/$archive  # of the first build, for the other backends
-if [ ! -e "$kept" ]; then
-  python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
-  pip="$work/venv/bin/pip"
-  "$pip" install -q --upgrade pip setuptools wheel scikit-build-core pybind11 numpy
-  PATH="$work/venv/bin:$PATH" "$pip" download -q --no-deps --no-build-isolation --no-binary :all: \
-    -d "$work" pygenten==0.1.5 || die "the source package that holds Kokkos could not be downloaded from PyPI"
-  mkdir -p "$(dirname "$kept")"
-  cp "$work/$archive" "$kept.$$"
-  mv "$kept.$$" "$kept"
-fi
-tar xzf "$kept" -C "$work"
 source="$work/pygenten-0.1.5/tpls/kokkos"
+if [ -n "${KOKKOS_SOURCE:-}" ]; then
+  mkdir -p "$(dirname "$source")"
+  cp -r "$KOKKOS_SOURCE" "$source"
+else
+  archive=pygenten-0.1.5.tar.gz
+  kept=${XDG_CACHE_HOME:-$HOME/.cache}/trireme/$archive  # of the first build, for the other backends
+  if [ ! -e "$kept" ]; then
+    python3 -m venv "$work/venv" || die "python3 cannot make a virtual environment (Debian: apt-get install python3-venv)"
+    pip="$work/venv/bin/pip"
+    "$pip" install -q --upgrade pip setuptools wheel scikit-build-core pybind11 numpy
+    PATH="$work/venv/bin:$PATH" "$pip" download -q --no-deps --no-build-isolation --no-binary :all: \
+      -d "$work" pygenten==0.1.5 || die "the source package that holds Kokkos could not be downloaded from PyPI"
+    mkdir -p "$(dirname "$kept")"
+    cp "$work/$archive" "$kept.$$"
+    mv "$kept.$$" "$kept"
+  fi
+  tar xzf "$kept" -C "$work"
+fi
 
 case $backend in
   cuda)

@@ -13,7 +13,14 @@ fi
 shift
 arguments=()
 while IFS= read -r line; do
-  case $line in "" | -D | -I) ;; *) arguments+=("$line") ;; esac
+  case $line in
+    "" | -D | -I) ;;
+    SHELL:*)  # several words, as CMake 3.30 gives OpenMP's flags
+      read -r -a words <<<"${line#SHELL:}"
+      arguments+=("${words[@]}")
+      ;;
+    *) arguments+=("$line") ;;
+  esac
 done <"$flags"
 arguments+=("$@")
 compile=("$compiler" -fsyntax-only -w -x c++ "${arguments[@]}")
