@@ -155,13 +155,10 @@ inside() {
 
   # As the presets dev and clang19.
   local level="-O1 -g0"
-  if [[ $compiler == clang-* ]]; then
-    level="-O0 -g0" flags+=(-march=native)
-    if [ "$compiler" = clang-19 ] && [ -e /usr/include/xtensor/xarray.hpp ]; then
-      flags+=(-fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args)
-    fi
-  else
-    flags+=(-march=native)
+  flags+=(-march=native)
+  if [[ $compiler == clang-* ]]; then level="-O0 -g0"; fi
+  if [ "$compiler" = clang-19 ] && [ -e /usr/include/xtensor/xarray.hpp ]; then
+    flags+=(-fno-relaxed-template-template-args -Wno-deprecated-no-relaxed-template-template-args)
   fi
   local build=/build/$row log
   log=$(mktemp)
@@ -177,7 +174,9 @@ inside() {
   [ "$built" -eq 0 ] || grep -E -A 3 '(error|warning): |undefined reference|ninja: error' "$log" | head -n 80
   ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "$tests" 2>&1 | tee "$log" || status=1
   summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || true)
-  [[ $summary =~ ,\ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]] && wrong=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+  if [[ $summary =~ ,\ ([0-9]+)\ tests?\ failed\ out\ of\ ([0-9]+) ]]; then
+    wrong=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+  fi
   echo "versions: $(versions_of "$build" "${compilers[1]}")"
   echo "$row: passed $((total - wrong)), failed $((wrong + built))"
   [ "$status" -eq 0 ] && [ "$built" -eq 0 ]
@@ -208,7 +207,7 @@ versions_of() {
   cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
   echo "$("$2" --version | head -n 1); Kokkos $(version "$(cached Kokkos_DIR)"), xtensor $(version "$(cached xtensor_DIR)")," \
     "xtensor-blas $(version "$(cached xtensor-blas_DIR)"), fmt $(version "$(cached fmt_DIR)");" \
-    "$(mpiexec --version 2>/dev/null | grep -m 1 -iE 'version|open mpi|openrte' | tr -s ' ')"
+    "$(mpiexec --version 2>/dev/null | sed -nE 's/^ *Version: */MPICH /p; s/^mpi(exec|run) \((.*)\)/\2/p' | head -n 1)"
 }
 
 case ${1:-} in
@@ -237,7 +236,7 @@ for name in "${rows[@]}"; do
   began=$SECONDS
   (run_row) 2>&1 | tee "$log" || true
   line=$(tail -n 1 "$log")
-  if [[ $line =~ ^$name:\ passed\ ([0-9]+),\ failed\ ([0-9]+)$ ]]; then
+  if [[ $line =~ ^"$name":\ passed\ ([0-9]+),\ failed\ ([0-9]+)$ ]]; then
     passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
   else
     failed=$((failed + 1)) line="$name: not built, failed 1"
