@@ -40,7 +40,7 @@ PACKAGES = {  # beginning of an include -> the rooms that may have it
 
 
 def room_of(header):
-    return str(header.parent) if header.parent != pathlib.Path(".") else header.name
+    return str(header.parent) if header.parent != pathlib.Path(".") else header.stem + ".hpp"
 
 
 def check(folder):

@@ -15,7 +15,8 @@ namespace trireme {
 /// Adds the seal, of 16 bytes, to a complete file before its commit. HDF5 does not mind it.
 void write_seal(AtomicFile& file);
 
-/// \throws FileError unless the file ends with the seal of all that is before it.
+/// Checks the seal at the end of a file.
+/// \throws FileError unless it is that of all that is before it
 void verify_seal(std::string const& path);
 
 namespace detail {
