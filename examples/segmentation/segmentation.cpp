@@ -1,8 +1,10 @@
-// A small U-Net as a graph: `mpiexec -n 2 segmentation [FOLDER]`. It tells which pixels of noisy, unevenly lit images
-// belong to discs. The folder, `.` unless given, gets a log of the epochs and the first test images with their masks.
+// A small U-Net as a graph: `mpiexec -n 2 segmentation [FOLDER [EPOCHS]]`. It tells which pixels of noisy, unevenly lit
+// images belong to discs. The folder, `.` unless given, gets a log of the epochs and the first test images with their
+// masks.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
   tr::Environment environment(argc, argv);
   auto const strategy = tr::MultiWorkerMirroredStrategy<>(environment.world());
   std::string const folder = argc > 1 ? argv[1] : ".";
+  std::size_t const epochs = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 16;
   environment.world().together([&] { std::filesystem::create_directories(folder); });
 
   auto model = tr::compile(
@@ -86,7 +89,7 @@ int main(int argc, char** argv) {
   auto const tests = test.data().batch(tr::GlobalBatch{32});
   auto const history =
       tr::fit(strategy, model, train.data().shuffle(768, 1).batch(tr::GlobalBatch{16}), tr::validation(tests),
-              {.epochs = 16, .verbose = false}, tr::CSVLogger{.path = folder + "/epochs.csv"});
+              {.epochs = epochs, .verbose = false}, tr::CSVLogger{.path = folder + "/epochs.csv"});
   auto const told = tr::predict(strategy, model, tests);
   tr::plot_model(model, folder + "/unet.svg");
   environment.world().together([&] {
