@@ -4,12 +4,19 @@ include(CMakePackageConfigHelpers)
 
 set(trireme_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/trireme")
 install(DIRECTORY include/trireme DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.[hi]pp")
-install(TARGETS trireme EXPORT trireme-targets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+set(trireme_installed_targets trireme)
+set(trireme_version_of ARCH_INDEPENDENT)
+if(TRIREME_COMPILED)
+  list(APPEND trireme_installed_targets trireme_compiled)
+  set(trireme_version_of "")
+endif()
+install(TARGETS ${trireme_installed_targets} EXPORT trireme-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT trireme-targets NAMESPACE trireme:: DESTINATION "${trireme_package_dir}")
 configure_package_config_file(cmake/trireme-config.cmake.in "${PROJECT_BINARY_DIR}/trireme-config.cmake"
                               INSTALL_DESTINATION "${trireme_package_dir}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/trireme-config-version.cmake" COMPATIBILITY SameMinorVersion
-                                 ARCH_INDEPENDENT)
+                                 ${trireme_version_of})
 install(FILES "${PROJECT_BINARY_DIR}/trireme-config.cmake" "${PROJECT_BINARY_DIR}/trireme-config-version.cmake"
               cmake/trireme-dependencies.cmake cmake/trireme-packages.cmake DESTINATION "${trireme_package_dir}")
 
@@ -60,6 +67,19 @@ Libs: ${trireme_openmp} $<JOIN:${trireme_libraries}, >
 ")
 install(FILES "${PROJECT_BINARY_DIR}/trireme-$<CONFIG>.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
         RENAME trireme.pc)
+if(TRIREME_COMPILED)
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/trireme-compiled.pc" CONTENT
+"prefix=\${pcfiledir}/../..
+
+Name: trireme-compiled
+Description: ${PROJECT_DESCRIPTION}, linked with trireme::compiled
+Version: ${PROJECT_VERSION}
+Requires: trireme = ${PROJECT_VERSION}
+Cflags: -DTRIREME_COMPILED
+Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -ltrireme
+")
+  install(FILES "${PROJECT_BINARY_DIR}/trireme-compiled.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+endif()
 
 # A module file, for clusters: `module use PREFIX/share/modulefiles`.
 set(trireme_module_folder "${CMAKE_INSTALL_DATADIR}/modulefiles/trireme")

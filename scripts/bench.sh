@@ -22,7 +22,7 @@
 #                scripts/bench/page.py makes docs/performance.md of it
 # --sweep        perceptrons of widths 16…4096, depths 1…8 and batches 1…4096 instead, against torch and jax; points
 #                where trireme is slower are listed
-# --compile-time only the time and memory that the translation unit of the quickstart takes
+# --compile-time only the time and memory that compiling two examples takes, of headers alone and with trireme::compiled
 # --kernels      only Google Benchmark's kernels (products beside OpenBLAS's and LIBXSMM's, convolutions and an LSTM beside
 #                oneDNN's, where these are installed) and collectives, what the abstraction and shuffled data cost, and the
 #                inference of one row
@@ -115,7 +115,8 @@ logged "configuring" cmake -S "$project" -B "$build" "${generator[@]}" -DCMAKE_B
   -DTRIREME_BUILD_TESTS=OFF -DTRIREME_BUILD_BENCHMARKS=ON -DTRIREME_BUILD_EXAMPLES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
 
 if [ "$mode" = compile-time ]; then
-  exec python3 "$project/scripts/bench/compile_time.py" "$build/compile_commands.json" examples/digits/digits.cpp
+  exec python3 "$project/scripts/bench/compile_time.py" "$build/compile_commands.json" 3 \
+    examples/minimal/minimal.cpp examples/digits/digits.cpp
 fi
 
 [ -n "$cases" ] || cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096

@@ -146,23 +146,6 @@ class Environment {
   int exceptions_at_start_;
 };
 
-namespace detail {
-/// Scope in which Kokkos starts without its advice to set OMP_PROC_BIND, which would bind all processes of a node to
-/// the same cores. Sets the variable meanwhile, since switching warnings off would silence Kokkos for the rest of the
-/// run; the OpenMP runtime has read the variable long before.
-class WithoutBindingAdvice {
- public:
-  explicit WithoutBindingAdvice(bool quiet);
-  ~WithoutBindingAdvice();
-  WithoutBindingAdvice(WithoutBindingAdvice const&) = delete;
-  WithoutBindingAdvice& operator=(WithoutBindingAdvice const&) = delete;
-
- private:
-  bool is_ours_;
-};
-
-}  // namespace detail
-
 }  // namespace trireme
 
 #ifndef TRIREME_COMPILED

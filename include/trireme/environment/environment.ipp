@@ -96,6 +96,9 @@ TRIREME_INLINE void Environment::require_last() const {
 namespace trireme::detail {
 
 TRIREME_INLINE MpiLifetime::MpiLifetime(int* argc, char*** argv) {
+  if (linkages().headers_alone && linkages().compiled_library)
+    throw Error(
+        "some sources of this program link trireme::compiled and others do not; link it to all of them or to none");
   if (mpi_is_finalized())
     throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
   static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
@@ -120,14 +123,23 @@ TRIREME_INLINE MpiLifetime::MpiLifetime(int* argc, char*** argv) {
       "MPI_THREAD_FUNNELED or above");
 }
 
-TRIREME_INLINE WithoutBindingAdvice::WithoutBindingAdvice(bool quiet)
-    : is_ours_(quiet && std::getenv("OMP_PROC_BIND") == nullptr) {
-  if (is_ours_) setenv("OMP_PROC_BIND", "false", 1);
-}
+/// Scope in which Kokkos starts without its advice to set OMP_PROC_BIND, which would bind all processes of a node to
+/// the same cores. Sets the variable meanwhile, since switching warnings off would silence Kokkos for the rest of the
+/// run; the OpenMP runtime has read the variable long before.
+class WithoutBindingAdvice {
+ public:
+  explicit WithoutBindingAdvice(bool quiet) : is_ours_(quiet && std::getenv("OMP_PROC_BIND") == nullptr) {
+    if (is_ours_) setenv("OMP_PROC_BIND", "false", 1);
+  }
+  ~WithoutBindingAdvice() {
+    if (is_ours_) unsetenv("OMP_PROC_BIND");
+  }
+  WithoutBindingAdvice(WithoutBindingAdvice const&) = delete;
+  WithoutBindingAdvice& operator=(WithoutBindingAdvice const&) = delete;
 
-TRIREME_INLINE WithoutBindingAdvice::~WithoutBindingAdvice() {
-  if (is_ours_) unsetenv("OMP_PROC_BIND");
-}
+ private:
+  bool is_ours_;
+};
 
 TRIREME_INLINE KokkosLifetime::KokkosLifetime(int* argc, char*** argv, Options const& options) {
   if (!options.start || Kokkos::is_initialized()) return;

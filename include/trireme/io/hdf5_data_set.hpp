@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <hdf5.h>
+
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 

@@ -62,7 +62,6 @@ TRIREME_INLINE void write_seal(AtomicFile& file) {
   file.append({seal.data(), seal.size()});
 }
 
-/// Checks the seal of a file, which tells whether it is whole.
 TRIREME_INLINE void verify_seal(std::string const& path) {
   detail::MappedFile const file(path);
   std::string_view const all = file.content();

@@ -35,6 +35,7 @@ bool& tests_request();
 /// As MPI_Test, which reports errors of a request to the error handler of MPI_COMM_WORLD, whatever its communicator.
 int test_request(MPI_Request& request, int& done, MPI_Status* result = MPI_STATUS_IGNORE);
 
+/// MPI's text for an error code, on one line: MPICH's has a line for each function on its stack.
 std::string mpi_error_text(int status);
 
 /// Error handler of MPI_COMM_WORLD where the library has started MPI: the library's own requests return errors, and all

@@ -62,7 +62,6 @@ TRIREME_INLINE void return_errors_of_requests() {
   MPI_Errhandler_free(&handler);
 }
 
-/// MPI's text for an error code, on one line: MPICH's has a line for each function on its stack.
 TRIREME_INLINE std::string mpi_error_text(int status) {
   std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
   int length = 0;

@@ -61,7 +61,7 @@ class TriremeConan(ConanFile):
 
     def export_sources(self):
         copy(self, "LICENSE", self._project, self.export_sources_folder)
-        copy(self, "*.hpp", os.path.join(self._project, "include"), os.path.join(self.export_sources_folder, "include"))
+        copy(self, "*.[hi]pp", os.path.join(self._project, "include"), os.path.join(self.export_sources_folder, "include"))
 
     def layout(self):
         basic_layout(self)
@@ -103,7 +103,7 @@ class TriremeConan(ConanFile):
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        copy(self, "*.[hi]pp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "trireme")
