@@ -25,6 +25,11 @@ trireme_dependency(MPI COMPONENTS ${trireme_mpi})
 if(MPI_${trireme_mpi}_VERSION VERSION_LESS 3.1)
   trireme_missing("MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and ${MPI_${trireme_mpi}_INCLUDE_DIRS} has ${MPI_${trireme_mpi}_VERSION}")
 endif()
+# An MPI 3 may still declare the C++ interface of MPI 2, as Open MPI 4 does, whose library MPI::MPI_C lacks.
+set(trireme_mpi_definitions "")
+if(MPI_${trireme_mpi}_VERSION VERSION_LESS 4)
+  set(trireme_mpi_definitions OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endif()
 trireme_dependency(Threads)
 # A Kokkos that is named wins, then one that CMake finds, then the one that trireme's scripts have built with a compiler
 # of the same kind; a backend that is named, as presets do, wants that of the scripts first.
@@ -152,6 +157,7 @@ if(NOT TARGET trireme::dependencies)
   target_link_libraries(trireme::dependencies INTERFACE Kokkos::kokkos MPI::MPI_${trireme_mpi} xtensor xtensor-blas
                                                         ${BLAS_LIBRARIES} fmt::fmt Threads::Threads)
   target_include_directories(trireme::dependencies INTERFACE "${TRIREME_CBLAS_INCLUDE_DIR}")
+  target_compile_definitions(trireme::dependencies INTERFACE ${trireme_mpi_definitions})
   if("CUDA" IN_LIST Kokkos_DEVICES AND fmt_VERSION VERSION_LESS 11)
     # fmt thinks that nvcc knows no constexpr, and then calls ordinary functions in consteval ones.
     target_compile_definitions(trireme::dependencies INTERFACE FMT_USE_CONSTEXPR=1)

@@ -24,7 +24,8 @@ install(FILES "${PROJECT_BINARY_DIR}/trireme-config.cmake" "${PROJECT_BINARY_DIR
 set(trireme_folders "${TRIREME_CBLAS_INCLUDE_DIR}" "${TRIREME_HDF5_INCLUDE_DIR}" "${TRIREME_PROTOZERO_INCLUDE_DIR}"
                     "${TRIREME_PJRT_INCLUDE_DIR}" ${MPI_${trireme_mpi}_INCLUDE_DIRS})
 list(APPEND trireme_folders "$<TARGET_PROPERTY:Kokkos::kokkoscore,INTERFACE_INCLUDE_DIRECTORIES>")
-set(trireme_features "")
+set(trireme_features ${trireme_mpi_definitions})
+list(TRANSFORM trireme_features PREPEND -D)
 foreach(feature IN ITEMS HDF5 ZLIB PROTOZERO PJRT)
   if(TRIREME_HAVE_${feature})
     list(APPEND trireme_features "-DTRIREME_HAVE_${feature}")

@@ -41,7 +41,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("cxx", type="build")
     depends_on("cmake@3.22:", type="build")
 
-    depends_on("kokkos@4")
+    depends_on("kokkos@4.1:5")
     for space in ("openmp", "serial"):
         depends_on(f"kokkos+{space}", when=f"+{space}")
     with when("+cuda"):
