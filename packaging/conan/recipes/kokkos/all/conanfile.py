@@ -14,7 +14,7 @@ class KokkosConan(ConanFile):
     description = "Performance-portable parallel execution and memory in C++"
     license = "Apache-2.0 WITH LLVM-exception"
     homepage = "https://kokkos.org"
-    url = "https://github.com/kokkos/kokkos"
+    url = "https://github.com/conan-io/conan-center-index"
     topics = ("hpc", "parallel", "openmp", "cuda", "hip")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"

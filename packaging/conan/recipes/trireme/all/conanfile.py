@@ -4,7 +4,7 @@ import re
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load
+from conan.tools.files import copy, get, load
 from conan.tools.layout import basic_layout
 from conan.tools.scm import Version
 
@@ -15,6 +15,7 @@ class TriremeConan(ConanFile):
     name = "trireme"
     description = "Training of neural networks inside C++ programs that run on Kokkos and MPI"
     license = "Apache-2.0 WITH LLVM-exception"
+    url = "https://github.com/conan-io/conan-center-index"
     topics = ("neural-networks", "training", "machine-learning", "hpc", "kokkos", "mpi", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
@@ -49,22 +50,31 @@ class TriremeConan(ConanFile):
     def _min_compilers(self):
         return {"gcc": "12", "clang": "17"}
 
-    # The repository holds its own recipe: version and sources are those around it.
+    # Without an archive in conandata.yml, as Conan Center has one for each release, sources and version are those of the
+    # checkout that holds this recipe.
+    @property
+    def _archive(self):
+        return (self.conan_data or {}).get("sources", {}).get(self.version)
+
     @property
     def _project(self):
         return os.path.join(self.recipe_folder, *[".."] * 5)
 
     def set_version(self):
+        if self.version:
+            return
         header = load(self, os.path.join(self._project, "include", "trireme", "version.hpp"))
         parts = ("MAJOR", "MINOR", "PATCH")
         self.version = ".".join(re.search(rf"TRIREME_VERSION_{part} (\d+)", header)[1] for part in parts)
 
     def export_sources(self):
+        if self._archive:
+            return
         copy(self, "LICENSE", self._project, self.export_sources_folder)
         copy(self, "*.[hi]pp", os.path.join(self._project, "include"), os.path.join(self.export_sources_folder, "include"))
 
     def layout(self):
-        basic_layout(self)
+        basic_layout(self, src_folder="src")
 
     def requirements(self):
         kokkos = {"openmp": not (self.options.cuda or self.options.rocm)}
@@ -92,14 +102,23 @@ class TriremeConan(ConanFile):
         compiler = str(self.settings.compiler)
         minimum = self._min_compilers.get(compiler)
         if minimum and Version(self.settings.compiler.version) < minimum:
-            version = self.settings.compiler.version
-            raise ConanInvalidConfiguration(f"{self.ref} needs {compiler} {minimum} or newer, not {version}")
+            found = self.settings.compiler.version
+            raise ConanInvalidConfiguration(f"{self.ref} needs {compiler} {minimum} or newer, not {found}")
         if self.settings.os != "Linux":
             raise ConanInvalidConfiguration(f"{self.ref} has been tried on Linux alone, not on {self.settings.os}")
         if self.options.cuda and self.options.rocm:
             raise ConanInvalidConfiguration("one Kokkos has CUDA or ROCm: choose one of the options cuda and rocm")
         if self.options.pjrt and not self.options.protozero:
             raise ConanInvalidConfiguration("the option pjrt needs the option protozero, which writes its messages")
+
+    def source(self):
+        if self._archive:
+            get(self, **self._archive, strip_root=True)
+        else:
+            copy(self, "*", self.export_sources_folder, self.source_folder, excludes="src/*")
+
+    def build(self):
+        pass
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))

@@ -13,7 +13,7 @@ class XtensorBlasConan(ConanFile):
     description = "BLAS and LAPACK for xtensor"
     license = "BSD-3-Clause"
     homepage = "https://github.com/xtensor-stack/xtensor-blas"
-    url = "https://github.com/xtensor-stack/xtensor-blas"
+    url = "https://github.com/conan-io/conan-center-index"
     topics = ("blas", "lapack", "xtensor", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
