@@ -88,6 +88,14 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
     conflicts("%gcc@:11", msg="trireme needs C++20 of GCC 12 or newer")
     conflicts("%clang@:16", msg="trireme needs C++20 of Clang 17 or newer")
 
+    example_programs = ("minimal", "digits", "strategies")
+
+    @property
+    def build_targets(self):
+        if self.spec.satisfies("+tests"):
+            return ["all"]
+        return list(self.example_programs) if self.spec.satisfies("+examples") else []
+
     def setup_build_environment(self, env):
         if self.spec.satisfies("+cuda"):
             env.set("CXX", self.spec["kokkos-nvcc-wrapper"].kokkos_cxx)
@@ -97,6 +105,8 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
             self.define_from_variant("TRIREME_BUILD_TESTS", "tests"),
             self.define_from_variant("TRIREME_BUILD_EXAMPLES", "examples"),
             self.define("TRIREME_BUILD_BENCHMARKS", False),
+            # The examples that are not installed are not built either.
+            self.define("CMAKE_SKIP_INSTALL_ALL_DEPENDENCY", True),
             self.define_from_variant("TRIREME_WITH_HDF5", "hdf5"),
             self.define_from_variant("TRIREME_WITH_ZLIB", "zlib"),
             self.define_from_variant("TRIREME_WITH_PROTOZERO", "protozero"),
@@ -117,7 +127,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
         if self.spec.satisfies("+examples"):
             mkdirp(self.prefix.bin)
             with working_dir(os.path.join(self.build_directory, "examples")):
-                for name in ("minimal", "digits", "strategies"):
+                for name in self.example_programs:
                     install(
                         os.path.join(name, name), os.path.join(self.prefix.bin, f"trireme-{name}")
                     )
