@@ -73,12 +73,13 @@ mpi_wheel() {
 
 # debian SUITE: makes its root where it is missing.
 debian() {
-  local suite=$1 root="$cache/debian-$1"
+  local suite=$1 root="$cache/debian-$1" mirror
   [ ! -e "$root/.trireme-complete" ] || return 0
   rm -rf "$root"
-  logged "making a Debian $suite" debootstrap --variant=minbase "$suite" "$root" http://deb.debian.org/debian
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)  # the one that apt has here
+  logged "making a Debian $suite" debootstrap --variant=minbase "$suite" "$root" "$mirror"
   # The mirror may be a copy that stands still.
-  echo "deb [check-valid-until=no] http://deb.debian.org/debian $suite main" >"$root/etc/apt/sources.list"
+  echo "deb [check-valid-until=no] $mirror $suite main" >"$root/etc/apt/sources.list"
   touch "$root/.trireme-complete"
 }
 
