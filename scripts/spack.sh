@@ -39,8 +39,7 @@ spack() { "$SPACK" -C "$scope" "$@"; }
 scope=$(mktemp -d)
 trap 'rm -rf "$scope"' EXIT
 echo "repos: {trireme: $PWD/$repository}" >"$scope/repos.yaml"
-# Not trireme itself, whose address the owner has yet to set.
-logged "spack audit" spack audit packages protozero pjrt-c-api
+logged "spack audit" spack audit packages trireme protozero pjrt-c-api
 while read -r variant; do
   logged "concretizing trireme $variant" spack spec "trireme@main $variant"
   echo "trireme@main $variant concretizes"

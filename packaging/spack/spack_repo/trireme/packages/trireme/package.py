@@ -96,9 +96,17 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
             return ["all"]
         return list(self.example_programs) if self.spec.satisfies("+examples") else []
 
+    @property
+    def compiler_of_programs(self):
+        if self.spec.satisfies("+cuda"):
+            return self["kokkos-nvcc-wrapper"].kokkos_cxx
+        if self.spec.satisfies("+rocm"):
+            return self.spec["hip"].prefix.bin.hipcc
+        return self.compiler.cxx
+
     def setup_build_environment(self, env):
         if self.spec.satisfies("+cuda"):
-            env.set("CXX", self.spec["kokkos-nvcc-wrapper"].kokkos_cxx)
+            env.set("CXX", self.compiler_of_programs)
 
     def cmake_args(self):
         args = [
@@ -119,7 +127,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
         if self.spec.satisfies("+tests"):
             args.append(self.define("TRIREME_TEST_ROOMS", "unit"))
         if self.spec.satisfies("+rocm"):
-            args.append(self.define("CMAKE_CXX_COMPILER", self.spec["hip"].hipcc))
+            args.append(self.define("CMAKE_CXX_COMPILER", self.compiler_of_programs))
         return args
 
     @run_after("install")
@@ -153,7 +161,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
             f"-Dtrireme_ROOT={self.prefix}",
             f"-DKokkos_ROOT={self.spec['kokkos'].prefix}",
             f"-DMPI_HOME={self.spec['mpi'].prefix}",
-            f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}",
+            f"-DCMAKE_CXX_COMPILER={self.compiler_of_programs}",
         )
         cmake("--build", "build")
         mpiexec = which("mpiexec", path=[self.spec["mpi"].prefix.bin], required=True)
