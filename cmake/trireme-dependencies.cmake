@@ -22,7 +22,7 @@ else()
   set(MPI_CXX_SKIP_MPICXX TRUE)
 endif()
 trireme_dependency(MPI COMPONENTS ${trireme_mpi})
-if(MPI_${trireme_mpi}_VERSION VERSION_LESS 3.1)
+if(MPI_FOUND AND MPI_${trireme_mpi}_VERSION VERSION_LESS 3.1)
   trireme_missing("MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and ${MPI_${trireme_mpi}_INCLUDE_DIRS} has ${MPI_${trireme_mpi}_VERSION}")
 endif()
 # An MPI 3 may still declare the C++ interface of MPI 2, as Open MPI 4 does, whose library MPI::MPI_C lacks.
