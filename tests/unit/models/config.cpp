@@ -315,14 +315,20 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_public_struct_is_left_out_of_its_list) {
                                            include / "strategies/gradients/top_k_exchange.hpp"};
   for (char const* const room :
        {"activations", "callbacks", "initializers", "layers", "losses", "metrics", "optimizers", "schedules"})
-    for (auto const& entry : std::filesystem::directory_iterator(include / room)) files.push_back(entry.path());
+    for (auto const& entry : std::filesystem::directory_iterator(include / room))
+      if (entry.path().extension() == ".hpp") files.push_back(entry.path());
+  auto const text_of = [](std::filesystem::path const& file) {
+    std::stringstream content;
+    content << std::ifstream(file).rdbuf();
+    return content.str();
+  };
   std::size_t members = 0;
   for (auto const& file : files) {
     if (not_given_by_users.contains(file.filename().string())) continue;
-    std::ifstream in(file);
-    std::stringstream content;
-    content << in.rdbuf();
-    std::string const text = content.str();
+    std::stringstream content(text_of(file));
+    std::string text = content.str();  // with definitions that are apart
+    if (auto definitions = file; std::filesystem::exists(definitions.replace_extension(".ipp")))
+      text += text_of(definitions);
     bool inside = false;  // a struct, before its state
     for (std::string line; std::getline(content, line);) {
       if (line.starts_with("struct ") || line.starts_with("class ")) inside = true;
