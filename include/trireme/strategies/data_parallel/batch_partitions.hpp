@@ -15,6 +15,7 @@
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/backend/threads/thread_meeting.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
@@ -240,10 +241,12 @@ class BatchPartitions {
           ThreadContext context;
           run_partition(context, partition);
         };
-        if (rows * row_flops_ < flops_worth_threads)
-          for (std::size_t partition = 0; partition < plan_.partitions; ++partition) run_own(partition);
-        else
+        if (rows * row_flops_ >= flops_worth_threads) {
           pool().run(plan_.partitions, run_own);
+        } else {
+          detail::OneBlasThread const one;  // as in the pool: its threads would divide products, and so sums, otherwise
+          for (std::size_t partition = 0; partition < plan_.partitions; ++partition) run_own(partition);
+        }
         return;
       }
     }
