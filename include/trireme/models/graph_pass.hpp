@@ -121,7 +121,8 @@ class GraphPass {
   };
 
   static constexpr Plan make_plan(PerValue<std::size_t> const& sizes) {
-    return GraphPlanner<Wired>(wiring, sizes, aligned_count<T>(1)).plan(stores);
+    GraphPlanner<Wired> planner(wiring, sizes, aligned_count<T>(1));
+    return planner.plan(stores);
   }
   static constexpr Plan static_plan = make_plan(wiring.sizes);
 

@@ -11,12 +11,13 @@
 namespace trireme::detail {
 
 /// Memory that the caller gives for the graph's input and output, or the graph's own.
-enum class Region { input, output, own };
+enum class Region { own, input, output };
 
-/// Elements of a sample that lie before a tensor in its region: times the rows, its address.
+/// Elements of a sample that lie before a tensor in its region: times the rows, its address. Without defaults, which
+/// GCC 12 leaves out of arrays in some constants.
 struct Place {
-  Region region = Region::own;
-  std::size_t offset = 0;
+  Region region;
+  std::size_t offset;
 };
 
 /// Places of all values of a graph, for any number of rows.
@@ -208,19 +209,19 @@ class GraphPlanner {
     for (std::size_t value = wiring_.sources; value < none; ++value) {
       if (plan_.in_result[value]) continue;
       std::size_t const buffer = buffer_of(value), before = before_in_buffer(value), holder = holder_of(value);
-      plan_.values[value].offset = offsets[buffer] + before;
-      plan_.values_in_backward[value].offset = offsets[buffers + buffer] + before;
+      plan_.values[value] = {Region::own, offsets[buffer] + before};
+      plan_.values_in_backward[value] = {Region::own, offsets[buffers + buffer] + before};
       if (plan_.in_result[holder])
         plan_.gradients[value] = plan_.gradients[holder];
       else
-        plan_.gradients[value].offset = offsets[2 * buffers + buffer_of(holder)] + before_in_buffer(holder);
+        plan_.gradients[value] = {Region::own, offsets[2 * buffers + buffer_of(holder)] + before_in_buffer(holder)};
       plan_.stored[value] = plan_.stored_elements;
       plan_.stored_elements += (sizes_[value] + alignment_ - 1) / alignment_ * alignment_;
     }
     for (std::size_t i = 0; i < nodes; ++i) {
-      plan_.gathered[i].offset = offsets[nodes + i];
-      plan_.gathered_in_backward[i].offset = offsets[buffers + nodes + i];
-      plan_.input_gradients[i].offset = offsets[2 * buffers + nodes + i];
+      plan_.gathered[i] = {Region::own, offsets[nodes + i]};
+      plan_.gathered_in_backward[i] = {Region::own, offsets[buffers + nodes + i]};
+      plan_.input_gradients[i] = {Region::own, offsets[2 * buffers + nodes + i]};
     }
   }
 

@@ -186,17 +186,23 @@ constexpr void visit_back(L const& layer, In const& in, F& f) {
     f(layer, in);
 }
 
+template <class Context, class L, class In>
+constexpr NodeCounter count_nodes() {
+  NodeCounter counter{0, parts_count<In>};
+  wire<Context, L, In>(Values::range(0, parts_count<In>), counter);
+  return counter;
+}
+
 /// The wiring of a layer with all layers within it, as Context runs them.
 template <class Context, class L, class In>
-inline constexpr auto wiring_of = [] {
-  constexpr NodeCounter counted = [] {
-    NodeCounter counter{0, parts_count<In>};
-    wire<Context, L, In>(Values::range(0, parts_count<In>), counter);
-    return counter;
-  }();
+constexpr auto make_wiring() {
+  constexpr NodeCounter counted = count_nodes<Context, L, In>();
   Wiring<counted.nodes, counted.values> wiring;
-  wiring.results = wire<Context, L, In>(wiring.template add_sources<In>(), wiring);
+  Values const sources = wiring.template add_sources<In>();
+  wiring.results = wire<Context, L, In>(sources, wiring);
   return wiring;
-}();
+}
+template <class Context, class L, class In>
+inline constexpr auto wiring_of = make_wiring<Context, L, In>();
 
 }  // namespace trireme::detail
