@@ -12,6 +12,7 @@
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_plan.hpp"
+#include "trireme/models/planned_graph.hpp"
 #include "trireme/models/wiring.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/parts.hpp"
@@ -32,12 +33,7 @@ class GraphPass {
   using Stored = stored_t<Context, T>;
 
  public:
-  constexpr GraphPass(L const& layer, In const& in) : layer_(layer), in_(in) {
-    if constexpr (!wiring.is_static) {
-      known_.sizes = count_sizes();
-      known_.plan = make_plan(known_.sizes);
-    }
-  }
+  constexpr GraphPass(L const& layer, In const& in) : layer_(layer), in_(in), graph_(layer, in) {}
 
   /// Bytes from forward until backward.
   constexpr std::size_t workspace(std::size_t rows) const {
@@ -120,43 +116,8 @@ class GraphPass {
     PerValue<bool> expanded{};  ///< true if a stored value is there again
   };
 
-  static constexpr Plan make_plan(PerValue<std::size_t> const& sizes) {
-    GraphPlanner<Wired> planner(wiring, sizes, aligned_count<T>(1));
-    return planner.plan(stores);
-  }
-  static constexpr Plan static_plan = make_plan(wiring.sizes);
-
-  /// Where extents are known at run time only.
-  struct Known {
-    PerValue<std::size_t> sizes{};
-    Plan plan{};
-  };
-  struct KnownByType {};
-
-  constexpr Plan const& plan() const {
-    if constexpr (wiring.is_static)
-      return static_plan;
-    else
-      return known_.plan;
-  }
-  /// Elements of a sample.
-  constexpr std::size_t size(std::size_t value) const {
-    if constexpr (wiring.is_static)
-      return wiring.sizes[value];
-    else
-      return known_.sizes[value];
-  }
-  constexpr PerValue<std::size_t> count_sizes() const {
-    PerValue<std::size_t> sizes{};
-    std::size_t value = 0;
-    auto const add = [&](auto const& part, std::size_t) { sizes[value++] = part.size(); };
-    for_each_part(in_, add);
-    auto const add_outputs = [&]<class Node, class Own>(Node const& layer, Own const& in) {
-      if constexpr (computes<Node, Own>) for_each_part(output_of(layer, in), add);
-    };
-    detail::visit<Context>(layer_, in_, add_outputs);
-    return sizes;
-  }
+  constexpr Plan const& plan() const { return graph_.plan(); }
+  constexpr std::size_t size(std::size_t value) const { return graph_.size(value); }
 
   constexpr std::size_t own_bytes(std::size_t rows) const {
     return rows * plan().elements * sizeof(T) +
@@ -333,7 +294,7 @@ class GraphPass {
 
   L const& layer_;
   In const& in_;
-  [[no_unique_address]] std::conditional_t<wiring.is_static, KnownByType, Known> known_{};
+  PlannedGraph<T, Context, L, In> graph_;
 };
 
 /// Passes through a layer of any kind, with the layers within it: those of composites for the layers that they hold.
@@ -349,32 +310,5 @@ template <class Context, class L, class In, class T>
 void pass_backward(Context& context, L const& layer, In const& in, BackwardPass<T> const& b) {
   GraphPass<T, Context, L, In>(layer, in).backward(context, b);
 }
-
-/// Base of a layer made of layers that is part of the graph that it stands in.
-template <class L>
-class GraphLayer : public SumsOfLayers<L> {
- public:
-  using composite = void;
-
-  template <class T, class Context, class In>
-  constexpr std::size_t workspace(In const& in, std::size_t rows) const {
-    return pass_workspace<T, Context>(self(), in, rows);
-  }
-  template <class T, class Context, class In>
-  constexpr bool takes_scattered_rows(In const& in, std::size_t rows) const {
-    return GraphPass<T, Context, L, In>(self(), in).takes_scattered_rows(rows);
-  }
-  template <class Context, class In, class T>
-  void forward(Context& context, In const& in, ForwardPass<T> const& f) const {
-    pass_forward(context, self(), in, f);
-  }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, BackwardPass<T> const& b) const {
-    pass_backward(context, self(), in, b);
-  }
-
- private:
-  constexpr L const& self() const { return static_cast<L const&>(*this); }
-};
 
 }  // namespace trireme::detail

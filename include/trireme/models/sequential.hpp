@@ -14,7 +14,7 @@
 #include "trireme/layers/conv_pool.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
-#include "trireme/models/graph_pass.hpp"
+#include "trireme/models/graph_layer.hpp"
 #include "trireme/models/value_sources.hpp"
 #include "trireme/models/wiring.hpp"
 

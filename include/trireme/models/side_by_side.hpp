@@ -9,7 +9,7 @@
 
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/composite.hpp"
-#include "trireme/models/graph_pass.hpp"
+#include "trireme/models/graph_layer.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/value_sources.hpp"
 #include "trireme/models/wiring.hpp"
