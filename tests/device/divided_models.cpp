@@ -1,8 +1,9 @@
 // ranks: 1 2 3
 // Models whose parameters are divided over devices train as on one host: rows of the table in support/law_table.hpp.
 #define BOOST_TEST_MODULE device_divided_models
-#include "support/law_table.hpp"
 #include "support/twin_device.hpp"
+
+#include "support/law_table.hpp"
 
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
 #include "trireme/strategies/pipeline/pipeline.hpp"

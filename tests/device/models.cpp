@@ -1,9 +1,10 @@
 // ranks: 1 2
 // Tables whose rows travel, frozen layers, GRU, clipping and mixed precision train on devices as on one host.
 #define BOOST_TEST_MODULE device_models
+#include "support/twin_device.hpp"
+
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
-#include "support/twin_device.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,8 @@
 // OneDevice on a device trains, evaluates and predicts as on the host: rows of the table in support/law_table.hpp.
 #define BOOST_TEST_MODULE device_one_device
-#include "support/law_table.hpp"
 #include "support/twin_device.hpp"
+
+#include "support/law_table.hpp"
 
 using namespace trireme;
 using namespace trireme::test::law;

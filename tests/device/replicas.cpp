@@ -1,8 +1,9 @@
 // ranks: 2 3
 // Replicas on devices train as one host does: rows of the table in support/law_table.hpp.
 #define BOOST_TEST_MODULE device_replicas
-#include "support/law_table.hpp"
 #include "support/twin_device.hpp"
+
+#include "support/law_table.hpp"
 
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"

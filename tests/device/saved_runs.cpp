@@ -1,8 +1,9 @@
 // Runs on a device are saved and resumed to the bit, also across devices, and their weights go to the host and back.
 #define BOOST_TEST_MODULE device_saved_runs
+#include "support/twin_device.hpp"
+
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
-#include "support/twin_device.hpp"
 
 #include <cstddef>
 #include <cstdint>

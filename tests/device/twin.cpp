@@ -1,7 +1,8 @@
 // The device of these tests: it computes as Kokkos says, and ends a program that misuses it with the misuse's name.
 #define BOOST_TEST_MODULE twin
-#include "support/kokkos_fixture.hpp"
 #include "support/twin_device.hpp"
+
+#include "support/kokkos_fixture.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -64,6 +66,102 @@ struct Team {
   }
 };
 
+using Teams = Kokkos::TeamPolicy<Device>;
+using Handle = Teams::member_type;
+using Scratch = Kokkos::View<double*, Device::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+
+/// Each thread writes a number and reads that of the thread `ahead`, after a barrier or without.
+struct Neighbours {
+  Values x;
+  int ahead;
+  bool meets;
+  KOKKOS_FUNCTION void operator()(Handle const& team) const {
+    int const size = team.team_size(), rank = team.team_rank();
+    Scratch const numbers(team.team_scratch(0), static_cast<std::size_t>(size));
+    numbers(rank) = rank + 1;
+    if (meets) team.team_barrier();
+    x(team.league_rank() * size + rank) = numbers((rank + ahead + size) % size);
+  }
+};
+
+/// How many threads of 4 teams read what their neighbour had not yet written.
+int too_early(int ahead, bool meets) {
+  constexpr int size = 64;
+  Values const x("neighbours", 4 * size);
+  Kokkos::parallel_for("neighbours", Teams(4, size).set_scratch_size(0, Kokkos::PerTeam(size * 8)),
+                       Neighbours{x, ahead, meets});
+  auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  int wrong = 0;
+  for (int i = 0; i < 4 * size; ++i) wrong += read(i) == (i + ahead + size) % size + 1 ? 0 : 1;
+  return wrong;
+}
+
+/// Sums in every way that teams have; x(team) counts those that are right.
+struct Sums {
+  Values x;
+  int threads;
+  KOKKOS_FUNCTION void operator()(Handle const& team) const {
+    int right = 0;
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, 101), [](int i, double& s) { s += i; }, sum);
+    right += sum == 5050;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamVectorRange(team, 3, 101), [](int i, double& s) { s += i; }, sum);
+    right += sum == 5047;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, 11), [](int i, double& s) { s += i; }, sum);
+    right += sum == 55;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, 101), [](int i, double& s) { s = i == 37 || s > 99 ? 100 : s; },
+        Kokkos::Max<double>(sum));
+    right += sum == 100;
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, 10), [&](int i, int& before, bool final) {
+      if (final && i == 9) Kokkos::atomic_add(&x(10 + team.league_rank()), static_cast<double>(before));
+      before += i;
+    });
+    double value = team.team_rank();
+    team.team_broadcast(value, 2);
+    right += value == 2;
+    right += team.team_scan(1) == team.team_rank();
+    Kokkos::single(
+        Kokkos::PerTeam(team), [](double& v) { v = 7; }, value);
+    right += value == 7;
+    value = team.team_rank();
+    team.team_reduce(Kokkos::Sum<double>(value));
+    right += value == threads * (threads - 1) / 2;
+    Kokkos::single(Kokkos::PerTeam(team), [&] { x(team.league_rank()) += right; });
+    Kokkos::single(Kokkos::PerThread(team), [&] { Kokkos::atomic_add(&x(20 + team.league_rank()), 1.0); });
+    Kokkos::atomic_add(&x(30 + team.league_rank()), 1.0);  // by each lane
+  }
+};
+
+enum Misuse { leaves, differs, overflow, exhausted };
+constexpr char const* misuse_names[] = {"leaves", "differs", "overflow", "exhausted"};
+
+struct Misused {
+  Misuse how;
+  KOKKOS_FUNCTION void operator()(Handle const& team) const {
+    bool const is_first = team.team_rank() == 0;
+    Scratch const scratch(team.team_scratch(0), 10);
+    if (how == leaves && !is_first) team.team_barrier();
+    if (how == differs) {
+      double sum = 1;
+      if (is_first)
+        team.team_reduce(Kokkos::Sum<double>(sum));
+      else
+        team.team_barrier();
+    }
+    if (how == overflow) scratch(team.team_rank() + 10) = 1;
+    if (how == exhausted) Scratch(team.team_scratch(0), 1)(0) = 1;
+  }
+};
+
+void misuse_teams(Misuse how) {
+  Kokkos::parallel_for("misused", Teams(3, 4).set_scratch_size(0, Kokkos::PerTeam(80)), Misused{how});
+  Kokkos::fence();
+}
+
 void commit(std::string const& name) {
   Values const x = ramp();
   Device().fence();
@@ -85,6 +183,8 @@ void commit(std::string const& name) {
     Kokkos::parallel_for(
         "reads a vector", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = heap[static_cast<std::size_t>(i) % 4]; });
   Kokkos::fence();
+  for (Misuse how : {leaves, differs, overflow, exhausted})
+    if (name == misuse_names[how]) misuse_teams(how);
   if (name == "team") Kokkos::parallel_for(Kokkos::TeamPolicy<Device>(10, 1025), Team{x});
   if (name == "scratch")
     Kokkos::parallel_for(Kokkos::TeamPolicy<Device>(10, 32).set_scratch_size(0, Kokkos::PerTeam(50000)), Team{x});
@@ -117,6 +217,68 @@ BOOST_AUTO_TEST_CASE(kernels_reductions_and_teams_compute_what_they_say) {
   Kokkos::deep_copy(x, 3.0);
   auto const filled = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
   BOOST_TEST(filled(count - 1) == 3.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_barrier_gives_a_wrong_result) {
+  for (int ahead : {-1, 1, 17}) {
+    BOOST_TEST(too_early(ahead, true) == 0);
+    BOOST_TEST(too_early(ahead, false) > 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(teams_of_all_forms_sum_and_scan) {
+  for (auto const& [threads, lanes] : {std::pair{64, 1}, std::pair{5, 4}, std::pair{32, 32}}) {
+    Values const x("sums", 40);
+    Kokkos::parallel_for("sums", Teams(10, threads, lanes), Sums{x, threads});
+    auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+    for (int team = 0; team < 10; ++team) {
+      BOOST_TEST(read(team) == 8.0);
+      BOOST_TEST(read(10 + team) == 36.0 * lanes);
+      BOOST_TEST(read(20 + team) == threads);
+      BOOST_TEST(read(30 + team) == threads * lanes);
+    }
+    double sum = 0;
+    Kokkos::parallel_reduce(
+        "sum of teams", Teams(10, threads, lanes),
+        KOKKOS_LAMBDA(Handle const& team, double& s) { s += team.league_rank() * 100 + team.team_rank(); }, sum);
+    BOOST_TEST(sum == 4500.0 * threads + 10 * threads * (threads - 1) / 2);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(scratch_memory_of_each_team_holds_no_numbers) {
+  Values const x("scratch", 30);
+  Kokkos::parallel_for(
+      "scratch", Teams(10, Kokkos::AUTO).set_scratch_size(0, Kokkos::PerTeam(8), Kokkos::PerThread(8)),
+      KOKKOS_LAMBDA(Handle const& team) {
+        Scratch const of_team(team.team_scratch(0), 1), of_thread(team.thread_scratch(0), 1);
+        int numbers = 0;
+        if (of_thread(0) == of_thread(0)) ++numbers;
+        of_thread(0) = team.team_rank();
+        team.team_barrier();
+        if (of_team(0) == of_team(0)) ++numbers;
+        if (of_thread(0) != team.team_rank()) ++numbers;
+        team.team_barrier();
+        of_team(0) = 1;
+        Kokkos::atomic_add(&x(team.league_rank()), static_cast<double>(numbers));
+        Kokkos::single(Kokkos::PerTeam(team), [&] { x(10 + team.league_rank()) = team.team_size(); });
+      });
+  auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  for (int team = 0; team < 10; ++team) {
+    BOOST_TEST(read(team) == 0.0);
+    BOOST_TEST(read(10 + team) == trireme::test::twin_auto_team);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(indices_that_read_what_others_write_are_wrong) {
+  for (int ahead : {-2, -1, 1, 2}) {
+    Values const x = ramp();
+    Kokkos::parallel_for(
+        "shift", Range(2, count - 2), KOKKOS_LAMBDA(int i) { x(i) = x(i + ahead); });
+    auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+    int wrong = 0;
+    for (int i = 2; i < count - 2; ++i) wrong += read(i) == i + ahead ? 0 : 1;
+    BOOST_TEST(wrong > 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_late_without_a_fence) {
@@ -170,4 +332,14 @@ BOOST_AUTO_TEST_CASE(kernels_that_touch_the_host_are_named) {
 BOOST_AUTO_TEST_CASE(limits_of_teams_are_a_device_s) {
   check_ends("team", "twin: a team has over 1024 threads");
   check_ends("scratch", "twin: scratch of a team is over 48 KB");
+}
+
+BOOST_AUTO_TEST_CASE(threads_of_a_team_that_do_not_meet_are_named) {
+  check_ends("leaves", "twin: kernel \"misused\" waits for threads of its team that have ended or wait elsewhere");
+  check_ends("differs", "twin: kernel \"misused\" has threads of a team that meet in different calls: ");
+}
+
+BOOST_AUTO_TEST_CASE(scratch_memory_ends_where_it_was_asked_to) {
+  check_ends("overflow", "twin: kernel \"misused\" goes beyond its scratch memory");
+  check_ends("exhausted", "twin: kernel \"misused\" uses a null pointer, which scratch memory is if it is used up");
 }

@@ -3,9 +3,11 @@
 /// Kernels and copies are enqueued per instance, and run on another thread at the next fence or blocking copy. So a
 /// result that is read without a fence is the old one. Functors are copied byte by byte. Pages of TwinMemory are
 /// protected except while kernels and copies run, and the host's pages that a functor points to are protected while
-/// its kernel runs. A wrong access ends the process with exit code `twin_exit` and one sentence.
+/// its kernel runs. A wrong access ends the process with exit code `twin_exit` and one sentence. Indices and teams run
+/// in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial values.
 ///
-/// Include it in one source of a program. It sees heap memory that glibc takes from brk, which it makes the only one.
+/// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
+/// It sees heap memory that glibc takes from brk, which it makes the only one.
 #pragma once
 
 #ifndef KOKKOS_IMPL_PUBLIC_INCLUDE
@@ -40,17 +42,19 @@
 #include <Kokkos_Core.hpp>
 #include <impl/Kokkos_ExecSpaceManager.hpp>
 
+#include "support/twin_fibres.hpp"
+
 namespace trireme::test {
 
 constexpr int twin_exit = 66;
 constexpr std::size_t twin_devices = 8;
-constexpr int twin_team_size = 1024;
+constexpr int twin_team_size = 1024, twin_auto_team = 64, twin_auto_vector = 4;
 constexpr std::size_t twin_scratch = 48 << 10;  ///< bytes of a team, level 0
 constexpr std::size_t twin_slow_scratch = 16 << 20;
 
 namespace twin {
 
-inline constexpr std::size_t page = 4096, memory_size = std::size_t{16} << 30;
+inline constexpr std::size_t memory_size = std::size_t{16} << 30;
 
 /// A kernel or a copy in the queue. Its bytes follow it in the arena.
 struct Job {
@@ -123,6 +127,23 @@ inline thread_local char kernel_label[96];
   _exit(twin_exit);
 }
 
+[[noreturn]] inline void end_kernel(char const* sentence) {
+  char text[400];
+  Job const* const job = state().current;
+  std::snprintf(text, sizeof text, "twin: kernel \"%s\" %s\n", job ? job->label : "", sentence);
+  end(text);
+}
+
+/// Of the device's thread, and not on the heap, whose pages may be protected.
+inline Fibres& fibres() {
+  static Fibres all(end_kernel);
+  return all;
+}
+inline GuardedMemory& scratch_memory(std::size_t level) {
+  static std::array<GuardedMemory, 2> memories{GuardedMemory(twin_scratch), GuardedMemory(twin_slow_scratch)};
+  return memories[level];
+}
+
 inline void on_fault(int signal, siginfo_t* info, void* context) {
   State& s = state();
   auto const address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -150,6 +171,12 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
   if (!in_kernel && s.protected_pages.contains(address)) {  // a thread of the host, on the page that a kernel points to
     mprotect(reinterpret_cast<void*>(address / page * page), page, PROT_READ | PROT_WRITE);
     return;
+  }
+  if (in_kernel) {
+    if (scratch_memory(0).guards(address) || scratch_memory(1).guards(address))
+      end_kernel("goes beyond its scratch memory");
+    if (fibres().guards(address)) end_kernel("has more local memory than 60 KB a thread");
+    if (address < page) end_kernel("uses a null pointer, which scratch memory is if it is used up");
   }
   auto const memory = reinterpret_cast<std::uintptr_t>(s.memory);
   if (memory <= address && address < memory + memory_size) end("twin: freed memory of the device is used\n");
@@ -336,6 +363,19 @@ std::byte* launch(std::size_t device, Kernel const& kernel) {
       static_cast<void const*>(std::addressof(kernel)), sizeof(Kernel), true);
 }
 
+/// Odd indices downwards, then even ones upwards: an index that reads what another one writes reads too early or too
+/// late.
+template <class Index, class F>
+void in_any_order(Index first, Index last, F const& f) {
+  if (last <= first) return;
+  Index const odd = static_cast<Index>((last - first) / 2);
+  for (Index k = odd; k > 0; --k) f(static_cast<Index>(first + 2 * k - 1));
+  for (Index i = first; i < last; i = static_cast<Index>(i + 2)) {
+    f(i);
+    if (last - i <= 1) break;
+  }
+}
+
 struct Copy {
   void* to;
   void const* from;
@@ -512,11 +552,12 @@ class ParallelFor<F, RangePolicy<Traits...>, trireme::test::TwinDevice> {
     F f;
     typename Policy::index_type first, last;
     void run() const {
-      for (auto i = first; i < last; ++i)
+      trireme::test::twin::in_any_order(first, last, [&](typename Policy::index_type i) {
         if constexpr (std::is_void_v<Tag>)
           f(i);
         else
           f(Tag{}, i);
+      });
     }
   };
   Kernel kernel_;
@@ -528,27 +569,94 @@ class ParallelFor<F, RangePolicy<Traits...>, trireme::test::TwinDevice> {
   void execute() const { trireme::test::twin::launch(device_, kernel_); }
 };
 
+/// Partial values of a reduction, in memory that is taken anew for each: apart from the heap, as queues are.
+template <class Reducer>
+class TwinPartialValues {
+ public:
+  using Pointer = typename Reducer::pointer_type;
+
+  TwinPartialValues(Reducer const& reducer, std::size_t count)
+      : reducer_(reducer),
+        stride_((reducer.value_size() + 15) / 16 * 16),
+        size_(count * stride_),
+        memory_(trireme::test::twin::map_memory(size_)) {
+    for (std::size_t i = 0; i < count; ++i) reducer.init(at(i));
+  }
+  TwinPartialValues(TwinPartialValues const&) = delete;
+  ~TwinPartialValues() { munmap(memory_, size_); }
+
+  typename Reducer::reference_type reference(std::size_t i) const { return Reducer::reference(at(i)); }
+  void join_into(Pointer total, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) reducer_.join(total, at(i));
+  }
+
+ private:
+  Pointer at(std::size_t i) const { return reinterpret_cast<Pointer>(memory_ + i * stride_); }
+  Reducer const& reducer_;
+  std::size_t stride_, size_;
+  std::byte* memory_;
+};
+
+/// Where a reduction leaves its result: in the device's memory, or in the launch for the host to read.
+template <class Reducer>
+struct TwinResult {
+  using Pointer = typename Reducer::pointer_type;
+  Pointer on_device = nullptr;
+  alignas(16) std::byte value[256] = {};
+
+  /// The host's address of the result, or null.
+  template <class Result>
+  Pointer set(Result const& result) {
+    if constexpr (!std::is_same_v<typename Result::memory_space, trireme::test::TwinMemory>) return result.data();
+    on_device = result.data();
+    return nullptr;
+  }
+  Pointer begin(Reducer const& reducer) {
+    Pointer const total = on_device ? on_device : reinterpret_cast<Pointer>(value);
+    reducer.init(total);
+    return total;
+  }
+};
+
+template <class Kernel, class Pointer>
+void twin_reduce(std::size_t device, Kernel const& kernel, Pointer host_result) {
+  std::size_t const size = kernel.f.get_reducer().value_size();
+  if (host_result && size > sizeof kernel.result.value) Kokkos::abort("twin: a result on the host of over 256 bytes");
+  std::scoped_lock const lock(trireme::test::twin::state().mutex);
+  std::byte* const launched = trireme::test::twin::launch(device, kernel);
+  if (!host_result) return;
+  trireme::test::twin::drain(device);
+  std::memcpy(static_cast<void*>(host_result), reinterpret_cast<Kernel*>(launched)->result.value, size);
+}
+
+/// The number of partial values is a matter of the device, not of the result.
 template <class Combined, class... Traits>
 class ParallelReduce<Combined, RangePolicy<Traits...>, trireme::test::TwinDevice> {
   using Policy = RangePolicy<Traits...>;
+  using Index = typename Policy::index_type;
   using Tag = typename Policy::work_tag;
   using Reducer = typename Combined::reducer_type;
   using Pointer = typename Reducer::pointer_type;
+  static constexpr std::size_t partial_values = 32;
 
   struct Kernel {
     Combined f;
-    typename Policy::index_type first, last;
-    Pointer result;
-    alignas(16) std::byte value[256];  ///< of a result on the host
+    Index first, last;
+    TwinResult<Reducer> result;
     void run() {
-      Pointer const sums = result ? result : reinterpret_cast<Pointer>(value);
-      typename Reducer::reference_type update = f.get_reducer().init(sums);
-      for (auto i = first; i < last; ++i)
+      Reducer const& reducer = f.get_reducer();
+      Pointer const total = result.begin(reducer);
+      TwinPartialValues<Reducer> values(reducer, partial_values);
+      trireme::test::twin::in_any_order(first, last, [&](Index i) {
+        typename Reducer::reference_type update =
+            values.reference(static_cast<std::size_t>(i - first) % partial_values);
         if constexpr (std::is_void_v<Tag>)
           f.get_functor()(i, update);
         else
           f.get_functor()(Tag{}, i, update);
-      f.get_reducer().final(sums);
+      });
+      values.join_into(total, partial_values);
+      reducer.final(total);
     }
   };
   Kernel kernel_;
@@ -558,145 +666,10 @@ class ParallelReduce<Combined, RangePolicy<Traits...>, trireme::test::TwinDevice
  public:
   template <class Result>
   ParallelReduce(Combined const& f, Policy const& policy, Result const& result)
-      : kernel_{f, policy.begin(), policy.end(), nullptr, {}}, device_(policy.space().device()) {
-    if constexpr (std::is_same_v<typename Result::memory_space, trireme::test::TwinMemory>)
-      kernel_.result = result.data();
-    else
-      host_result_ = result.data();
+      : kernel_{f, policy.begin(), policy.end(), {}}, device_(policy.space().device()) {
+    host_result_ = kernel_.result.set(result);
   }
-  void execute() const {
-    std::size_t const size = kernel_.f.get_reducer().value_size();
-    if (host_result_ && size > sizeof kernel_.value) Kokkos::abort("twin: a result on the host of over 256 bytes");
-    std::scoped_lock const lock(trireme::test::twin::state().mutex);
-    std::byte* const launched = trireme::test::twin::launch(device_, kernel_);
-    if (!host_result_) return;
-    trireme::test::twin::drain(device_);
-    std::memcpy(static_cast<void*>(host_result_), reinterpret_cast<Kernel*>(launched)->value, size);
-  }
-};
-
-/// Teams of one thread, with a device's limits for what is requested.
-template <class... Properties>
-class TeamPolicyInternal<trireme::test::TwinDevice, Properties...> : public PolicyTraits<Properties...> {
-  template <class, class...>
-  friend class TeamPolicyInternal;
-
- public:
-  using traits = PolicyTraits<Properties...>;
-  using execution_policy = TeamPolicyInternal;
-  using execution_space = trireme::test::TwinDevice;
-  using member_type = HostThreadTeamMember<trireme::test::TwinDevice>;
-
-  TeamPolicyInternal(execution_space const& space, int league, int team, int vector = 1)
-      : space_(space), league_(league) {
-    if (team > 0 && team * std::max(1, vector) > trireme::test::twin_team_size)
-      trireme::test::twin::end("twin: a team has over 1024 threads\n");
-  }
-  TeamPolicyInternal(execution_space const& space, int league, AUTO_t const&, int vector = 1)
-      : TeamPolicyInternal(space, league, -1, vector) {}
-  TeamPolicyInternal(execution_space const& space, int league, AUTO_t const&, AUTO_t const&)
-      : TeamPolicyInternal(space, league, -1, 1) {}
-  TeamPolicyInternal(execution_space const& space, int league, int team, AUTO_t const&)
-      : TeamPolicyInternal(space, league, team, 1) {}
-  template <class Team>
-  TeamPolicyInternal(int league, Team const& team, int vector = 1)
-      : TeamPolicyInternal(execution_space(), league, team, vector) {}
-  template <class... Others>
-  TeamPolicyInternal(TeamPolicyInternal<execution_space, Others...> const& other)
-      : space_(other.space_), league_(other.league_), scratch_(other.scratch_) {}
-
-  execution_space const& space() const { return space_; }
-  int league_size() const { return league_; }
-  int team_size() const { return 1; }
-  int impl_vector_length() const { return 1; }
-  bool impl_auto_team_size() const { return false; }
-  bool impl_auto_vector_length() const { return false; }
-  void impl_set_team_size(std::size_t) {}
-  void impl_set_vector_length(std::size_t) {}
-  int chunk_size() const { return 1; }
-  template <class... Arguments>
-  int team_size_max(Arguments const&...) const {
-    return 1;
-  }
-  template <class... Arguments>
-  int team_size_recommended(Arguments const&...) const {
-    return 1;
-  }
-  std::size_t scratch_size(int level, int = 0) const { return scratch_[static_cast<std::size_t>(level)]; }
-  static int scratch_size_max(int level) {
-    return static_cast<int>(level == 0 ? trireme::test::twin_scratch : trireme::test::twin_slow_scratch);
-  }
-  static int vector_length_max() { return 32; }
-
-  TeamPolicyInternal& set_chunk_size(int) { return *this; }
-  TeamPolicyInternal& set_scratch_size(int level, PerTeamValue const& team) { return add(level, team.value); }
-  TeamPolicyInternal& set_scratch_size(int level, PerThreadValue const& thread) { return add(level, thread.value); }
-  TeamPolicyInternal& set_scratch_size(int level, PerTeamValue const& team, PerThreadValue const& thread) {
-    return add(level, team.value + thread.value);
-  }
-
- private:
-  TeamPolicyInternal& add(int level, std::size_t bytes) {
-    scratch_[static_cast<std::size_t>(level)] += bytes;
-    if (scratch_[0] > trireme::test::twin_scratch) trireme::test::twin::end("twin: scratch of a team is over 48 KB\n");
-    if (scratch_[1] > trireme::test::twin_slow_scratch)
-      trireme::test::twin::end("twin: level 1 scratch of a team is over 16 MB\n");
-    return *this;
-  }
-
-  execution_space space_;
-  int league_;
-  std::array<std::size_t, 2> scratch_{};
-};
-
-/// The scratch memory of the only team that runs at a time; of the device's thread.
-inline HostThreadTeamData& twin_team(std::size_t scratch) {
-  static HostThreadTeamData data;
-  static void* memory = nullptr;
-  static std::size_t size = 0;
-  std::size_t const needed = HostThreadTeamData::scratch_size(0, 512, scratch, 0);
-  if (memory) {
-    data.disband_team();
-    data.disband_pool();
-    munmap(memory, size);
-  }
-  size = needed;
-  memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  data.scratch_assign(memory, size, 0, 512, scratch, 0);
-  HostThreadTeamData* pool[1] = {&data};
-  HostThreadTeamData::organize_pool(pool, 1);
-  data.organize_team(1);
-  return data;
-}
-
-template <class F, class... Properties>
-class ParallelFor<F, TeamPolicy<Properties...>, trireme::test::TwinDevice> {
-  using Policy = TeamPolicyInternal<trireme::test::TwinDevice, Properties...>;
-  using Tag = typename Policy::work_tag;
-  using Member = typename Policy::member_type;
-
-  struct Kernel {
-    F f;
-    int league;
-    std::size_t scratch;
-    void run() const {
-      HostThreadTeamData& data = twin_team(scratch);
-      for (int rank = 0; rank < league; ++rank)
-        if constexpr (std::is_void_v<Tag>)
-          f(Member(data, rank, league));
-        else
-          f(Tag{}, Member(data, rank, league));
-    }
-  };
-  Kernel kernel_;
-  std::size_t device_;
-
- public:
-  ParallelFor(F const& f, Policy const& policy)
-      : kernel_{f, policy.league_size(),
-                policy.scratch_size(0) + policy.scratch_size(1) + FunctorTeamShmemSize<F>::value(f, 1)},
-        device_(policy.space().device()) {}
-  void execute() const { trireme::test::twin::launch(device_, kernel_); }
+  void execute() const { twin_reduce(device_, kernel_, host_result_); }
 };
 
 // Kernels run as host code here, so that Kokkos' check asks which thread runs.
@@ -742,3 +715,5 @@ inline int const twin_registered = initialize_space_factory<trireme::test::TwinD
 KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trireme::test::TwinMemory);
 #include <impl/Kokkos_SharedAlloc_timpl.hpp>
 KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(trireme::test::TwinMemory);
+
+#include "support/twin_team.hpp"
