@@ -4,7 +4,8 @@
 /// result that is read without a fence is the old one. Functors are copied byte by byte. Pages of TwinMemory are
 /// protected except while kernels and copies run, and the host's pages that a functor points to are protected while
 /// its kernel runs. A wrong access ends the process with exit code `twin_exit` and one sentence. Indices and teams run
-/// in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial values.
+/// in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial values. Memory of
+/// the host has to stay as it is until the copies from or to it are done.
 ///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
@@ -28,7 +29,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -36,6 +39,7 @@
 #include <new>
 #include <semaphore>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 
@@ -64,6 +68,8 @@ struct Job {
   char label[96];
   std::array<std::uintptr_t, 16> host_pages;  ///< that words of the functor point to
   std::size_t host_page_count;
+  std::uintptr_t host;  ///< memory of the host that a copy reads or writes
+  std::size_t host_size;
 };
 
 /// Memory of launches, apart from the heap, so that protected pages hold none of it.
@@ -74,6 +80,7 @@ struct Queue {
   std::size_t used;
   Job* jobs;
   std::size_t count;
+  std::size_t host_copies;
 };
 
 struct Allocation {
@@ -103,6 +110,7 @@ struct State {
   std::byte* memory = nullptr;                       ///< of the devices
   std::size_t used = 0;
   std::array<Queue, twin_devices> queues{};
+  std::atomic<std::size_t> host_copies = 0;  ///< that wait
   std::binary_semaphore start{0}, done{0};
   Queue* running = nullptr;
   bool stop = false;
@@ -272,7 +280,8 @@ inline void drain(std::size_t device) {
   s.start.release();
   s.done.acquire();
   set_open(false);
-  queue.used = queue.count = 0;
+  s.host_copies -= queue.host_copies;
+  queue.used = queue.count = queue.host_copies = 0;
 }
 
 inline void drain_all() {
@@ -345,7 +354,7 @@ inline std::byte* enqueue(std::size_t device, char const* label, void (*run)(voi
   std::size_t const room = (size + 127) / 64 * 64;
   if (queue.count == Queue::most_jobs || queue.used + room > Queue::arena_size) drain(device);
   Job& job = queue.jobs[queue.count];
-  job = Job{run, queue.arena + queue.used, size, {}, {}, 0};
+  job = Job{run, queue.arena + queue.used, size, {}, {}, 0, 0, 0};
   std::snprintf(job.label, sizeof job.label, "%s", label);
   std::memcpy(job.bytes, bytes, size);
   queue.used += room;
@@ -376,27 +385,65 @@ void in_any_order(Index first, Index last, F const& f) {
   }
 }
 
+inline bool is_on_device(void const* memory) {
+  auto const first = reinterpret_cast<std::uintptr_t>(state().memory);
+  auto const address = reinterpret_cast<std::uintptr_t>(memory);
+  return first <= address && address < first + memory_size;
+}
+
 struct Copy {
   void* to;
   void const* from;
   std::size_t size;
+  std::size_t hash;  ///< of what lay on the host when the copy was enqueued, or 0
+
+  static std::size_t hash_of(void const* from, std::size_t size) {
+    return std::hash<std::string_view>()({static_cast<char const*>(from), size});
+  }
+  void run() const {
+    if (hash != 0 && hash_of(from, size) != hash)
+      end("twin: memory of the host was changed before the copy to the device had read it\n");
+    std::memmove(to, from, size);
+  }
 };
 
-inline void copy(std::size_t device, void* to, void const* from, std::size_t size) {
-  Copy const job{to, from, size};
+inline void enqueue_copy(std::size_t device, Copy const& copy) {
   enqueue(
-      device, "copy",
-      [](void* bytes) {
-        auto const& c = *static_cast<Copy const*>(bytes);
-        std::memmove(c.to, c.from, c.size);
-      },
-      &job, sizeof job, false);
+      device, "copy", [](void* bytes) { static_cast<Copy const*>(bytes)->run(); }, &copy, sizeof copy, false);
+}
+
+inline void copy(std::size_t device, void* to, void const* from, std::size_t size) {
+  State& s = state();
+  std::scoped_lock const lock(s.mutex);
+  bool const reads_host = !is_on_device(from), writes_host = !is_on_device(to);
+  enqueue_copy(device, {to, from, size, reads_host ? Copy::hash_of(from, size) : 0});
+  if (!reads_host && !writes_host) return;
+  Job& job = s.queues[device].jobs[s.queues[device].count - 1];
+  job.host = reinterpret_cast<std::uintptr_t>(reads_host ? from : to);
+  job.host_size = size;
+  ++s.queues[device].host_copies;
+  ++s.host_copies;
+}
+
+/// Memory on the heap is given back.
+inline void check_free(void* memory) {
+  if (!memory || in_kernel) return;
+  State& s = state();
+  if (s.host_copies == 0) return;
+  std::scoped_lock const lock(s.mutex);
+  auto const first = reinterpret_cast<std::uintptr_t>(memory), last = first + malloc_usable_size(memory);
+  for (Queue const& queue : s.queues)
+    for (std::size_t i = 0; i < queue.count; ++i) {
+      Job const& job = queue.jobs[i];
+      if (job.host_size > 0 && job.host < last && first < job.host + job.host_size)
+        end("twin: memory of the host was freed before the copy from or to it was done\n");
+    }
 }
 
 inline void copy_now(void* to, void const* from, std::size_t size) {
   std::scoped_lock const lock(state().mutex);
   drain_all();
-  copy(0, to, from, size);
+  enqueue_copy(0, {to, from, size, 0});
   drain(0);
 }
 
@@ -407,6 +454,19 @@ inline bool const heap_is_from_brk = [] {
 }();
 
 }  // namespace twin
+
+}  // namespace trireme::test
+
+// What glibc's C++ library does, and a look at copies that wait.
+void operator delete(void* memory) noexcept {
+  trireme::test::twin::check_free(memory);
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { operator delete(memory); }
+
+namespace trireme::test {
 
 class TwinDevice;
 
