@@ -195,6 +195,18 @@ BOOST_AUTO_TEST_CASE(pieces_of_a_step_are_the_step) {
              1e-13);
 }
 
+BOOST_AUTO_TEST_CASE(a_piece_without_rows_adds_nothing) {
+  std::size_t const ranks = world().size();
+  auto const samples = test::mlp_samples<double>(6 * ranks);
+  auto const run = [&](auto const& strategy) {
+    auto model = model_of(strategy, Adam{.learning_rate = 0.03});
+    fit(strategy, model, samples.data().batch(GlobalBatch{ranks}), {.epochs = 1, .verbose = false});
+    return model.engine().host_parameters();
+  };
+  BOOST_TEST(run(Accumulate<LocalSGD<Whole, 2>, 2>(world())) == run(LocalSGD<Whole, 2>(world())),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(compressed_changes_are_near_the_means_and_what_they_leave_out_is_kept) {
   auto const samples = all_samples();
   Adam const adam{.learning_rate = 0.03};

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "trireme/backend/execution/parallelism.hpp"
-#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/data/batch.hpp"
@@ -43,7 +42,7 @@ class AccumulatingEngine : public Base {
     kept_ = false;
     for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
       auto const part = piece_of(step, piece);
-      if (part.slice.rows == 0 && model_.description().row_scope == StatisticsScope::none) continue;
+      if (part.slice.rows == 0 && !this->differentiates_no_rows()) continue;
       this->differentiate(part, by_rows ? &touched : nullptr);
       keep();
     }

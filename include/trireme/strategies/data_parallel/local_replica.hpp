@@ -131,6 +131,8 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
         model_.masks_positions() ? model_.counted_positions(batch.y, batch.rows) : model_.positions(batch.rows);
     return Base::begin_step(own, positions, updater_.iteration());
   }
+  static constexpr bool differentiates_no_rows() { return false; }
+  /// Without rows the gradient arena stays as it is.
   void differentiate(Step const& step, GradientSink<T>* sink) {
     if (step.slice.rows > 0) Base::differentiate(step, sink, nullptr);
   }

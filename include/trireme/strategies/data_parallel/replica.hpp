@@ -13,6 +13,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
@@ -198,6 +199,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
             batch.global_rows};
   }
 
+  /// True if `differentiate` has to be called without rows too: layers add up rows of all processes.
+  bool differentiates_no_rows() const { return model_.description().row_scope != StatisticsScope::none; }
   /// Puts this process's summands of the mean gradient, and of the states' updates, into the gradient arena.
   void differentiate(Step const& step, GradientSink<T>* sink) { differentiate(step, sink, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
