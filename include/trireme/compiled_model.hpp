@@ -224,8 +224,8 @@ class PlacedModel {
   }
 
   /// Computes out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major
-  /// without gaps. Not collective, and allocates nothing after an earlier call with as many rows. One thread at a time,
-  /// since it computes in the model's own workspace; `predictor` serves several.
+  /// without gaps. Complete on return, not collective, and allocates nothing after an earlier call with as many rows.
+  /// One thread at a time, since it computes in the model's own workspace; `predictor` serves several.
   template <KokkosView In, KokkosView Out>
   void infer(In const& in, Out const& out) {
     static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,

@@ -70,8 +70,11 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     partitions_.context().fence("trireme: predictions complete");
   }
 
-  /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
-  void infer(std::size_t rows, T const* x, T* y) { partitions_.predict(model_, rows, x, y, parameters_.data()); }
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
+  void infer(std::size_t rows, T const* x, T* y) {
+    partitions_.predict(model_, rows, x, y, parameters_.data());
+    if constexpr (!is_host_space<Space>) partitions_.context().fence("trireme: predictions complete");
+  }
 
   void reset_metrics(Phase phase) {
     partitions_.totals().reset(phase);

@@ -75,7 +75,7 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
                                         [&](T const* x, T* y) { infer(batch.rows, x, y); });
   }
 
-  /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
   void infer(std::size_t rows, T const* x, T* y) { inference_->predict(model_, rows, x, y, parameters_.data()); }
 
   /// Always 0: there are no steps.

@@ -87,12 +87,13 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
     }
   }
 
-  /// y (rows, output) for x (rows, input), both in the space's memory; not collective.
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
   void infer(std::size_t rows, T const* x, T* y) {
     static_assert(holds_all,
                   "trireme: infer needs a process that holds the whole model, which none does under stage 3; use "
                   "predict, which is collective");
     pass_.predict(model_, context_, rows, x, y, reserve(rows), arenas_);
+    if constexpr (!is_host_space<Space>) context_.fence("trireme: predictions complete");
   }
 
   /// Waits for work in flight. Always false: no hook here ends an epoch alone.
