@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "parity/context_memory.hpp"
 #include "parity/reference.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
@@ -47,29 +48,6 @@ template <class... Contexts>
 struct LayerCase : ReferenceCase {};
 
 using HostLayerCase = LayerCase<ThreadContext, SpaceContext<Kokkos::DefaultHostExecutionSpace>>;
-
-template <class Context>
-std::string name_of_context() {
-  if constexpr (requires(Context const& context) { context.space(); })
-    return std::string(" on ") + std::remove_cvref_t<decltype(std::declval<Context const&>().space())>::name();
-  else
-    return " on a thread";
-}
-
-template <class Context>
-struct ContextMemory : std::type_identity<Kokkos::HostSpace> {};
-template <class Space>
-struct ContextMemory<SpaceContext<Space>> : std::type_identity<typename Space::memory_space> {};
-
-/// Numbers in the memory of a context's kernels.
-template <class Context, class T>
-using ContextView = Kokkos::View<T*, typename ContextMemory<Context>::type>;
-template <class Context, class T>
-ContextView<Context, T> in_memory_of(std::vector<T> const& values) {
-  auto const view = uninitialized_view<ContextView<Context, T>>("trireme: numbers of a case", values.size());
-  copy_view(view, host_view(values));
-  return view;
-}
 
 /// Workspace that holds no numbers.
 template <class Context>
