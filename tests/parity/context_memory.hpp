@@ -8,8 +8,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/space_context.hpp"
-#include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/execution/views.hpp"
 
 namespace trireme::test {
@@ -22,14 +20,9 @@ std::string name_of_context() {
     return " on a thread";
 }
 
-template <class Context>
-struct ContextMemory : std::type_identity<Kokkos::HostSpace> {};
-template <class Space>
-struct ContextMemory<SpaceContext<Space>> : std::type_identity<typename Space::memory_space> {};
-
 /// Numbers in the memory of a context's kernels.
 template <class Context, class T>
-using ContextView = Kokkos::View<T*, typename ContextMemory<Context>::type>;
+using ContextView = Kokkos::View<T*, typename Context::memory_space>;
 template <class Context, class T>
 ContextView<Context, T> in_memory_of(std::vector<T> const& values) {
   auto const view = uninitialized_view<ContextView<Context, T>>("trireme: numbers of a case", values.size());
