@@ -37,7 +37,7 @@ namespace trireme {
 template <class ModelType, class SpaceType, std::size_t... Cuts>
 class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   using Base = PartialEngine<ModelType, SpaceType>;
-  using Layers = std::decay_t<decltype(std::declval<ModelType const&>().architecture())>;
+  using Layers = typename decltype(detail::pipeline_layers<ModelType>())::type;
   using SlicesOf = Slices<typename Base::T, Layers, decltype(detail::pipeline_cuts<Layers, Cuts...>())>;
   using typename Base::Context;
   using typename Base::Step;

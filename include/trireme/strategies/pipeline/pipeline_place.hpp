@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,23 @@ namespace trireme {
 
 namespace detail {
 
+/// The layers of a model: void where it is not made of layers, or computes in two precisions.
+template <class Model>
+constexpr auto pipeline_layers() {
+  if constexpr (requires(Model const& model) { model.architecture(); })
+    return std::type_identity<std::decay_t<decltype(std::declval<Model const&>().architecture())>>();
+  else
+    return std::type_identity<void>();
+}
+
 /// The model's slices: its stages, or the units of stages.
 template <class Layers, std::size_t... Cuts>
 constexpr auto pipeline_cuts() {
-  static_assert(is_sequential<Layers>, "trireme: PipelineStrategy cuts a Sequential or a Graph between its layers");
-  if constexpr (sizeof...(Cuts) == 0) {
+  static_assert(is_sequential<Layers>,
+                "trireme: PipelineStrategy cuts a Sequential or a Graph between its layers, in one precision");
+  if constexpr (!is_sequential<Layers>) {
+    return std::index_sequence<>();
+  } else if constexpr (sizeof...(Cuts) == 0) {
     return ParameterCuts<Layers>();
   } else {
     static_assert(((Cuts < Layers::layer_count) && ...),
