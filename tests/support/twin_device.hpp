@@ -532,7 +532,8 @@ class TwinDevice {
   using array_layout = Kokkos::LayoutRight;
   using scratch_memory_space = Kokkos::ScratchMemorySpace<TwinDevice>;
 
-  explicit TwinDevice(std::size_t device = 0) : device_(device) {
+  TwinDevice() : TwinDevice(0) {}
+  explicit TwinDevice(std::size_t device) : device_(device) {
     twin::use_labels();
     if (device >= twin_devices) Kokkos::abort("twin: there are 8 devices");
   }
