@@ -7,7 +7,8 @@ namespace trireme {
 
 /// An elementwise activation is a functor with `operator()(x)` and `derivative(y)` or `derivative(x)`
 /// (`derivative_from_output` says which), callable in kernels. One that mixes the elements of a row, such as Softmax,
-/// has `elementwise = false` and row functions `forward(x, n, y)` and `backward(y, dy, n, dx)`. One that is nowhere
+/// has `elementwise = false` and row functions `forward(x, n, y)` and `backward(y, dy, n, dx)`; with `lanes` as their
+/// first argument (backend/execution/lanes.hpp) the threads of a device share the row. One that is nowhere
 /// decreasing may say so, `non_decreasing = true`: then max-pooling behind it may come first (CommutesWithMax).
 template <class A>
 concept ActivationFunction = requires {

@@ -15,25 +15,19 @@ struct Softmax {
   static constexpr bool elementwise = false;
 
   /// One row of n numbers, n at least 1. y may be x.
-  template <class T>
-  KOKKOS_FUNCTION void forward(T const* x, std::size_t n, T* y) const {
-    T largest = x[0];
-    for (std::size_t i = 1; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-    T sum = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      y[i] = math::exp(x[i] - largest);
-      sum += y[i];
-    }
+  template <class T, class Lanes>
+  KOKKOS_FUNCTION void forward(Lanes const& lanes, T const* x, std::size_t n, T* y) const {
+    T const largest = lanes.template max<T>(n, [&](std::size_t i) { return x[i]; });
+    T const sum = lanes.template sum<T>(n, [&](std::size_t i) { return y[i] = math::exp(x[i] - largest); });
     T const factor = T(1) / sum;
-    for (std::size_t i = 0; i < n; ++i) y[i] *= factor;
+    lanes.for_each(n, [&](std::size_t i) { y[i] *= factor; });
   }
 
   /// dx_i = y_i (dy_i - sum_j y_j dy_j). dx may be dy.
-  template <class T>
-  KOKKOS_FUNCTION void backward(T const* y, T const* dy, std::size_t n, T* dx) const {
-    T dot = 0;
-    for (std::size_t i = 0; i < n; ++i) dot += y[i] * dy[i];
-    for (std::size_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - dot);
+  template <class T, class Lanes>
+  KOKKOS_FUNCTION void backward(Lanes const& lanes, T const* y, T const* dy, std::size_t n, T* dx) const {
+    T const dot = lanes.template sum<T>(n, [&](std::size_t i) { return y[i] * dy[i]; });
+    lanes.for_each(n, [&](std::size_t i) { dx[i] = y[i] * (dy[i] - dot); });
   }
 };
 

@@ -35,7 +35,7 @@ struct Activation {
     if constexpr (A::elementwise)
       kernels::activate(context, activation, f.rows * in.size(), f.x, f.y);
     else
-      context.for_rows("trireme::activate_row", f.rows * in.size() / in.back(),
+      context.for_rows("trireme::activate_row", f.rows * in.size() / in.back(), in.back(),
                        kernels::ActivateRow<T, A>{activation, f.x, f.y, in.back()});
   }
 

@@ -43,8 +43,14 @@ struct ActivateRow {
   T const* x;
   T* y;
   std::size_t columns;
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    activation.forward(x + i * columns, columns, y + i * columns);
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Lanes const& lanes) const {
+    T const* const from = x + i * columns;
+    T* const to = y + i * columns;
+    if constexpr (requires { activation.forward(lanes, from, columns, to); })
+      activation.forward(lanes, from, columns, to);
+    else
+      lanes.once([&] { activation.forward(from, columns, to); });
   }
 };
 
@@ -65,8 +71,14 @@ struct RowActivationGradient {
   T const* dy;
   T* dx;
   std::size_t columns;
-  KOKKOS_FUNCTION void operator()(std::size_t i) const {
-    activation.backward(y + i * columns, dy + i * columns, columns, dx + i * columns);
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t i, Lanes const& lanes) const {
+    T const *const result = y + i * columns, *const from = dy + i * columns;
+    T* const to = dx + i * columns;
+    if constexpr (requires { activation.backward(lanes, result, from, columns, to); })
+      activation.backward(lanes, result, from, columns, to);
+    else
+      lanes.once([&] { activation.backward(result, from, columns, to); });
   }
 };
 
@@ -102,7 +114,7 @@ void bias_activation(Context& context, A const& activation, std::size_t rows, st
   if constexpr (A::elementwise)
     activate(context, activation, rows * columns, z, y);
   else
-    context.for_rows("trireme::activate_row", rows, ActivateRow<T, A>{activation, z, y, columns});
+    context.for_rows("trireme::activate_row", rows, columns, ActivateRow<T, A>{activation, z, y, columns});
 }
 
 /// dx = dy through the activation; `z` is what it was applied to (only read if the activation needs it). dx may be dy.
@@ -116,7 +128,7 @@ void activation_gradient(Context& context, A const& activation, std::size_t rows
                        ActivationGradient<T, Function>{function, at, dy, dx});
     });
   } else {
-    context.for_rows("trireme::row_activation_gradient", rows,
+    context.for_rows("trireme::row_activation_gradient", rows, columns,
                      RowActivationGradient<T, A>{activation, y, dy, dx, columns});
   }
 }

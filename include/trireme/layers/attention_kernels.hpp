@@ -6,7 +6,6 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/backend/simd/math.hpp"
-#include "trireme/backend/simd/row_sum.hpp"
 
 namespace trireme::kernels {
 
@@ -18,21 +17,16 @@ struct AttentionSoftmax {
   T scale;
   bool causal;
 
-  struct Weight {
-    T const* p;
-    KOKKOS_FUNCTION T operator()(std::size_t j) const { return p[j]; }
-  };
-
-  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t row, Lanes const& lanes) const {
     T* const s = scores + row * keys;
     std::size_t const query = row % queries;
     std::size_t const seen = causal && query + 1 < keys ? query + 1 : keys;
-    T largest = s[0];
-    for (std::size_t j = 1; j < seen; ++j) largest = s[j] > largest ? s[j] : largest;
-    for (std::size_t j = 0; j < seen; ++j) s[j] = math::exp(scale * (s[j] - largest));
-    T const share = T{1} / row_sum<T>(seen, Weight{s});
-    for (std::size_t j = 0; j < seen; ++j) s[j] *= share;
-    for (std::size_t j = seen; j < keys; ++j) s[j] = T{0};
+    T const largest = lanes.template max<T>(seen, [&](std::size_t j) { return s[j]; });
+    lanes.for_each(seen, [&](std::size_t j) { s[j] = math::exp(scale * (s[j] - largest)); });
+    T const share = T{1} / lanes.template row_sum<T>(seen, [&](std::size_t j) { return s[j]; });
+    lanes.for_each(seen, [&](std::size_t j) { s[j] *= share; });
+    lanes.for_each(keys - seen, [&](std::size_t j) { s[seen + j] = T{0}; });
   }
 };
 
@@ -44,17 +38,12 @@ struct AttentionSoftmaxGradient {
   std::size_t keys;
   T scale;
 
-  struct Term {
-    T const* p;
-    T const* dp;
-    KOKKOS_FUNCTION T operator()(std::size_t j) const { return p[j] * dp[j]; }
-  };
-
-  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t row, Lanes const& lanes) const {
     T const* const share = p + row * keys;
     T* const gradient = dp + row * keys;
-    T const mean = row_sum<T>(keys, Term{share, gradient});
-    for (std::size_t j = 0; j < keys; ++j) gradient[j] = scale * share[j] * (gradient[j] - mean);
+    T const mean = lanes.template row_sum<T>(keys, [&](std::size_t j) { return share[j] * gradient[j]; });
+    lanes.for_each(keys, [&](std::size_t j) { gradient[j] = scale * share[j] * (gradient[j] - mean); });
   }
 };
 

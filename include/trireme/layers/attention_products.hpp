@@ -35,22 +35,21 @@ struct HeadProduct {
 template <class Context, class T>
 void head_products(Context& context, std::size_t rows, std::size_t heads, HeadProduct const& shape,
                    HeadMatrices<T> const& a, HeadMatrices<T> const& b, HeadMatrices<T> const& c) {
-  for (std::size_t h = 0; h < heads; ++h)
-    gemm_batch(context, ProductBatch<T>{.first = {.m = shape.m,
-                                                  .n = shape.n,
-                                                  .k = shape.k,
-                                                  .a = a.data + h * a.head,
-                                                  .lda = a.row,
-                                                  .b = b.data + h * b.head,
-                                                  .ldb = b.row,
-                                                  .c = c.data + h * c.head,
-                                                  .ldc = c.row,
-                                                  .transpose_a = shape.transpose_a,
-                                                  .transpose_b = shape.transpose_b},
-                                        .count = rows,
-                                        .a_stride = a.sample,
-                                        .b_stride = b.sample,
-                                        .c_stride = c.sample});
+  gemm_batch(context, ProductBatch<T>{.first = {.m = shape.m,
+                                                .n = shape.n,
+                                                .k = shape.k,
+                                                .a = a.data,
+                                                .lda = a.row,
+                                                .b = b.data,
+                                                .ldb = b.row,
+                                                .c = c.data,
+                                                .ldc = c.row,
+                                                .transpose_a = shape.transpose_a,
+                                                .transpose_b = shape.transpose_b},
+                                      .count = rows,
+                                      .group = heads,
+                                      .groups = {a.sample, b.sample, c.sample},
+                                      .within = {a.head, b.head, c.head}});
 }
 
 }  // namespace trireme::detail

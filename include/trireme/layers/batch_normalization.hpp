@@ -83,11 +83,11 @@ struct BasicBatchNormalization {
     T *const mean = f.saved[batch_mean], *const inverse = f.saved[inverse_deviation];
     if (f.training && !f.frozen) {
       double* const totals = saved_as<double>(f, sums);
-      kernels::add_columns(context, rows, n, kernels::Values<T, At>{f.x, at}, totals);
+      context.sum_columns("trireme::batch_sums", rows, n, kernels::Values<T, At>{f.x, at}, totals);
       context.for_each("trireme::count_rows", 1, kernels::SetCount{totals + n, static_cast<double>(rows)});
       context.cross_replica_sum(totals, n + 1, Scope);
       context.for_each("trireme::batch_mean", n, kernels::BatchMean<T>{totals, totals + n, mean});
-      kernels::add_columns(context, rows, n, kernels::Squares<T, At>{f.x, mean, at}, totals);
+      context.sum_columns("trireme::batch_sums", rows, n, kernels::Squares<T, At>{f.x, mean, at}, totals);
       context.cross_replica_sum(totals, n, Scope);
       double const share =
           f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
@@ -120,8 +120,8 @@ struct BasicBatchNormalization {
     // This slice's sums are its part of the gradients; over all rows of the scope they are what dx needs.
     double* const products = saved_as<double>(b, sums);
     double *const totals = products + n, *const count = products + 2 * n;
-    kernels::add_columns(context, rows, n, kernels::Products<T, At>{b.dy, b.x, mean, inverse, at}, products);
-    kernels::add_columns(context, rows, n, kernels::Values<T, At>{b.dy, at}, totals);
+    context.sum_columns("trireme::batch_sums", rows, n, kernels::Products<T, At>{b.dy, b.x, mean, inverse, at}, products);
+    context.sum_columns("trireme::batch_sums", rows, n, kernels::Values<T, At>{b.dy, at}, totals);
     if constexpr (scale)
       context.for_each("trireme::gamma_gradient", n, kernels::FromDouble<T>{products, b.gradients[gamma].values()});
     if constexpr (center)

@@ -54,33 +54,6 @@ struct Products {
   }
 };
 
-/// sums[j] = sum over the rows of term(row, j), for a block of columns.
-template <class Term>
-struct AddColumns {
-  static constexpr std::size_t block = 16;
-  Term term;
-  std::size_t rows, columns;
-  double* sums;
-  KOKKOS_FUNCTION void operator()(std::size_t index) const {
-    std::size_t const begin = index * block, left = columns - begin, width = left < block ? left : block;
-    double partial[block] = {};
-    if (width == block) {  // of known length, so that it vectorises
-      for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t j = 0; j < block; ++j) partial[j] += term(row, begin + j);
-    } else {
-      for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t j = 0; j < width; ++j) partial[j] += term(row, begin + j);
-    }
-    for (std::size_t j = 0; j < width; ++j) sums[begin + j] = partial[j];
-  }
-};
-
-template <class Context, class Term>
-void add_columns(Context& context, std::size_t rows, std::size_t columns, Term const& term, double* sums) {
-  constexpr std::size_t block = AddColumns<Term>::block;
-  context.for_rows("trireme::add_columns", (columns + block - 1) / block, AddColumns<Term>{term, rows, columns, sums});
-}
-
 struct SetCount {
   double* count;
   double value;

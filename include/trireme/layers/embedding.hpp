@@ -90,7 +90,10 @@ struct Embedding {
     if (!b.gradients[embeddings]) return;
     T* const table = b.gradients[embeddings].table(context, b.x, b.rows * in.size());
     kernels::AddToTable<T> const add{b.x, b.dy, table, b.rows * in.size(), vocabulary, dim};
-    context.for_rows("trireme::embedding_gradient", add.blocks(), add);
+    if constexpr (is_host_context<Context>)
+      context.for_rows("trireme::embedding_gradient", add.blocks(), add);
+    else
+      context.for_rows("trireme::embedding_gradient", add.positions, dim, kernels::AddToTableByIndex<T>{add});
   }
 };
 template <class... Values>

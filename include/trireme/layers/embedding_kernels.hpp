@@ -103,4 +103,23 @@ struct AddToTable {
   }
 };
 
+/// The same for the lanes of a device: the first position of an index adds the rows of all of its positions, in order.
+template <class T>
+struct AddToTableByIndex {
+  AddToTable<T> add;
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t position, Lanes const& lanes) const {
+    std::size_t const row = table_row(add.indices[position], add.rows);
+    if (row == add.rows) return;
+    auto const same = [&](std::size_t j) { return table_row(add.indices[j], add.rows) == row ? 1 : 0; };
+    if (lanes.template sum<int>(position, same) > 0) return;
+    T* const to = add.gradient + row * add.columns;
+    for (std::size_t j = position; j < add.positions; ++j) {
+      if (same(j) == 0) continue;
+      T const* const from = add.dy + j * add.columns;
+      lanes.for_each(add.columns, [&](std::size_t c) { to[c] += from[c]; });
+    }
+  }
+};
+
 }  // namespace trireme::kernels

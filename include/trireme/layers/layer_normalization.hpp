@@ -66,7 +66,7 @@ struct LayerNormalization {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     std::size_t const n = features(in), rows = f.rows * in.size() / n;
-    context.for_rows("trireme::layer_normalization", rows,
+    context.for_rows("trireme::layer_normalization", rows, n,
                      kernels::NormalizeRow<T>{f.x, f.parameters[gamma], f.parameters[beta], f.y, f.saved[normalized],
                                               f.saved[inverse_deviation], n, static_cast<T>(epsilon)});
   }
@@ -76,7 +76,7 @@ struct LayerNormalization {
     std::size_t const n = features(in), rows = b.rows * in.size() / n;
     b.gradients[beta].column_sums(context, "trireme::beta_gradient", rows, b.dy);
     if (b.dx)
-      context.for_rows("trireme::layer_normalization_gradient", rows,
+      context.for_rows("trireme::layer_normalization_gradient", rows, n,
                        kernels::NormalizeRowGradient<T>{b.dy, b.parameters[gamma], b.saved[normalized],
                                                         b.saved[inverse_deviation], b.dx, n});
     if (b.gradients[gamma]) {

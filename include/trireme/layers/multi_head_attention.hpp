@@ -131,7 +131,7 @@ struct MultiHeadAttention {
     detail::head_products(context, f.rows, Heads, {.m = s.queries, .n = s.keys, .k = KeyDim, .transpose_b = true},
                           sequences(f.saved[query], KeyDim, s.queries), sequences(f.saved[key], KeyDim, s.keys),
                           scores(f.saved[weights], s));
-    context.for_rows("trireme::attention_softmax", queries * Heads,
+    context.for_rows("trireme::attention_softmax", queries * Heads, s.keys,
                      kernels::AttentionSoftmax<T>{f.saved[weights], s.queries, s.keys, scale<T>(), causal});
     detail::head_products(context, f.rows, Heads, {.m = s.queries, .n = value_dim, .k = s.keys},
                           scores(f.saved[weights], s), sequences(f.saved[value], value_dim, s.keys),
@@ -154,7 +154,7 @@ struct MultiHeadAttention {
     detail::head_products(context, b.rows, Heads, {.m = s.keys, .n = value_dim, .k = s.queries, .transpose_a = true},
                           scores(b.saved[weights], s), sequences(d_result, value_dim, s.queries),
                           sequences(d_value, value_dim, s.keys));
-    context.for_rows("trireme::attention_softmax_gradient", queries * Heads,
+    context.for_rows("trireme::attention_softmax_gradient", queries * Heads, s.keys,
                      kernels::AttentionSoftmaxGradient<T>{b.saved[weights], d_weights, s.keys, scale<T>()});
     detail::head_products(context, b.rows, Heads, {.m = s.queries, .n = KeyDim, .k = s.keys}, scores(d_weights, s),
                           sequences(b.saved[key], KeyDim, s.keys), sequences(d_query, KeyDim, s.queries));

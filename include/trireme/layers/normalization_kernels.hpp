@@ -5,34 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
-#include "trireme/backend/simd/row_sum.hpp"
-
 namespace trireme::kernels {
-
-template <class T>
-struct Difference {
-  T const* x;
-  T mean;
-  KOKKOS_FUNCTION T operator()(std::size_t j) const { return (x[j] - mean) * (x[j] - mean); }
-};
-template <class T>
-struct Element {
-  T const* x;
-  KOKKOS_FUNCTION T operator()(std::size_t j) const { return x[j]; }
-};
-template <class T>
-struct ScaledElement {
-  T const* x;
-  T const* factor;  ///< null: 1
-  KOKKOS_FUNCTION T operator()(std::size_t j) const { return factor ? x[j] * factor[j] : x[j]; }
-};
-template <class T>
-struct ScaledProduct {
-  T const* x;
-  T const* factor;  ///< null: 1
-  T const* other;
-  KOKKOS_FUNCTION T operator()(std::size_t j) const { return (factor ? x[j] * factor[j] : x[j]) * other[j]; }
-};
 
 /// Normalizes one row to mean 0 and variance 1, and keeps what backward needs.
 template <class T>
@@ -46,19 +19,21 @@ struct NormalizeRow {
   std::size_t n;
   T epsilon;
 
-  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t row, Lanes const& lanes) const {
     T const* const from = x + row * n;
     T* const to = y + row * n;
     T* const kept = normalized + row * n;
-    T const mean = row_sum<T>(n, Element<T>{from}) / static_cast<T>(n);
-    T const variance = row_sum<T>(n, Difference<T>{from, mean}) / static_cast<T>(n);
+    T const mean = lanes.template row_sum<T>(n, [&](std::size_t j) { return from[j]; }) / static_cast<T>(n);
+    auto const square = [&](std::size_t j) { return (from[j] - mean) * (from[j] - mean); };
+    T const variance = lanes.template row_sum<T>(n, square) / static_cast<T>(n);
     T const factor = T{1} / Kokkos::sqrt(variance + epsilon);
-    inverse[row] = factor;
-    for (std::size_t j = 0; j < n; ++j) {
+    lanes.once([&] { inverse[row] = factor; });
+    lanes.for_each(n, [&](std::size_t j) {
       T const value = (from[j] - mean) * factor;
       kept[j] = value;
       to[j] = (gamma ? value * gamma[j] : value) + (beta ? beta[j] : T{0});
-    }
+    });
   }
 };
 
@@ -72,15 +47,17 @@ struct NormalizeRowGradient {
   T* dx;
   std::size_t n;
 
-  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t row, Lanes const& lanes) const {
     T const* const from = dy + row * n;
     T const* const kept = normalized + row * n;
     T* const to = dx + row * n;
-    T const mean = row_sum<T>(n, ScaledElement<T>{from, gamma}) / static_cast<T>(n);
-    T const slope = row_sum<T>(n, ScaledProduct<T>{from, gamma, kept}) / static_cast<T>(n);
+    auto const scaled = [&](std::size_t j) { return gamma ? from[j] * gamma[j] : from[j]; };
+    T const mean = lanes.template row_sum<T>(n, scaled) / static_cast<T>(n);
+    auto const product = [&](std::size_t j) { return scaled(j) * kept[j]; };
+    T const slope = lanes.template row_sum<T>(n, product) / static_cast<T>(n);
     T const factor = inverse[row];
-    for (std::size_t j = 0; j < n; ++j)
-      to[j] = ((gamma ? from[j] * gamma[j] : from[j]) - mean - kept[j] * slope) * factor;
+    lanes.for_each(n, [&](std::size_t j) { to[j] = (scaled(j) - mean - kept[j] * slope) * factor; });
   }
 };
 

@@ -48,7 +48,7 @@ struct MaxPooling2D {
       context.for_each("trireme::max_pool", f.rows * w.positions(), w.channels,
                        kernels::MaxPoolInside<T, H, W>{w, f.x, f.y});
     } else {
-      context.for_rows("trireme::max_pool", f.rows * w.positions(),
+      context.for_rows("trireme::max_pool", f.rows * w.positions(), w.channels,
                        kernels::MaxPool<T>{w, f.x, f.y, saved_as<std::uint16_t>(f, taps)});
     }
   }
@@ -62,7 +62,7 @@ struct MaxPooling2D {
       context.for_each("trireme::max_pool_gradient", b.rows * w.positions(), w.channels,
                        kernels::MaxPoolInsideGradient<T, H, W>{w, b.x, b.y, b.dy, b.dx});
     } else {
-      context.for_rows("trireme::max_pool_gradient", b.rows * w.height.in * w.width.in,
+      context.for_rows("trireme::max_pool_gradient", b.rows * w.height.in * w.width.in, w.channels,
                        kernels::MaxPoolGradient<T>{w, b.dy, saved_as<std::uint16_t>(b, taps), b.dx});
     }
   }
@@ -107,14 +107,14 @@ struct AveragePooling2D {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Window2D const w = detail::window_2d<H, W, S, Dilation<1, 1>, same>("AveragePooling2D", in);
-    context.for_rows("trireme::average_pool", f.rows * w.positions(), kernels::AveragePool<T>{w, f.x, f.y});
+    context.for_rows("trireme::average_pool", f.rows * w.positions(), w.channels, kernels::AveragePool<T>{w, f.x, f.y});
   }
 
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
     if (!b.dx) return;
     Window2D const w = detail::window_2d<H, W, S, Dilation<1, 1>, same>("AveragePooling2D", in);
-    context.for_rows("trireme::average_pool_gradient", b.rows * w.height.in * w.width.in,
+    context.for_rows("trireme::average_pool_gradient", b.rows * w.height.in * w.width.in, w.channels,
                      kernels::AveragePoolGradient<T>{w, b.dy, b.dx});
   }
 };
@@ -134,7 +134,7 @@ struct GlobalAveragePooling2D {
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
-    context.for_rows("trireme::global_mean", f.rows, kernels::GlobalMean<T>{f.x, f.y, in[0] * in[1], in[2]});
+    context.for_rows("trireme::global_mean", f.rows, in[2], kernels::GlobalMean<T>{f.x, f.y, in[0] * in[1], in[2]});
   }
 
   template <class Context, class In, class T>

@@ -64,7 +64,8 @@ struct MaxPool {
   T const* x;
   T* y;
   std::uint16_t* taps;
-  KOKKOS_FUNCTION void operator()(std::size_t position) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t position, Lanes const& lanes) const {
     std::size_t const column = position % w.width.out, line = position / w.width.out;
     std::size_t const row = line / w.height.out;
     std::size_t const top = line % w.height.out * w.height.stride, left = column * w.width.stride;
@@ -77,11 +78,11 @@ struct MaxPool {
         if (i >= w.height.in || j >= w.width.in) continue;
         T const* const in = x + ((row * w.height.in + i) * w.width.in + j) * w.channels;
         auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
-        for (std::size_t c = 0; c < w.channels; ++c) {
+        lanes.for_each(w.channels, [&](std::size_t c) {
           bool const larger = empty || in[c] > out[c];
           out[c] = larger ? in[c] : out[c];
           at[c] = larger ? tap : at[c];
-        }
+        });
         empty = false;
       }
   }
@@ -94,11 +95,12 @@ struct MaxPoolGradient {
   T const* dy;
   std::uint16_t const* taps;
   T* dx;
-  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t pixel, Lanes const& lanes) const {
     std::size_t const z = pixel % w.width.in, line = pixel / w.width.in;
     std::size_t const i = line % w.height.in, row = line / w.height.in;
     T* const out = dx + pixel * w.channels;
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t u = 0; u < w.height.window; ++u) {
       std::size_t const top = i + w.height.padding - u;
       if (top % w.height.stride != 0 || top / w.height.stride >= w.height.out) continue;
@@ -107,8 +109,9 @@ struct MaxPoolGradient {
         if (left % w.width.stride != 0 || left / w.width.stride >= w.width.out) continue;
         std::size_t const position = (row * w.height.out + top / w.height.stride) * w.width.out + left / w.width.stride;
         auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
-        for (std::size_t c = 0; c < w.channels; ++c)
+        lanes.for_each(w.channels, [&](std::size_t c) {
           out[c] += taps[position * w.channels + c] == tap ? dy[position * w.channels + c] : T{0};
+        });
       }
     }
   }
@@ -130,21 +133,22 @@ struct AveragePool {
   Window2D w;
   T const* x;
   T* y;
-  KOKKOS_FUNCTION void operator()(std::size_t position) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t position, Lanes const& lanes) const {
     std::size_t const column = position % w.width.out, line = position / w.width.out;
     std::size_t const row = line / w.height.out, height = line % w.height.out;
     T* const out = y + position * w.channels;
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t u = 0; u < w.height.window; ++u)
       for (std::size_t v = 0; v < w.width.window; ++v) {
         std::size_t const i = height * w.height.stride + u - w.height.padding;
         std::size_t const j = column * w.width.stride + v - w.width.padding;
         if (i >= w.height.in || j >= w.width.in) continue;
         T const* const in = x + ((row * w.height.in + i) * w.width.in + j) * w.channels;
-        for (std::size_t c = 0; c < w.channels; ++c) out[c] += in[c];
+        lanes.for_each(w.channels, [&](std::size_t c) { out[c] += in[c]; });
       }
     T const share = T{1} / static_cast<T>(taps_inside(w, height, column));
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] *= share;
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] *= share; });
   }
 };
 
@@ -154,11 +158,12 @@ struct AveragePoolGradient {
   Window2D w;
   T const* dy;
   T* dx;
-  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t pixel, Lanes const& lanes) const {
     std::size_t const z = pixel % w.width.in, line = pixel / w.width.in;
     std::size_t const i = line % w.height.in, row = line / w.height.in;
     T* const out = dx + pixel * w.channels;
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t u = 0; u < w.height.window; ++u) {
       std::size_t const top = i + w.height.padding - u;
       if (top % w.height.stride != 0 || top / w.height.stride >= w.height.out) continue;
@@ -168,7 +173,7 @@ struct AveragePoolGradient {
         std::size_t const height = top / w.height.stride, column = left / w.width.stride;
         T const share = T{1} / static_cast<T>(taps_inside(w, height, column));
         T const* const in = dy + ((row * w.height.out + height) * w.width.out + column) * w.channels;
-        for (std::size_t c = 0; c < w.channels; ++c) out[c] += share * in[c];
+        lanes.for_each(w.channels, [&](std::size_t c) { out[c] += share * in[c]; });
       }
     }
   }
@@ -180,15 +185,16 @@ struct GlobalMean {
   T const* x;
   T* y;
   std::size_t positions, channels;
-  KOKKOS_FUNCTION void operator()(std::size_t row) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t row, Lanes const& lanes) const {
     T* const out = y + row * channels;
-    for (std::size_t c = 0; c < channels; ++c) out[c] = T{0};
+    lanes.for_each(channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t p = 0; p < positions; ++p) {
       T const* const in = x + (row * positions + p) * channels;
-      for (std::size_t c = 0; c < channels; ++c) out[c] += in[c];
+      lanes.for_each(channels, [&](std::size_t c) { out[c] += in[c]; });
     }
     T const share = T{1} / static_cast<T>(positions);
-    for (std::size_t c = 0; c < channels; ++c) out[c] *= share;
+    lanes.for_each(channels, [&](std::size_t c) { out[c] *= share; });
   }
 };
 

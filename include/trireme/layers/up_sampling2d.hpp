@@ -100,10 +100,11 @@ struct UpSampleBilinearGradient {
   std::size_t height, width, channels;  ///< of the input
   T const* dy;
   T* dx;
-  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t pixel, Lanes const& lanes) const {
     std::size_t const column = pixel % width, line = pixel / width, i = line % height, row = line / height;
     T* const out = dx + pixel * channels;
-    for (std::size_t c = 0; c < channels; ++c) out[c] = T{0};
+    lanes.for_each(channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t u = 0; u < linear_taps<H>; ++u) {
       std::size_t const top = i * H + u - H / 2;
       if (top >= height * H) continue;
@@ -112,7 +113,7 @@ struct UpSampleBilinearGradient {
         if (left >= width * W) continue;
         T const weight = linear_weight<T, H>(i, height, u) * linear_weight<T, W>(column, width, v);
         T const* const in = dy + ((row * height * H + top) * width * W + left) * channels;
-        for (std::size_t c = 0; c < channels; ++c) out[c] += weight * in[c];
+        lanes.for_each(channels, [&](std::size_t c) { out[c] += weight * in[c]; });
       }
     }
   }
@@ -161,7 +162,7 @@ struct UpSampling2D {
     if (!b.dx) return;
     std::size_t const pixels = b.rows * in[0] * in[1];
     if constexpr (bilinear)
-      context.for_rows("trireme::up_sample_bilinear_gradient", pixels,
+      context.for_rows("trireme::up_sample_bilinear_gradient", pixels, in[2],
                        kernels::UpSampleBilinearGradient<T, H, W>{in[0], in[1], in[2], b.dy, b.dx});
     else
       context.for_each("trireme::up_sample_gradient", pixels, in[2],

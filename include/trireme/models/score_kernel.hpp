@@ -8,16 +8,9 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/losses/targets.hpp"
+#include "trireme/metrics/weighted.hpp"
 
 namespace trireme::kernels {
-
-template <class M>
-constexpr bool is_weighted_metric() {
-  if constexpr (requires { M::weighted; })
-    return M::weighted;
-  else
-    return false;
-}
 
 /// Metrics side by side, usable on a device; their states lie one after the other.
 template <class... Metrics>
@@ -36,7 +29,7 @@ struct MetricPack<First, Rest...> {
   template <class T, class L>
   KOKKOS_FUNCTION void update(T const* prediction, L const* target, std::size_t size, double weight,
                               double* state) const {
-    first.update(prediction, target, size, is_weighted_metric<First>() ? weight : 1.0, state);
+    first.update(prediction, target, size, is_weighted<First> ? weight : 1.0, state);
     rest.update(prediction, target, size, weight, state + First::state_size);
   }
 };

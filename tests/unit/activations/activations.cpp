@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(softmax_rows_sum_to_one_for_any_shift) {
   std::array<double, 4> y{}, shifted{};
   std::array<double, 4> far = x;
   for (double& value : far) value += 5000;
-  tr::Softmax{}.forward(x.data(), x.size(), y.data());
-  tr::Softmax{}.forward(far.data(), far.size(), shifted.data());
+  tr::Softmax{}.forward(tr::OneLane{}, x.data(), x.size(), y.data());
+  tr::Softmax{}.forward(tr::OneLane{}, far.data(), far.size(), shifted.data());
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     sum += y[i];
@@ -131,12 +131,12 @@ BOOST_AUTO_TEST_CASE(softmax_backward_agrees_with_central_differences_also_in_pl
   std::array<double, 4> x{1.0, -2.0, 0.5, 1.7};
   std::array<double, 4> const dy{0.3, -1.1, 2.0, 0.6};
   std::array<double, 4> y{}, dx = dy;
-  tr::Softmax{}.forward(x.data(), x.size(), y.data());
-  tr::Softmax{}.backward(y.data(), dx.data(), x.size(), dx.data());
+  tr::Softmax{}.forward(tr::OneLane{}, x.data(), x.size(), y.data());
+  tr::Softmax{}.backward(tr::OneLane{}, y.data(), dx.data(), x.size(), dx.data());
   auto value = [&](std::size_t i, double h) {
     std::array<double, 4> moved = x;
     moved[i] += h;
-    tr::Softmax{}.forward(moved.data(), moved.size(), moved.data());
+    tr::Softmax{}.forward(tr::OneLane{}, moved.data(), moved.size(), moved.data());
     double sum = 0;
     for (std::size_t j = 0; j < moved.size(); ++j) sum += moved[j] * dy[j];
     return sum;

@@ -15,7 +15,8 @@ struct Unfold {
   Window2D w;
   T const* x;
   T* patches;
-  KOKKOS_FUNCTION void operator()(std::size_t e) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t e, Lanes const& lanes) const {
     std::size_t const tap = e % w.taps(), position = e / w.taps();
     std::size_t const column = position % w.width.out, line = position / w.width.out;
     std::size_t const row = line / w.height.out;
@@ -25,11 +26,11 @@ struct Unfold {
     // Offsets below the padding wrap to huge numbers, so that one comparison covers both sides.
     std::size_t const y = i - w.height.padding, z = j - w.width.padding;
     if (y >= w.height.in || z >= w.width.in) {
-      for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+      lanes.for_each(w.channels, [&](std::size_t c) { out[c] = T{0}; });
       return;
     }
     T const* const in = x + ((row * w.height.in + y) * w.width.in + z) * w.channels;
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] = in[c];
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] = in[c]; });
   }
 };
 
@@ -39,11 +40,12 @@ struct Fold {
   Window2D w;
   T const* patches;
   T* dx;
-  KOKKOS_FUNCTION void operator()(std::size_t pixel) const {
+  template <class Lanes>
+  KOKKOS_FUNCTION void operator()(std::size_t pixel, Lanes const& lanes) const {
     std::size_t const z = pixel % w.width.in, line = pixel / w.width.in;
     std::size_t const y = line % w.height.in, row = line / w.height.in;
     T* const out = dx + pixel * w.channels;
-    for (std::size_t c = 0; c < w.channels; ++c) out[c] = T{0};
+    lanes.for_each(w.channels, [&](std::size_t c) { out[c] = T{0}; });
     for (std::size_t u = 0; u < w.height.window; ++u) {
       std::size_t const i = y + w.height.padding - u * w.height.dilation;
       if (i % w.height.stride != 0 || i / w.height.stride >= w.height.out) continue;
@@ -52,7 +54,7 @@ struct Fold {
         if (j % w.width.stride != 0 || j / w.width.stride >= w.width.out) continue;
         std::size_t const position = (row * w.height.out + i / w.height.stride) * w.width.out + j / w.width.stride;
         T const* const in = patches + (position * w.taps() + u * w.width.window + v) * w.channels;
-        for (std::size_t c = 0; c < w.channels; ++c) out[c] += in[c];
+        lanes.for_each(w.channels, [&](std::size_t c) { out[c] += in[c]; });
       }
     }
   }
@@ -60,12 +62,12 @@ struct Fold {
 
 template <class Context, class T>
 void unfold(Context& context, Window2D const& w, std::size_t rows, T const* x, T* patches) {
-  context.for_rows("trireme::unfold", rows * w.positions() * w.taps(), Unfold<T>{w, x, patches});
+  context.for_rows("trireme::unfold", rows * w.positions() * w.taps(), w.channels, Unfold<T>{w, x, patches});
 }
 
 template <class Context, class T>
 void fold(Context& context, Window2D const& w, std::size_t rows, T const* patches, T* dx) {
-  context.for_rows("trireme::fold", rows * w.height.in * w.width.in, Fold<T>{w, patches, dx});
+  context.for_rows("trireme::fold", rows * w.height.in * w.width.in, w.channels, Fold<T>{w, patches, dx});
 }
 
 }  // namespace trireme::kernels

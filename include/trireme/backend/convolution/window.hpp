@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <Kokkos_Macros.hpp>
+
 namespace trireme {
 
 /// One window axis. Padding is zeros before the first element; what falls outside is not there.
@@ -35,8 +37,8 @@ struct Window2D {
   WindowAxis height, width;
   std::size_t channels = 0;
 
-  constexpr std::size_t positions() const { return height.out * width.out; }
-  constexpr std::size_t taps() const { return height.window * width.window; }
+  KOKKOS_FUNCTION constexpr std::size_t positions() const { return height.out * width.out; }
+  KOKKOS_FUNCTION constexpr std::size_t taps() const { return height.window * width.window; }
   constexpr std::size_t input_size() const { return height.in * width.in * channels; }
 };
 

@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/column_sums.hpp"
+#include "trireme/backend/execution/lanes.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/views.hpp"
@@ -53,7 +58,16 @@ template <class F>
 struct FlatElements {
   F f;
   std::size_t columns;
-  KOKKOS_FUNCTION void operator()(std::size_t e) const { f(e / columns, e % columns); }
+  bool short_index;  ///< 32 bits suffice: a device divides those several times as fast
+  KOKKOS_FUNCTION void operator()(std::size_t e) const {
+    if (short_index) {
+      auto const index = static_cast<std::uint32_t>(e), width = static_cast<std::uint32_t>(columns);
+      std::uint32_t const row = index / width;
+      f(row, index - row * width);
+    } else {
+      f(e / columns, e % columns);
+    }
+  }
 };
 
 /// Sums of fixed blocks, so that the result does not depend on the number of threads.
@@ -116,18 +130,6 @@ struct BlockColumnSums {
   }
 };
 
-template <class T>
-struct ColumnSum {
-  T const* x;
-  T* sums;
-  std::size_t rows, columns;
-  KOKKOS_FUNCTION void operator()(std::size_t j) const {
-    T sum = 0;
-    for (std::size_t i = 0; i < rows; ++i) sum += x[i * columns + j];
-    sums[j] = sum;
-  }
-};
-
 }  // namespace detail
 
 /// Members and promises as in ThreadContext. Calls return when the work is enqueued; `fence` waits for it.
@@ -162,12 +164,23 @@ class SpaceContext {
       detail::host_loop(space_, detail::threads_for(threads_, rows * columns), label, rows,
                         detail::RowElements<F>{f, columns});
     else
-      run(label, rows * columns, detail::FlatElements<F>{f, columns});
+      run(label, rows * columns, detail::FlatElements<F>{f, columns, rows * columns <= std::numeric_limits<std::uint32_t>::max()});
   }
 
   template <class F>
   void for_rows(char const* label, std::size_t n, F const& f) const {
     run(label, n, f);
+  }
+
+  template <class F>
+  void for_rows(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    if constexpr (on_host) {
+      run(label, rows, detail::OfOneLane<F>{f});
+    } else if (rows > 0) {
+      using Rows = detail::OfTeamLanes<F, Space>;
+      std::size_t const lanes = detail::lanes_for(columns), threads = team_lanes / lanes;
+      Kokkos::parallel_for(tool_label(label), teams((rows + threads - 1) / threads, threads, lanes), Rows{f, rows});
+    }
   }
 
   template <class F>
@@ -204,7 +217,35 @@ class SpaceContext {
       }
       sum_blocks(label, detail::BlockColumnSums<T>{x, sums, rows, columns, 1});
     } else {
-      run(label, columns, detail::ColumnSum<T>{x, sums, rows, columns});
+      sum_columns(label, rows, columns, detail::MatrixElement<T>{x, columns}, sums);
+    }
+  }
+
+  template <class Sum, class Term>
+  void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) {
+    if constexpr (on_host) {
+      using Block = detail::SumsOfColumnBlock<Sum, Term>;
+      run(label, Block::blocks(columns), Block{term, rows, columns, sums});
+    } else if (rows == 0) {
+      Kokkos::deep_copy(space_, Kokkos::View<Sum*, memory_space, Kokkos::MemoryUnmanaged>(sums, columns), Sum{0});
+    } else if (columns > 0) {
+      using First = detail::TeamColumnSums<Sum, Term, Space>;
+      First const blocks(term, rows, columns, sums);
+      if (blocks.row_blocks() == 1) return sum_blocks(label, blocks);
+      // Blocks of rows, then blocks of their sums, until one is left.
+      static_assert(sizeof(Sum) <= sizeof(double));
+      std::size_t const first = blocks.row_blocks() * columns;
+      Sum* from = reinterpret_cast<Sum*>(scratch(2 * first));
+      Sum* to = from + first;
+      sum_blocks(label, First(term, rows, columns, from));
+      for (std::size_t left = blocks.row_blocks(); left > 1;) {
+        using Next = detail::TeamColumnSums<Sum, detail::MatrixElement<Sum>, Space>;
+        Next next({from, columns}, left, columns, to);
+        left = next.row_blocks();
+        if (left == 1) next.sums = sums;
+        sum_blocks(label, next);
+        from = std::exchange(to, to + left * columns);
+      }
     }
   }
 
@@ -213,7 +254,12 @@ class SpaceContext {
     if constexpr (on_host)
       detail::split_gemm(space_, threads_, product);
     else
-      blas_.gemm(space_, product);
+      blas_.gemm(space_, ProductBatch<T>{product});
+  }
+  /// On a device; `trireme::gemm_batch` takes any context.
+  template <class T>
+  void gemm_batch(ProductBatch<T> const& batch) const {
+    blas_.gemm(space_, batch);
   }
 
   /// Samples whose patches a convolution unfolds at once: as many as fit in 64 MB.
@@ -240,6 +286,22 @@ class SpaceContext {
   }
 
  private:
+  /// Threads of a team times their vector lanes, where each works alone.
+  static constexpr std::size_t team_lanes = 128;
+
+  auto teams(std::size_t league, std::size_t threads, std::size_t lanes) const {
+    return Kokkos::TeamPolicy<Space>(space_, static_cast<int>(league), static_cast<int>(threads),
+                                     static_cast<int>(lanes));
+  }
+
+  template <class Sum, class Term>
+  void sum_blocks(char const* label, detail::TeamColumnSums<Sum, Term, Space> const& kernel) const {
+    Kokkos::parallel_for(tool_label(label),
+                         teams(kernel.teams(), kernel.threads(), kernel.lanes)
+                             .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(kernel.scratch_bytes()))),
+                         kernel);
+  }
+
   auto policy(std::size_t n) const { return Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space_, 0, n); }
 
   template <class F>

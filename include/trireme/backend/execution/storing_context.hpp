@@ -35,6 +35,10 @@ class StoringContext {
     context_.for_rows(label, n, f);
   }
   template <class F>
+  void for_rows(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    context_.for_rows(label, rows, columns, f);
+  }
+  template <class F>
   void accumulate(char const* label, std::size_t n, F const& f, double* totals) const {
     context_.accumulate(label, n, f, totals);
   }
@@ -42,9 +46,17 @@ class StoringContext {
   void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) const {
     context_.column_sums(label, rows, columns, x, sums);
   }
+  template <class Sum, class Term>
+  void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) const {
+    context_.sum_columns(label, rows, columns, term, sums);
+  }
   template <class T>
   void gemm(Product<T> const& product) const {
     context_.gemm(product);
+  }
+  template <class T>
+  void gemm_batch(ProductBatch<T> const& batch) const {
+    context_.gemm_batch(batch);
   }
   static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
     return Context::convolution_chunk(bytes_per_sample);

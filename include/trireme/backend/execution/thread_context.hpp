@@ -5,6 +5,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/column_sums.hpp"
+#include "trireme/backend/execution/lanes.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
@@ -49,6 +51,12 @@ class ThreadContext {
     for (std::size_t i = 0; i < n; ++i) f(i);
   }
 
+  /// f(i, lanes) for i < rows, where the lanes share the `columns` elements of a row (lanes.hpp).
+  template <class F>
+  void for_rows(char const*, std::size_t rows, std::size_t /*columns*/, F const& f) const {
+    for (std::size_t i = 0; i < rows; ++i) f(i, OneLane{});
+  }
+
   /// totals[w] += sum over i < n of what f(i, sums) adds to sums[w], for w < f.width.
   template <class F>
   void accumulate(char const*, std::size_t n, F const& f, double* totals) const {
@@ -64,6 +72,13 @@ class ThreadContext {
       TRIREME_SIMD
       for (std::size_t j = 0; j < columns; ++j) sums[j] += row[j];
     }
+  }
+
+  /// sums[j] = sum over i of term(i, j), for j < columns.
+  template <class Sum, class Term>
+  void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) const {
+    using Block = detail::SumsOfColumnBlock<Sum, Term>;
+    for_rows(label, Block::blocks(columns), Block{term, rows, columns, sums});
   }
 
   template <class T>

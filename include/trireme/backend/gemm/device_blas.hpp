@@ -22,8 +22,8 @@ struct DeviceBlas {
   explicit DeviceBlas(Space const&) {}
 
   template <class T>
-  void gemm(Space const& space, Product<T> const& p) const {
-    portable_gemm(space, p);
+  void gemm(Space const& space, ProductBatch<T> const& batch) const {
+    portable_gemm(space, batch);
   }
 };
 
@@ -43,23 +43,46 @@ struct DeviceBlas<Kokkos::Cuda> {
   }
 
   template <class T>
-  void gemm(Kokkos::Cuda const&, Product<T> const& p) const {
-    if (p.m == 0 || p.n == 0) return;
+  void gemm(Kokkos::Cuda const&, ProductBatch<T> const& batch) const {
+    Product<T> const& p = batch.first;
+    if (p.m == 0 || p.n == 0 || batch.count == 0) return;
+    for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
+  }
+
+ private:
+  /// The products of one place of each group.
+  template <class T>
+  void multiply(Product<T> const& p, ProductBatch<T> const& batch) const {
     // cuBLAS is column-major: the transposed problem has the same memory layout as ours.
     auto const op_a = p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     auto const op_b = p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     T const alpha = 1, beta = p.accumulate ? T{1} : T{0};
     auto const m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     auto const lda = static_cast<int>(p.lda), ldb = static_cast<int>(p.ldb), ldc = static_cast<int>(p.ldc);
-    if constexpr (sizeof(T) == sizeof(float))
-      check_cublas(cublasSgemm(handle_.get(), op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
-                   "cublasSgemm");
-    else
-      check_cublas(cublasDgemm(handle_.get(), op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
-                   "cublasDgemm");
+    auto const a_stride = static_cast<long long>(batch.groups.a), b_stride = static_cast<long long>(batch.groups.b),
+               c_stride = static_cast<long long>(batch.groups.c);
+    auto const count = static_cast<int>(batch.count);
+    cublasHandle_t const handle = handle_.get();
+    // A single product may be split along its depth, those of a batch are not.
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (count == 1)
+        check_cublas(cublasSgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+                     "cublasSgemm");
+      else
+        check_cublas(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a, lda,
+                                               a_stride, &beta, p.c, ldc, c_stride, count),
+                     "cublasSgemmStridedBatched");
+    } else {
+      if (count == 1)
+        check_cublas(cublasDgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+                     "cublasDgemm");
+      else
+        check_cublas(cublasDgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a, lda,
+                                               a_stride, &beta, p.c, ldc, c_stride, count),
+                     "cublasDgemmStridedBatched");
+    }
   }
 
- private:
   std::shared_ptr<cublasContext> handle_;
 };
 

@@ -1,7 +1,9 @@
-/// A matrix product as data: the argument of every backend's gemm.
+/// A matrix product, or many of one shape, as data: the argument of every backend's gemm.
 #pragma once
 
 #include <cstddef>
+
+#include <Kokkos_Macros.hpp>
 
 namespace trireme {
 
@@ -41,6 +43,29 @@ struct Product {
     else
       a_first += i;
     b += transpose_b ? i : i * ldb;
+  }
+};
+
+/// Distances of the operands of one product from those of the product before it.
+struct BatchStrides {
+  std::size_t a, b, c;
+};
+
+/// `count` groups of `group` products.
+template <class T>
+struct ProductBatch {
+  Product<T> first;
+  std::size_t count = 1, group = 1;
+  BatchStrides groups{}, within{};
+
+  KOKKOS_FUNCTION std::size_t size() const { return count * group; }
+  KOKKOS_FUNCTION Product<T> operator[](std::size_t i) const {
+    std::size_t const outer = i / group, inner = i % group;
+    Product<T> p = first;
+    p.a += outer * groups.a + inner * within.a;
+    p.b += outer * groups.b + inner * within.b;
+    p.c += outer * groups.c + inner * within.c;
+    return p;
   }
 };
 

@@ -9,22 +9,6 @@
 
 namespace trireme {
 
-/// `count` products; each one's operands begin a stride after those of the one before.
-template <class T>
-struct ProductBatch {
-  Product<T> first;
-  std::size_t count;
-  std::size_t a_stride, b_stride, c_stride;
-
-  Product<T> operator[](std::size_t i) const {
-    Product<T> p = first;
-    p.a += i * a_stride;
-    p.b += i * b_stride;
-    p.c += i * c_stride;
-    return p;
-  }
-};
-
 namespace kernels {
 /// One product, computed by the calling host thread; products are independent, so all threads get some.
 template <class T>
@@ -38,9 +22,9 @@ struct OneProduct {
 template <class Context, class T>
 void gemm_batch(Context& context, ProductBatch<T> const& batch) {
   if constexpr (is_host_context<Context>) {
-    context.for_rows("trireme::product_batch", batch.count, kernels::OneProduct<T>{batch});
+    context.for_rows("trireme::product_batch", batch.size(), kernels::OneProduct<T>{batch});
   } else {
-    for (std::size_t i = 0; i < batch.count; ++i) context.gemm(batch[i]);
+    context.gemm_batch(batch);
   }
 }
 
