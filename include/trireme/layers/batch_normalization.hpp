@@ -120,7 +120,8 @@ struct BasicBatchNormalization {
     // This slice's sums are its part of the gradients; over all rows of the scope they are what dx needs.
     double* const products = saved_as<double>(b, sums);
     double *const totals = products + n, *const count = products + 2 * n;
-    context.sum_columns("trireme::batch_sums", rows, n, kernels::Products<T, At>{b.dy, b.x, mean, inverse, at}, products);
+    context.sum_columns("trireme::batch_sums", rows, n, kernels::Products<T, At>{b.dy, b.x, mean, inverse, at},
+                        products);
     context.sum_columns("trireme::batch_sums", rows, n, kernels::Values<T, At>{b.dy, at}, totals);
     if constexpr (scale)
       context.for_each("trireme::gamma_gradient", n, kernels::FromDouble<T>{products, b.gradients[gamma].values()});

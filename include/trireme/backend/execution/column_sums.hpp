@@ -39,8 +39,8 @@ struct MatrixElement {
   KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const { return x[row * columns + j]; }
 };
 
-/// On a device: a team sums a block of rows in a block of columns. Neighbouring lanes take neighbouring columns, threads
-/// every so many-th row, and their sums are added in order: a result does not depend on the device.
+/// On a device: a team sums a block of rows in a block of columns. Neighbouring lanes take neighbouring columns,
+/// threads every so many-th row, and their sums are added in order: a result does not depend on the device.
 template <class Sum, class Term, class Space>
 struct TeamColumnSums {
   static constexpr std::size_t team_lanes = 256;  ///< threads times vector lanes
@@ -68,7 +68,8 @@ struct TeamColumnSums {
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const index = static_cast<std::size_t>(team.league_rank());
     std::size_t const block = index / column_blocks, column = index % column_blocks * lanes;
-    std::size_t const begin = block * row_block, left = rows - begin, end = begin + (left < row_block ? left : row_block);
+    std::size_t const begin = block * row_block, left = rows - begin,
+                      end = begin + (left < row_block ? left : row_block);
     std::size_t const count = team_lanes / lanes, width = columns - column < lanes ? columns - column : lanes;
     Partial partial(team.team_scratch(0));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](std::size_t thread) {

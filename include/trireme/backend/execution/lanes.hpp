@@ -1,5 +1,5 @@
-/// Lanes: the threads that share one row of a kernel. A kernel of rows is written once over them, for a host thread that
-/// has a row to itself and for the threads of a device, whose neighbours read neighbouring elements.
+/// Lanes: the threads that share one row of a kernel. A kernel of rows is written once over them, for a host thread
+/// that has a row to itself and for the threads of a device, whose neighbours read neighbouring elements.
 #pragma once
 
 #include <cstddef>

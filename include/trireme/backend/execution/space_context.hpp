@@ -164,7 +164,8 @@ class SpaceContext {
       detail::host_loop(space_, detail::threads_for(threads_, rows * columns), label, rows,
                         detail::RowElements<F>{f, columns});
     else
-      run(label, rows * columns, detail::FlatElements<F>{f, columns, rows * columns <= std::numeric_limits<std::uint32_t>::max()});
+      run(label, rows * columns,
+          detail::FlatElements<F>{f, columns, rows * columns <= std::numeric_limits<std::uint32_t>::max()});
   }
 
   template <class F>

@@ -157,7 +157,8 @@ KOKKOS_INLINE_FUNCTION T sqrt(T x) {
 /// it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
 template <class T, class Value>
 KOKKOS_INLINE_FUNCTION Value flush_subnormals(Value x) {
-  constexpr T least = Kokkos::Experimental::norm_min_v<T>;  // a variable: device code calls no constexpr function of the host
+  constexpr T least =
+      Kokkos::Experimental::norm_min_v<T>;  // a variable: device code calls no constexpr function of the host
   Value const zero{};
   Value const small = x > -least ? zero : x;
   return x < least ? small : x;
