@@ -70,6 +70,27 @@ void check_equal(std::vector<double> const& is, std::vector<double> const& right
     BOOST_TEST(std::abs(is[i] - right[i]) <= 1e-13 * (1 + std::abs(right[i])));
 }
 
+/// Adds i to one sum, and 1 to the one of i modulo the others.
+template <std::size_t Width>
+struct Tally {
+  static constexpr std::size_t width = Width;
+  KOKKOS_FUNCTION void operator()(std::size_t i, double* sums) const {
+    sums[0] += static_cast<double>(i);
+    sums[1 + i % (width - 1)] += 1;
+  }
+};
+
+template <std::size_t Width>
+void check_totals(Context& context, std::size_t n) {
+  std::vector<double> right(Width, 0.25);
+  ThreadContext().accumulate("totals", n, Tally<Width>(), right.data());
+  OnDevice<double> const totals(std::vector<double>(Width, 0.25));
+  context.accumulate("totals", n, Tally<Width>(), totals.data());
+  context.fence("totals");
+  BOOST_TEST_CONTEXT(n << " indices, " << Width << " sums")
+  BOOST_TEST(totals.values() == right, boost::test_tools::per_element());
+}
+
 /// Each element becomes its row's number times 1000, plus its column's.
 struct Number {
   double* y;
@@ -89,6 +110,16 @@ BOOST_AUTO_TEST_CASE(sums_of_columns_are_exact_for_any_number_of_rows_and_column
       check_column_sums<double>(context, rows, columns);
     }
   for (std::size_t const rows : {65'536u, 65'537u, 140'001u}) check_column_sums<float>(context, rows, 3);
+}
+
+BOOST_AUTO_TEST_CASE(totals_take_every_index_once) {
+  Context context(test::device(1));
+  for (std::size_t const n : {0u, 1u, 127u, 1024u, 1025u, 300'000u}) {
+    check_totals<2>(context, n);
+    check_totals<3>(context, n);
+    check_totals<40>(context, n);
+    check_totals<700>(context, n);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(each_element_of_a_matrix_is_visited_once) {

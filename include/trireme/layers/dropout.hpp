@@ -1,7 +1,6 @@
 /// Dropout: sets a random part of its input to zero while training.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -29,8 +28,16 @@ struct DropoutMask {
   KOKKOS_FUNCTION void operator()(std::size_t row, std::size_t group) const {
     auto const words = stream.block(first_row + row, group);
     std::size_t const begin = 4 * group, end = begin + 4 < columns ? begin + 4 : columns;
-    for (std::size_t j = begin; j < end; ++j)
-      y[row * columns + j] = math::select(uniform_float(words[j - begin]) < rate, T{0}, x[row * columns + j] * scale);
+    KOKKOS_IF_ON_HOST((for (std::size_t j = begin; j < end; ++j) apply(words[j - begin], row * columns + j);))
+    // With constant indices, so that the words stay in registers.
+    KOKKOS_IF_ON_DEVICE((for (std::size_t k = 0; k < 4; ++k) {
+      if (begin + k < end) apply(words[k], row * columns + begin + k);
+    }))
+  }
+
+ private:
+  KOKKOS_FUNCTION void apply(std::uint32_t word, std::size_t at) const {
+    y[at] = math::select(uniform_float(word) < rate, T{0}, x[at] * scale);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_NumericTraits.hpp>
 
 #include "trireme/backend/simd/simd_vector.hpp"
 

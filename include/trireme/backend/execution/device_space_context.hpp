@@ -1,0 +1,193 @@
+/// SpaceContext of a device: each kernel is a launch on its stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <Kokkos_Core.hpp>
+
+#include "trireme/backend/execution/column_sums.hpp"
+#include "trireme/backend/execution/lanes.hpp"
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/backend/execution/team_sums.hpp"
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/gemm/device_blas.hpp"
+#include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/threads/host_context.hpp"
+#include "trireme/backend/threads/profiling.hpp"
+
+namespace trireme {
+
+template <class Space>
+class SpaceContext;
+
+namespace detail {
+
+template <class F>
+struct FlatElements {
+  F f;
+  std::size_t columns;
+  bool short_index;  ///< 32 bits suffice: a device divides those several times as fast
+  KOKKOS_FUNCTION void operator()(std::size_t e) const {
+    if (short_index) {
+      auto const index = static_cast<std::uint32_t>(e), width = static_cast<std::uint32_t>(columns);
+      std::uint32_t const row = index / width;
+      f(row, index - row * width);
+    } else {
+      f(e / columns, e % columns);
+    }
+  }
+};
+
+struct AddTotals {
+  double const* sums;
+  double* totals;
+  KOKKOS_FUNCTION void operator()(std::size_t w) const { totals[w] += sums[w]; }
+};
+
+}  // namespace detail
+
+/// Sums are by teams, in an order that does not depend on the device.
+template <class Space>
+requires(!is_host_space<Space>) class SpaceContext<Space> {
+ public:
+  using memory_space = typename Space::memory_space;
+  static constexpr bool on_host = false;
+  static constexpr bool owns_rows = false;
+
+  explicit SpaceContext(Space const& space = detail::default_space<Space>()) : space_(space), blas_(space) {}
+
+  std::size_t threads() const { return threads_; }
+  Space const& space() const { return space_; }
+  void fence(char const* label) const { space_.fence(tool_label(label)); }
+
+  template <class F>
+  void for_each(char const* label, std::size_t n, F const& f) const {
+    using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
+    if (n > 0) Kokkos::parallel_for(tool_label(label), Indices(space_, 0, n), f);
+  }
+  template <class F>
+  void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    bool const is_short = rows * columns <= std::numeric_limits<std::uint32_t>::max();
+    for_each(label, rows * columns, detail::FlatElements<F>{f, columns, is_short});
+  }
+
+  template <class F>
+  void for_rows(char const* label, std::size_t n, F const& f) const {
+    for_each(label, n, f);
+  }
+  template <class F>
+  void for_rows(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
+    std::size_t const lanes = detail::lanes_for(columns), threads = team_lanes / lanes;
+    launch_teams(label, detail::OfTeamLanes<F, Space>{f, rows}, blocks_of(rows, threads), threads, lanes);
+  }
+
+  template <class F>
+  void accumulate(char const* label, std::size_t n, F const& f, double* totals) {
+    using Totals = detail::TeamTotals<F, Space>;
+    std::size_t const blocks = blocks_of(n, Totals::block);
+    if (blocks <= 1) return launch_teams(label, Totals{f, n, nullptr, totals}, blocks, Totals::threads, 1);
+    double* const partial = scratch((blocks + 1 + spare_rows(blocks)) * F::width);
+    double* const sums = partial + blocks * F::width;
+    launch_teams(label, Totals{f, n, partial, nullptr}, blocks, Totals::threads, 1);
+    add_blocks(label, blocks, F::width, partial, sums, sums + F::width);
+    for_each(label, F::width, detail::AddTotals{sums, totals});
+  }
+
+  template <class T>
+  void column_sums(char const* label, std::size_t rows, std::size_t columns, T const* x, T* sums) {
+    sum_columns(label, rows, columns, detail::MatrixElement<T>{x, columns}, sums);
+  }
+
+  template <class Sum, class Term>
+  void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) {
+    static_assert(sizeof(Sum) <= sizeof(double));
+    std::size_t const blocks = blocks_of(rows, detail::team_rows);
+    if (blocks <= 1) return sum_teams(label, rows, columns, term, sums);
+    Sum* const partial = reinterpret_cast<Sum*>(scratch((blocks + spare_rows(blocks)) * columns));
+    sum_teams(label, rows, columns, term, partial);
+    add_blocks(label, blocks, columns, partial, sums, partial + blocks * columns);
+  }
+
+  template <class T>
+  void gemm(Product<T> const& product) const {
+    gemm_batch(ProductBatch<T>{product});
+  }
+  template <class T>
+  void gemm_batch(ProductBatch<T> const& batch) const {
+    blas_.gemm(space_, batch);
+  }
+
+  static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
+    return detail::convolution_chunk_of_space(bytes_per_sample);
+  }
+
+  void set_exchange(StatisticsSum* exchange) { exchange_ = exchange; }
+
+  void cross_replica_sum(double* values, std::size_t count, StatisticsScope scope) {
+    if (!exchange_ || scope != StatisticsScope::global) return;
+    fence("trireme: sums of rows complete");
+    Kokkos::View<double*, memory_space, Kokkos::MemoryUnmanaged> const device(values, count);
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), device);
+    exchange_->sum(host.data(), count, scope);
+    copy_view(space_, device, host);
+  }
+
+ private:
+  /// Threads of a team times their vector lanes, where each works alone.
+  static constexpr std::size_t team_lanes = 128;
+
+  static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
+  /// Rows that `add_blocks` needs beside its own.
+  static constexpr std::size_t spare_rows(std::size_t rows) { return 2 * blocks_of(rows, detail::team_rows); }
+
+  template <class Kernel>
+  void launch_teams(char const* label, Kernel const& kernel, std::size_t league, std::size_t threads,
+                    std::size_t lanes) const {
+    if (league == 0) return;
+    auto policy =
+        Kokkos::TeamPolicy<Space>(space_, static_cast<int>(league), static_cast<int>(threads), static_cast<int>(lanes));
+    if constexpr (requires { Kernel::scratch_bytes(); })
+      policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+    Kokkos::parallel_for(tool_label(label), policy, kernel);
+  }
+
+  /// Sums of blocks of rows, as rows of `sums`.
+  template <class Sum, class Term>
+  void sum_teams(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) const {
+    detail::TeamColumnSums<Sum, Term, Space> const kernel(term, rows, columns, sums);
+    launch_teams(label, kernel, kernel.teams(), kernel.threads(), kernel.lanes);
+  }
+
+  /// The sum of `rows` rows, by blocks of them, then blocks of their sums in `spare`, until one is left.
+  template <class Sum>
+  void add_blocks(char const* label, std::size_t rows, std::size_t columns, Sum const* from, Sum* sums,
+                  Sum* spare) const {
+    for (;;) {
+      std::size_t const blocks = blocks_of(rows, detail::team_rows);
+      Sum* const to = blocks == 1 ? sums : spare;
+      sum_teams(label, rows, columns, detail::MatrixElement<Sum>{from, columns}, to);
+      if (blocks == 1) return;
+      from = to;
+      spare += blocks * columns;
+      rows = blocks;
+    }
+  }
+
+  double* scratch(std::size_t count) {
+    if (scratch_.extent(0) < count)
+      scratch_ = Kokkos::View<double*, memory_space>(
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::partial_sums"), count);
+    return scratch_.data();
+  }
+
+  Space space_;
+  StatisticsSum* exchange_ = nullptr;
+  std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
+  detail::DeviceBlas<Space> blas_;
+  Kokkos::View<double*, memory_space> scratch_;
+};
+
+}  // namespace trireme
