@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Registers, spills and memory of each device kernel, as a compiler states them, against a table.
 
-    kernel_resources.py TABLE LOG            fails if a kernel spills, takes more than the table allows, or is not in it
-    kernel_resources.py TABLE LOG --write    writes the table
+    kernel_resources.py LOG [--arch ARCH]            fails if a kernel spills, takes more than its table allows, or is
+                                                     not in it
+    kernel_resources.py LOG [--arch ARCH] --write    writes the tables
 
-LOG is the output of a build of tests/resources: of nvcc with `-Xptxas -v`, or of Clang with
-`-Rpass-analysis=kernel-resource-usage`. A row of the table: registers, bytes of static shared memory, bytes of local
-memory (of a thread), kernel. Another compiler of the same kind may take up to eight registers more.
+LOG is the output of a build of tests/resources: of nvcc with `-Xptxas -v`, which names the architectures, or of Clang
+with `-Rpass-analysis=kernel-resource-usage` for ARCH. The table of an architecture is tests/resources/ARCH.txt; a row:
+registers, bytes of static shared memory, bytes of local memory (of a thread), kernel. Another version of the compiler
+may take up to eight registers more.
 """
 import argparse
 import collections
@@ -16,6 +18,7 @@ import subprocess
 import sys
 
 SLACK = 8  # registers
+TABLES = pathlib.Path(__file__).resolve().parent.parent / "tests" / "resources"
 Usage = collections.namedtuple("Usage", "registers shared local spilled")
 
 
@@ -48,38 +51,43 @@ def kernel_name(launch):
 
 
 def usages_of_nvcc(text):
-    name = stack = spilled = None
+    """(architecture, kernel, usage) of each launch."""
+    name = arch = stack = spilled = None
     for line in text.splitlines():
         if found := re.search(r"Compiling entry function '(.*)' for '(sm_\w+)'", line):
-            name, stack, spilled = kernel_name(found[1]), 0, 0
+            name, arch, stack, spilled = kernel_name(found[1]), found[2], 0, 0
         elif found := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
             stack, spilled = int(found[1]), int(found[2]) + int(found[3])
         elif (found := re.search(r"Used (\d+) registers", line)) and name:
             shared = re.search(r"(\d+) bytes smem", line)
-            yield name, Usage(int(found[1]), int(shared[1]) if shared else 0, stack, spilled)
+            yield arch, name, Usage(int(found[1]), int(shared[1]) if shared else 0, stack, spilled)
             name = None
 
 
-def usages_of_clang(text):
+def usages_of_clang(text, arch):
     fields = {}
     for line in text.splitlines():
         if not (found := re.search(r"remark: +([\w ]+?)(?: \[[^]]*\])?: (.*?) \[-Rpass", line)):
             continue
         fields[found[1]] = found[2]
         if found[1] == "LDS Size" and (name := kernel_name(fields["Function Name"])):
-            spilled = int(fields["SGPRs Spill"]) + int(fields["VGPRs Spill"])
-            yield name, Usage(int(fields["VGPRs"]), int(found[2]), int(fields["ScratchSize"]), spilled)
+            # Scalar registers spill to lanes of vector registers, not to memory.
+            usage = Usage(int(fields["VGPRs"]), int(found[2]), int(fields["ScratchSize"]), int(fields["VGPRs Spill"]))
+            yield arch, name, usage
 
 
-def largest(usages):
-    """One usage for each name: the same functor may be launched in several ways."""
+def by_architecture(usages):
+    """The largest figures of each kernel: the same functor may be launched in several ways."""
     kernels = {}
-    for name, usage in usages:
-        kernels[name] = Usage(*map(max, zip(kernels.get(name, usage), usage)))
+    for arch, name, usage in usages:
+        known = kernels.setdefault(arch, {})
+        known[name] = Usage(*map(max, zip(known.get(name, usage), usage)))
     return kernels
 
 
 def read_table(path):
+    if not path.exists():
+        sys.exit(f"there is no table {path.name}; --write makes it")
     table = {}
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -91,7 +99,7 @@ def read_table(path):
 def faults(kernels, table):
     for name, usage in sorted(kernels.items()):
         if usage.spilled:
-            yield f"{name} spills registers to {usage.spilled} bytes of memory"
+            yield f"{name} spills registers to memory"
         if name not in table:
             yield f"{name} is not in the table"
             continue
@@ -107,23 +115,26 @@ def faults(kernels, table):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", type=pathlib.Path)
     parser.add_argument("log", type=pathlib.Path)
+    parser.add_argument("--arch", help="of a log of Clang, such as gfx90a")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     text = demangled(arguments.log.read_text())
-    kernels = largest(usages_of_nvcc(text) if "Compiling entry function" in text else usages_of_clang(text))
+    kernels = by_architecture(usages_of_clang(text, arguments.arch) if arguments.arch else usages_of_nvcc(text))
     if not kernels:
         sys.exit(f"{arguments.log} names no kernel of trireme")
-    if arguments.write:
-        rows = [f"{u.registers:4} {u.shared:4} {u.local:4}  {name}\n" for name, u in sorted(kernels.items())]
-        arguments.table.write_text("# registers, bytes of shared memory, bytes of local memory, kernel\n" + "".join(rows))
-        return
-    found = list(faults(kernels, read_table(arguments.table)))
-    for fault in found:
-        print(f"{arguments.table.name}: {fault}", file=sys.stderr)
-    print(f"{arguments.table.name}: {len(kernels)} kernels, at most {max(k.registers for k in kernels.values())} registers")
-    sys.exit(1 if found else 0)
+    failed = False
+    for arch, usages in sorted(kernels.items()):
+        table = TABLES / f"{arch}.txt"
+        if arguments.write:
+            rows = [f"{u.registers:4} {u.shared:4} {u.local:4}  {name}\n" for name, u in sorted(usages.items())]
+            table.write_text("# registers, bytes of shared memory, bytes of local memory, kernel\n" + "".join(rows))
+            continue
+        for fault in faults(usages, read_table(table)):
+            print(f"{table.name}: {fault}", file=sys.stderr)
+            failed = True
+        print(f"{table.name}: {len(usages)} kernels, at most {max(u.registers for u in usages.values())} registers")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
