@@ -541,7 +541,12 @@ class TwinDevice {
   static constexpr char const* name() { return "TwinDevice"; }
   std::size_t device() const { return device_; }
   int concurrency() const { return 2048; }
-  void fence(std::string const& = "") const { twin::drain(device_); }
+  void fence(std::string const& label = "TwinDevice::fence") const {
+    std::uint64_t handle = 0;  // tools count fences
+    Kokkos::Tools::beginFence(label, impl_instance_id(), &handle);
+    twin::drain(device_);
+    Kokkos::Tools::endFence(handle);
+  }
   void print_configuration(std::ostream&, bool = false) const {}
   std::uint32_t impl_instance_id() const noexcept { return static_cast<std::uint32_t>(device_) + 1; }
   static void impl_static_fence(std::string const&) { twin::drain_all(); }

@@ -1,57 +1,84 @@
 /// A batch in the memory of the execution space; not copied if that is the host's.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/host_context.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/models/head.hpp"
 
 namespace trireme {
 
-/// Two alternating sets of buffers, so that a batch can be copied while the previous one is still worked on.
+namespace detail {
+
+#ifdef KOKKOS_HAS_SHARED_HOST_PINNED_SPACE
+using PinnedSpace = Kokkos::SharedHostPinnedSpace;
+#else
+using PinnedSpace = Kokkos::HostSpace;
+#endif
+
+}  // namespace detail
+
+/// Batches reach a device through pinned host memory and its stream, so that the host waits for no step: it fills the
+/// next slot while the device works on earlier batches.
 template <class T, class L, class Space>
 class DeviceBatch {
  public:
   DeviceBatch(std::size_t input_size, std::size_t target_size) : input_size_(input_size), target_size_(target_size) {}
 
+  /// The batch's host memory may be changed on return. What the slice names stays until the next call's copy, which the
+  /// space makes after its work so far.
   Slice<T, L> upload(Space const& space, Batch<T, L> const& batch) {
     if constexpr (is_host_space<Space>) {
       return {batch.x, batch.y, batch.weight, batch.rows, batch.x_rows, batch.ticket, batch.next};
     } else {
-      Buffers& b = buffers_[next_];
-      next_ = 1 - next_;
-      copy(space, b.x, batch.x, batch.rows * input_size_);
-      if (batch.y) copy(space, b.y, batch.y, batch.rows * target_size_);
-      if (batch.weight) copy(space, b.weight, batch.weight, batch.rows);
-      space.fence(tool_label("trireme: batch copied before its host memory is used again"));
-      return {b.x.data(), batch.y ? b.y.data() : nullptr, batch.weight ? b.weight.data() : nullptr, batch.rows};
+      std::size_t const x = aligned(batch.rows * input_size_ * sizeof(T));
+      std::size_t const y = batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0;
+      std::size_t const weight = batch.weight ? aligned(batch.rows * sizeof(double)) : 0;
+      std::byte* const host = next_slot(space, x + y + weight);
+      if (batch.rows > 0) {
+        std::memcpy(host, batch.x, batch.rows * input_size_ * sizeof(T));
+        if (batch.y) std::memcpy(host + x, batch.y, batch.rows * target_size_ * sizeof(L));
+        if (batch.weight) std::memcpy(host + x + y, batch.weight, batch.rows * sizeof(double));
+        copy_view(space, space_view<Space>(device_.data(), x + y + weight),
+                  Kokkos::View<std::byte const*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(host, x + y + weight));
+      }
+      std::byte* const device = device_.data();
+      return {reinterpret_cast<T const*>(device), batch.y ? reinterpret_cast<L const*>(device + x) : nullptr,
+              batch.weight ? reinterpret_cast<double const*>(device + x + y) : nullptr, batch.rows};
     }
   }
 
  private:
-  template <class V>
-  using View = Kokkos::View<V*, typename Space::memory_space>;
-  struct Buffers {
-    View<T> x;
-    View<L> y;
-    View<double> weight;
-  };
+  static constexpr std::size_t most_slots = 16, pinned_bytes = std::size_t{64} << 20;
 
-  template <class V>
-  static void copy(Space const& space, View<V>& to, V const* from, std::size_t count) {
-    if (to.extent(0) < count) to = uninitialized_view<View<V>>("trireme::batch", count);
-    copy_view(space, space_view<Space>(to.data(), count), host_view(from, count));
+  static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
+
+  /// Pinned memory for `bytes` bytes. The device is waited for once a round of slots.
+  std::byte* next_slot(Space const& space, std::size_t bytes) {
+    if (bytes > slot_bytes_ || slot_ == slots_) {
+      space.fence(tool_label("trireme: batches copied before their host memory is used again"));
+      slot_ = 0;
+    }
+    if (bytes > slot_bytes_) {
+      slot_bytes_ = bytes;
+      slots_ = std::clamp<std::size_t>(pinned_bytes / bytes, 2, most_slots);
+      pinned_ = uninitialized_view<decltype(pinned_)>("trireme::pinned_batches", slots_ * bytes);
+      device_ = uninitialized_view<decltype(device_)>("trireme::batch", bytes);
+    }
+    return pinned_.data() + slot_++ * slot_bytes_;
   }
 
   std::size_t input_size_, target_size_;
-  std::array<Buffers, 2> buffers_;
-  std::size_t next_ = 0;
+  std::size_t slot_bytes_ = 0, slots_ = 0, slot_ = 0;
+  Kokkos::View<std::byte*, detail::PinnedSpace> pinned_;
+  Kokkos::View<std::byte*, typename Space::memory_space> device_;
 };
 
 }  // namespace trireme
