@@ -6,6 +6,8 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/activations/activation.hpp"
+#include "trireme/backend/threads/host_context.hpp"
+#include "trireme/layers/gradient.hpp"
 
 namespace trireme::kernels {
 
@@ -62,6 +64,18 @@ struct ActivationGradient {
   T const* dy;
   T* dx;
   KOKKOS_FUNCTION void operator()(std::size_t i) const { dx[i] = dy[i] * activation.derivative(at[i]); }
+};
+
+/// The same, as a term of the bias's gradient.
+template <class T, class A>
+struct BiasGradientTerm {
+  ActivationGradient<T, A> gradient;
+  std::size_t columns;
+  KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const {
+    std::size_t const i = row * columns + j;
+    gradient(i);
+    return gradient.dx[i];
+  }
 };
 
 template <class T, class A>
@@ -131,6 +145,24 @@ void activation_gradient(Context& context, A const& activation, std::size_t rows
     context.for_rows("trireme::row_activation_gradient", rows, columns,
                      RowActivationGradient<T, A>{activation, y, dy, dx, columns});
   }
+}
+
+/// As activation_gradient. True if the gradient of the bias is summed up too: on a device, in the same kernel.
+template <class Context, class T, class A>
+bool activation_and_bias_gradient(Context& context, A const& activation, std::size_t rows, std::size_t columns,
+                                  T const* z, T const* y, T const* dy, T* dx, Gradient<T> const& bias) {
+  if constexpr (!is_host_context<Context> && A::elementwise) {
+    if (bias) {
+      T const* const at = needs_preactivation<A>() ? z : y;
+      with_resolved(activation, [&]<class Function>(Function const& function) {
+        bias.sum_columns(context, "trireme::activation_and_bias_gradient", rows,
+                         BiasGradientTerm<T, Function>{{function, at, dy, dx}, columns});
+      });
+      return true;
+    }
+  }
+  activation_gradient(context, activation, rows, columns, z, y, dy, dx);
+  return false;
 }
 
 }  // namespace trireme::kernels

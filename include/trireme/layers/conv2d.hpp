@@ -100,9 +100,11 @@ struct Conv2D {
     Window2D const w = window(in);
     std::size_t const positions = b.rows * w.positions();
     T const* const z = needs_preactivation<A>() ? b.saved[preactivation] : b.y;
+    bool summed = false;
     if constexpr (!std::is_same_v<A, Linear>)
-      kernels::activation_gradient(context, activation, positions, filters, z, b.y, b.dy, b.dy);
-    b.gradients[bias].column_sums(context, "trireme::conv2d_bias_gradient", positions, b.dy);
+      summed = kernels::activation_and_bias_gradient(context, activation, positions, filters, z, b.y, b.dy, b.dy,
+                                                     b.gradients[bias]);
+    if (!summed) b.gradients[bias].column_sums(context, "trireme::conv2d_bias_gradient", positions, b.dy);
     convolution_backward(context, w, filters, b.rows, b.x, b.parameters[kernel], b.dy, b.gradients[kernel], b.dx,
                          Workspace(saved_as<std::byte>(b, workspace)));
   }

@@ -104,8 +104,10 @@ struct Dense {
     T const* const z = needs_preactivation<A>() ? b.saved[preactivation] : b.y;
     bool const deferred = may_defer<Context>(in) && b.gradients[kernel].defers(context, rows, n, units);
     T* const dz = deferred ? b.saved[preactivation_gradient] : b.dy;
+    bool summed = false;
     if constexpr (!std::is_same_v<A, Linear>)
-      kernels::activation_gradient(context, activation, rows, units, z, b.y, b.dy, dz);
+      summed =
+          kernels::activation_and_bias_gradient(context, activation, rows, units, z, b.y, b.dy, dz, b.gradients[bias]);
     else if (deferred)
       kernels::copy(context, rows * units, static_cast<T const*>(b.dy), dz);
     if (b.dx)
@@ -119,7 +121,7 @@ struct Dense {
                               .c = b.dx,
                               .ldc = n,
                               .transpose_b = true});
-    b.gradients[bias].column_sums(context, "trireme::dense_bias_gradient", rows, dz);
+    if (!summed) b.gradients[bias].column_sums(context, "trireme::dense_bias_gradient", rows, dz);
     b.gradients[kernel].product(context, rows, {b.x, n, b.x_rows}, {dz, units},
                                 deferred ? Lifetime::step : Lifetime::call);
   }

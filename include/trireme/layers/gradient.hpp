@@ -160,6 +160,12 @@ class Gradient {
   void column_sums(Context& context, char const* label, std::size_t rows, T const* dy) const {
     if (values_) context.column_sums(label, rows, size_, dy, values_);
   }
+  /// The sum of term(row, j) over `rows` rows, for each element j of the parameter. Terms may store: each is called
+  /// once.
+  template <class Context, class Term>
+  void sum_columns(Context& context, char const* label, std::size_t rows, Term const& term) const {
+    if (values_) context.sum_columns(label, rows, size_, term, values_);
+  }
 
   /// For a table whose gradient is zero except in the rows that the `count` indices name: memory to add them to,
   /// cleared; null where the gradient is not wanted. Indices stay as they are until the step ends.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/layer.hpp"
@@ -79,9 +80,13 @@ struct LayerNormalization {
       context.for_rows("trireme::layer_normalization_gradient", rows, n,
                        kernels::NormalizeRowGradient<T>{b.dy, b.parameters[gamma], b.saved[normalized],
                                                         b.saved[inverse_deviation], b.dx, n});
-    if (b.gradients[gamma]) {
+    if (!b.gradients[gamma]) return;
+    if constexpr (is_host_context<Context>) {
       context.for_each("trireme::gamma_share", rows * n, kernels::Multiply<T>{b.dy, b.saved[normalized]});
       b.gradients[gamma].column_sums(context, "trireme::gamma_gradient", rows, b.saved[normalized]);
+    } else {
+      b.gradients[gamma].sum_columns(context, "trireme::gamma_gradient", rows,
+                                     kernels::GammaTerm<T>{b.dy, b.saved[normalized], n});
     }
   }
 

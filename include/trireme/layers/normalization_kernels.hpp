@@ -61,6 +61,17 @@ struct NormalizeRowGradient {
   }
 };
 
+/// A term of gamma's gradient.
+template <class T>
+struct GammaTerm {
+  T const* dy;
+  T const* normalized;
+  std::size_t columns;
+  KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const {
+    return dy[row * columns + j] * normalized[row * columns + j];
+  }
+};
+
 /// y *= x.
 template <class T>
 struct Multiply {
