@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
     else if (name.starts_with("infer_cnn"))
       infer(bench::cnn(), name, options);
     else
-      infer(tr::Sequential{tr::Input<64, 32>{}, tr::LSTM<128>{}, tr::Dense<10>{}}, name, options);
+      infer(bench::lstm(), name, options);
 }

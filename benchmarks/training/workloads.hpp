@@ -26,6 +26,14 @@ inline auto surrogate() {
                         tr::Dense<1>{}};
 }
 
+inline auto transformer() {
+  return tr::Sequential{tr::Input<64, 256>{}, tr::Residual{tr::LayerNormalization<>{}, tr::MultiHeadAttention<4, 64>{}},
+                        tr::Residual{tr::LayerNormalization<>{}, tr::Dense<1024, tr::ReLU>{}, tr::Dense<256>{}},
+                        tr::Flatten{}, tr::Dense<10>{}};
+}
+
+inline auto lstm() { return tr::Sequential{tr::Input<64, 32>{}, tr::LSTM<128>{}, tr::Dense<10>{}}; }
+
 /// Trains through `fit`, with its metrics and History, and prints what a step took.
 template <class Strategy, class Model, class Data>
 void train(Strategy const& strategy, Model& model, Data const& batches, std::string const& name,

@@ -42,7 +42,7 @@ class SumAfterBackward {
 };
 
 /// Every rank holds the whole model and takes its rows of each global batch.
-template <class SpaceType = Kokkos::DefaultExecutionSpace>
+template <class SpaceType = Kokkos::DefaultHostExecutionSpace>
 class OneMessageStrategy {
  public:
   using Space = SpaceType;

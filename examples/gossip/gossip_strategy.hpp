@@ -49,7 +49,7 @@ class GossipSynchronization {
   std::vector<T> theirs_;
 };
 
-template <class SpaceType = Kokkos::DefaultExecutionSpace>
+template <class SpaceType = Kokkos::DefaultHostExecutionSpace>
 class GossipStrategy {
  public:
   using Space = SpaceType;

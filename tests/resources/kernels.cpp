@@ -20,26 +20,16 @@ int main(int argc, char** argv) {
   xt::xtensor<float, 4> const images = xt::ones<float>({64, 8, 8, 3});
   xt::xtensor<float, 2> const words = xt::ones<float>({64, 12});
   xt::xtensor<std::int32_t, 1> const labels = xt::zeros<std::int32_t>({64});
-  train(tr::Sequential{tr::Input<8, 8, 3>{},
-                       tr::Conv2D<8, 3, 3, tr::Same, tr::NoBias>{},
-                       tr::BatchNormalization<>{},
-                       tr::ReLU{},
-                       tr::MaxPooling2D<2, 2>{},
+  train(tr::Sequential{tr::Input<8, 8, 3>{}, tr::Conv2D<8, 3, 3, tr::Same, tr::NoBias>{}, tr::BatchNormalization<>{},
+                       tr::ReLU{}, tr::MaxPooling2D<2, 2>{},
                        tr::Conv2D<8, 3, 3, tr::Same, tr::Tanh>{.kernel_regularizer = tr::L2(1e-4)},
-                       tr::AveragePooling2D<2, 2>{},
-                       tr::UpSampling2D<2, 2, tr::Bilinear>{},
-                       tr::GlobalAveragePooling2D{},
-                       tr::Dropout{.rate = 0.1f},
-                       tr::Dense<10>{}},
+                       tr::AveragePooling2D<2, 2>{}, tr::UpSampling2D<2, 2, tr::Bilinear>{},
+                       tr::GlobalAveragePooling2D{}, tr::Dropout{.rate = 0.1f}, tr::Dense<10>{}},
         tr::SGD{.learning_rate = 0.1, .momentum = 0.9}, tr::SparseCategoricalCrossentropy{.from_logits = true},
         tr::data::from_tensor_slices(images, labels).batch(tr::GlobalBatch{16}));
-  train(tr::Sequential{tr::Input<12>{},
-                       tr::Embedding<100, 16>{},
+  train(tr::Sequential{tr::Input<12>{}, tr::Embedding<100, 16>{},
                        tr::Residual{tr::LayerNormalization<>{}, tr::MultiHeadAttention<2, 8>{}},
-                       tr::LSTM<8, tr::ReturnSequences>{},
-                       tr::GRU<8>{},
-                       tr::Dense<10>{},
-                       tr::Softmax{}},
+                       tr::LSTM<8, tr::ReturnSequences>{}, tr::GRU<8>{}, tr::Dense<10>{}, tr::Softmax{}},
         tr::Adam{.global_clipnorm = 1.0}, tr::SparseCategoricalCrossentropy{},
         tr::data::from_tensor_slices(words, labels).batch(tr::GlobalBatch{16}));
 }

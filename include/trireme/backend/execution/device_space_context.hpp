@@ -20,6 +20,7 @@
 
 namespace trireme {
 
+/// The execution context of a whole space: space_context.hpp.
 template <class Space>
 class SpaceContext;
 

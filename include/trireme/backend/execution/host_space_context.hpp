@@ -21,6 +21,7 @@
 
 namespace trireme {
 
+/// The execution context of a whole space: space_context.hpp.
 template <class Space>
 class SpaceContext;
 
@@ -88,6 +89,7 @@ struct BlockColumnSums {
 
 }  // namespace detail
 
+/// Kernels are divided among the threads of the space.
 template <class Space>
 requires is_host_space<Space>
 class SpaceContext<Space> {
