@@ -15,8 +15,13 @@ struct Name {
 };
 
 template <FixedString Text, std::size_t... I>
-Name<Text.characters[I]...> name_of_characters(std::index_sequence<I...>);
+constexpr Name<Text.characters[I]...> name_of_characters(std::index_sequence<I...>) {
+  return {};
+}
+/// The name as a value. A template that deduces its type has one that nvcc can write down; an alias of it would not do.
 template <FixedString Text>
-using named_t = decltype(name_of_characters<Text>(std::make_index_sequence<Text.view().size()>()));
+constexpr auto name_of() {
+  return name_of_characters<Text>(std::make_index_sequence<Text.view().size()>());
+}
 
 }  // namespace trireme::detail

@@ -36,8 +36,10 @@ constexpr auto node(L const& given) {
   static_assert(Name.view() != "input", "trireme: no node of a Graph is called \"input\": that is the graph's own");
   detail::as_layer_t<L> layer{given};
   if constexpr (requires { layer.name = std::string_view(); })
-    if (layer.name.empty()) layer.name = detail::named_t<Name>::name.view();
-  return Node<detail::as_layer_t<L>, detail::named_t<Name>, detail::named_t<From>...>{layer};
+    if (layer.name.empty()) layer.name = decltype(detail::name_of<Name>())::name.view();
+  return [&]<class Named, class... Sources>(Named, Sources...) {
+    return Node<detail::as_layer_t<L>, Named, Sources...>{layer};
+  }(detail::name_of<Name>(), detail::name_of<From>()...);
 }
 
 namespace detail {

@@ -47,9 +47,8 @@ struct Output {
 /// \param rest  metrics, and a LossWeight anywhere among them.
 template <FixedString Text, class... LossAndRest>
 constexpr auto output(LossAndRest... given) {
-  using Named = detail::named_t<Text>;
   static_assert(sizeof...(LossAndRest) > 0, "trireme: an output needs a loss: output<\"name\">(MeanSquaredError{})");
-  return [&]<class L, class... Rest>(L const& loss, Rest const&... rest) {
+  return [&]<char... Name, class L, class... Rest>(detail::Name<Name...>, L const& loss, Rest const&... rest) {
     static_assert(Loss<L>, "trireme: output<\"name\">(loss, ...) takes the loss first, then metrics and a LossWeight");
     static_assert((0 + ... + std::is_same_v<Rest, LossWeight>) <= 1, "trireme: an output has one LossWeight at most");
     double weight = 1;
@@ -64,10 +63,11 @@ constexpr auto output(LossAndRest... given) {
     };
     return std::apply(
         [&]<class... Metrics>(Metrics const&... metric) {
-          return Output<Named, L, Metrics...>{loss, weight, {metric...}};
+          return Output<detail::Name<Name...>, L, Metrics...>{loss, weight, {metric...}};
         },
         std::tuple_cat(keep(rest)...));
-  }(given...);
+  }
+  (detail::name_of<Text>(), given...);
 }
 
 /// In the order of the model's outputs.
