@@ -4,10 +4,12 @@
 
 #include "pjrt/training.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/layers/select.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/graph.hpp"
+#include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
@@ -47,6 +49,25 @@ BOOST_AUTO_TEST_CASE(graphs_of_convolutions_train_as_on_one_device) {
               node<"wide">(Conv2D<4, 1, 3, ReLU, Same>{}), node<"thin", "image">(Conv2D<3, 1, 1, ReLU>{}),
               node<"both", "wide", "thin">(Concatenate{}), node<"pool">(MaxPooling2D<1, 2>{}), node<"flat">(Flatten{}),
               node<"head">(Dense<test::classes>{})});
+}
+
+BOOST_AUTO_TEST_CASE(tuples_train_as_on_one_device) {
+  check(Sequential{Input<test::mlp_inputs>{},
+                   Fork{Dense<5, Tanh>{}, Skip{}, Sequential{Dropout{.rate = 0.25f}, Dense<3>{}}}, Select<2, 0, 2>{},
+                   Parallel{Dense<4, ReLU>{}, Dropout{.rate = 0.25f}, Skip{}}, Concatenate{},
+                   Fork{Dense<6>{}, Dense<6, ReLU>{}}, Add{}, Dense<test::classes>{}});
+}
+
+BOOST_AUTO_TEST_CASE(weights_behind_unused_values_get_no_gradient) {
+  check(Sequential{Input<test::mlp_inputs>{}, Fork{Dense<5, Tanh>{.kernel_regularizer = L2(1e-2)}, Dense<6, Tanh>{}},
+                   Select<1>{}, Dense<test::classes>{}});
+}
+
+BOOST_AUTO_TEST_CASE(values_under_several_extents_train_as_on_one_device) {
+  check(Graph{Input<test::mlp_inputs>{}, node<"rows">(Reshape<2, 3>{}), node<"a">(Dense<4, Tanh>{}),
+              node<"flat">(Flatten{}), node<"b", "a">(Sequential{Dense<8>{}, Reshape<16>{}, Dense<8>{}}),
+              node<"pairs", "a">(Sequential{Reshape<4, 2>{}, Dense<2, ReLU>{}, Flatten{}}),
+              node<"sum", "flat", "b", "pairs">(Add{}), node<"head">(Dense<test::classes>{})});
 }
 
 BOOST_AUTO_TEST_CASE(branches_of_a_sequential_train_as_on_one_device) {

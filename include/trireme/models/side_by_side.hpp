@@ -114,12 +114,6 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     (std::make_index_sequence<count>());
   }
 
-  /// f(all branches).
-  template <class F>
-  constexpr auto apply_to_branches(F const& f) const {
-    return std::apply(f, branches_);
-  }
-
  private:
   /// f(branch, its input's extents), from the first to the last.
   template <class In, class F>

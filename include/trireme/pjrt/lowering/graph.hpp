@@ -1,195 +1,198 @@
-/// Graphs and branches in a program: nodes in their order, and back.
+/// Graphs of layers in a program: the nodes of a model's wiring in their order, and back.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "trireme/layers/layer.hpp"
-#include "trireme/models/branches.hpp"
-#include "trireme/models/graph.hpp"
-#include "trireme/models/graph_block.hpp"
-#include "trireme/models/joins.hpp"
+#include "trireme/models/wiring.hpp"
+#include "trireme/pjrt/lowering/joins.hpp"
 #include "trireme/pjrt/lowering/layer.hpp"
-#include "trireme/pjrt/lowering/sequential.hpp"
+#include "trireme/pjrt/lowering/trace.hpp"
+#include "trireme/pjrt/lowering/tuples.hpp"
 
 namespace trireme::lowering {
 
-template <>
-struct LayerLowering<Skip> {
-  template <class T, class E>
-  static auto forward(Trace<T>&, Skip const&, Value<T, E> const& x) {
-    return Lowered{x, [](Trace<T>&, Value<T, E> const& dy) { return dy; }};
-  }
-};
-
 namespace detail {
-
-/// Lowering of a layer at its place among the others.
-template <class L, class T, class E>
-auto lower_next(Trace<T>& trace, L const& layer, Value<T, E> const& x) {
-  if constexpr (require_layer_lowering<L>()) {
-    auto const lowered = LayerLowering<L>::forward(trace, layer, x);
-    if constexpr (!trireme::detail::is_composite<L>) trace.next_layer(1);
-    return lowered;
-  }
-}
-
-template <class First>
-auto sum(Builder&, First const& first) {
-  return first;
-}
-template <class First, class Second, class... Rest>
-auto sum(Builder& b, First const& first, Second const& second, Rest const&... rest) {
-  return sum(b, b.add(first, second), rest...);
-}
-
-/// Lowering of a join. `backward` returns the tuple of the gradients of what it joined.
-template <class Join, class T, class... E>
-auto lower_join(Trace<T>& trace, Value<T, E> const&... parts) {
-  Builder& b = trace.builder();
-  if constexpr (std::is_same_v<Join, trireme::detail::SumJoin>) {
-    auto const y = sum(b, parts...);
-    return Lowered{y, [parts...](Trace<T>&, auto const& dy) {
-                     return std::tuple{Value<T, E>{parts.extents, dy.id}...};
-                   }};
-  } else {
-    std::size_t rows = 0;
-    ((rows = parts.extents[0]), ...);
-    auto const y =
-        b.concatenate_back(with_rows(rows, Join::output(lowering::without_front(parts.extents)...)), parts...);
-    return Lowered{y, [parts...](Trace<T>& t, auto const& dy) {
-                     std::size_t column = 0;
-                     auto const next = [&](auto const& part) {
-                       std::size_t const begin = std::exchange(column, column + part.extents.back());
-                       return t.builder().columns(dy, begin, part.extents);
-                     };
-                     return std::tuple{next(parts)...};
-                   }};
-  }
-}
-
-/// Adds to a gradient, or sets the first one.
-template <class T, class E, class F>
-void add_gradient(Trace<T>& trace, std::optional<Value<T, E>>& sum, E const& extents, Value<T, F> const& gradient) {
-  Value<T, E> const own{extents, gradient.id};
-  sum = sum ? trace.builder().add(*sum, own) : own;
-}
-
-/// Branches on the same input, joined.
-template <class Join, class Model>
-struct BranchesLowering {
-  template <class T, class E>
-  static auto forward(Trace<T>& trace, Model const& model, Value<T, E> const& x) {
-    // In the order of the braces, as the branches' parameters lie.
-    auto const branches =
-        model.apply_to_branches([&](auto const&... branch) { return std::tuple{lower_next(trace, branch, x)...}; });
-    auto const joined =
-        std::apply([&](auto const&... branch) { return lower_join<Join>(trace, branch.y...); }, branches);
-    return Lowered{joined.y, [=](Trace<T>& t, auto const& dy) {
-                     auto const parts = joined.backward(t, dy);
-                     std::optional<Value<T, E>> dx;
-                     [&]<std::size_t... I>(std::index_sequence<I...>) {
-                       (add_gradient(t, dx, x.extents, std::get<I>(branches).backward(t, std::get<I>(parts))), ...);
-                     }
-                     (std::make_index_sequence<std::tuple_size_v<decltype(parts)>>());
-                     return *dx;
-                   }};
-  }
+/// Selects the wiring that programs run: each layer is a node of its own.
+struct ProgramContext {
+  static constexpr bool owns_rows = false;
 };
 
+/// Lowers a node: one layer, or one join.
+template <class T, class L, class X>
+auto lower_node(Trace<T>& trace, L const& layer, X const& x) {
+  constexpr bool takes_x = requires { LayerLowering<L>::forward(trace, layer, x); };
+  static_assert(takes_x || !is_parts<decltype(sample_extents(x))>,
+                "trireme: this layer cannot be compiled for a PJRT device where it takes a tuple of tensors, since its "
+                "LayerLowering takes a single one; take another strategy for this model");
+  return LayerLowering<L>::forward(trace, layer, x);
+}
 }  // namespace detail
 
-template <class... Branches>
-requires(sizeof...(Branches) > 0) struct LayerLowering<Add<Branches...>>
-    : detail::BranchesLowering<trireme::detail::SumJoin, Add<Branches...>> {
-};
-template <class... Branches>
-requires(sizeof...(Branches) > 0) struct LayerLowering<Concatenate<Branches...>>
-    : detail::BranchesLowering<trireme::detail::ConcatenateJoin, Concatenate<Branches...>> {
-};
-template <class... Layers>
-struct LayerLowering<Residual<Layers...>> : detail::BranchesLowering<trireme::detail::SumJoin, Residual<Layers...>> {};
+/// Values of a graph by their numbers, and the nodes through which backward goes: those that train, or whose inputs'
+/// gradients are wanted.
+template <class T>
+class GraphTrace {
+ public:
+  using Values = trireme::detail::Values;
 
-template <class Inputs, class... Layers>
-struct LayerLowering<trireme::detail::GraphBlock<Inputs, Layers...>> {
-  using Block = trireme::detail::GraphBlock<Inputs, Layers...>;
-  static constexpr std::size_t count = sizeof...(Layers);
-  template <std::size_t I>
-  using InputsOf = typename Block::template node_inputs<I>;
+  /// \param wants_dx  whether the gradients of `x`, the sources, are wanted
+  template <class X>
+  GraphTrace(X const& x, bool wants_dx, Values const& results) : results_(results) {
+    add_values(x, wants_dx);
+    sources_ = values_.size();
+  }
 
-  template <class T, class E>
-  static auto forward(Trace<T>& trace, Block const& block, Value<T, E> const& x) {
-    return from<0>(trace, block, std::tuple{x}, std::tuple<>());
+  /// Lowers the next node, whose input has extents `in`.
+  template <class L, class In>
+  void add(Trace<T>& trace, trireme::detail::NodeWiring const& wires, L const& layer, In const& in) {
+    if constexpr (require_layer_lowering<L>()) {
+      auto const x = values(trace.builder(), wires.inputs, in);
+      std::size_t const trained = trace.trained();
+      auto const lowered = detail::lower_node(trace, layer, x);
+      bool wanted = trace.trained() > trained;
+      for (std::size_t const value : wires.inputs) wanted = wanted || wanted_[value];
+      require_samples(lowered.y, trireme::detail::output_of(layer, in));
+      add_values(lowered.y, wanted);
+      if (!wanted) return;
+      nodes_.push_back({wires.inputs, wires.first_output, wires.outputs, [=](Trace<T>& t, Tensors<T> const& dy) {
+                          auto const dx = lowered.backward(t, values_like(lowered.y, dy));
+                          require_alike(dx, x);
+                          return list_values<T>(dx);
+                        }});
+    }
+  }
+
+  /// The graph's output, with samples of extents `out`.
+  template <class Out>
+  auto results(Builder& b, Out const& out) const {
+    return values(b, results_, out);
+  }
+
+  /// The gradients of the sources from those of the results; none where it is not wanted.
+  std::vector<std::optional<Value<T, AnyExtents>>> backward(Trace<T>& trace, Tensors<T> const& dy) const {
+    Builder& b = trace.builder();
+    std::vector<std::optional<Value<T, AnyExtents>>> gradients(values_.size());
+    auto const add = [&](std::size_t value, Value<T, AnyExtents> gradient) {
+      if (!wanted_[value]) return;
+      auto& sum = gradients[value];
+      auto const& extents = values_[value].extents;
+      if (gradient.extents.values != extents.values) gradient = b.reshape(gradient, extents);
+      sum = sum ? b.add(*sum, gradient) : gradient;
+    };
+    auto const zero_if_unused = [&](std::size_t value) {
+      if (!gradients[value]) gradients[value] = b.constant_like(T{0}, values_[value]);
+      return *gradients[value];
+    };
+    for (std::size_t k = 0; k < results_.size(); ++k) add(results_[k], dy[k]);
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      Tensors<T> own;
+      for (std::size_t k = 0; k < node->outputs; ++k) own.push_back(zero_if_unused(node->first_output + k));
+      auto const dx = node->backward(trace, own);
+      for (std::size_t k = 0; k < dx.size(); ++k) add(node->inputs[k], dx[k]);
+    }
+    for (std::size_t source = 0; source < sources_; ++source)
+      if (wanted_[source]) zero_if_unused(source);
+    gradients.resize(sources_);
+    return gradients;
   }
 
  private:
-  /// `values`: the input and the outputs of the nodes before; `nodes`: how these were lowered.
-  template <std::size_t I, class T, class Values, class Nodes>
-  static auto from(Trace<T>& trace, Block const& block, Values const& values, Nodes const& nodes) {
-    if constexpr (I == count) {
-      return Lowered{
-          std::get<count>(values), [=](Trace<T>& t, auto const& dy) {
-            auto gradients = std::apply(
-                [](auto const&... value) { return std::tuple<std::optional<std::decay_t<decltype(value)>>...>(); },
-                values);
-            detail::add_gradient(t, std::get<count>(gradients), std::get<count>(values).extents, dy);
-            back<count>(t, values, nodes, gradients);
-            return *std::get<0>(gradients);
-          }};
-    } else {
-      auto const here = lower_node<I>(trace, block, values, InputsOf<I>());
-      return from<I + 1>(trace, block, std::tuple_cat(values, std::tuple{here.y}),
-                         std::tuple_cat(nodes, std::tuple{here}));
+  struct Node {
+    Values inputs;
+    std::size_t first_output, outputs;
+    std::function<Tensors<T>(Trace<T>&, Tensors<T> const&)> backward;
+  };
+
+  template <class X>
+  void add_values(X const& x, bool wanted) {
+    for (auto const& value : list_values<T>(x)) {
+      values_.push_back(value);
+      wanted_.push_back(wanted);
     }
   }
 
-  template <std::size_t I, class T, class Values, std::size_t... V>
-  static auto lower_node(Trace<T>& trace, Block const& block, Values const& values, std::index_sequence<V...>) {
-    auto const& layer = block.template node<I>();
-    using L = std::remove_cvref_t<decltype(layer)>;
-    if constexpr (sizeof...(V) == 1) {
-      return detail::lower_next(trace, layer, std::get<V>(values)...);
-    } else {
-      static_assert(trireme::detail::JoinsParts<L>,
-                    "trireme: a node of several inputs cannot be compiled for a PJRT device unless it is Add or "
-                    "Concatenate; take another strategy for this model");
-      trace.next_layer(1);
-      return detail::lower_join<typename L::join>(trace, std::get<V>(values)...);
+  /// A value with samples of extents E. Layers that only rename give theirs others.
+  template <std::size_t... E>
+  Value<T, Extents<dynamic, E...>> value(Builder& b, std::size_t number, Extents<E...> const& sample) const {
+    auto const& tensor = values_[number];
+    auto const extents = with_rows(tensor.extents.values[0], sample);
+    if (tensor.extents.values == extents.to_vector()) return {extents, tensor.id};
+    return b.reshape(tensor, extents);
+  }
+  template <std::size_t... E>
+  auto values(Builder& b, Values const& numbers, Extents<E...> const& sample) const {
+    return value(b, numbers[0], sample);
+  }
+  template <class... E>
+  auto values(Builder& b, Values const& numbers, Parts<E...> const& sample) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<decltype(value(b, 0, E{}))...>{value(b, numbers[I], sample.template part<I>())...};
     }
+    (std::index_sequence_for<E...>());
   }
 
-  /// Through the nodes before I, from the last to the first.
-  template <std::size_t I, class T, class Values, class Nodes, class Gradients>
-  static void back(Trace<T>& trace, Values const& values, Nodes const& nodes, Gradients& gradients) {
-    if constexpr (I > 0) {
-      auto const result = std::get<I - 1>(nodes).backward(trace, *std::get<I>(gradients));
-      [&]<std::size_t... V>(std::index_sequence<V...>) {
-        if constexpr (sizeof...(V) == 1) {
-          (detail::add_gradient(trace, std::get<V>(gradients), std::get<V>(values).extents, result), ...);
-        } else {
-          std::apply(
-              [&](auto const&... part) {
-                (detail::add_gradient(trace, std::get<V>(gradients), std::get<V>(values).extents, part), ...);
-              },
-              result);
-        }
-      }
-      (InputsOf<I - 1>());
-      back<I - 1>(trace, values, nodes, gradients);
-    }
+  template <std::size_t... E, class V>
+  static void require_samples(V const& y, Extents<E...> const& sample) {
+    require_same(y.extents, with_rows(y.extents[0], sample));
   }
+  template <class... E, class... V>
+  static void require_samples(std::tuple<V...> const& y, Parts<E...> const& sample) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (require_samples(std::get<I>(y), sample.template part<I>()), ...);
+    }
+    (std::index_sequence_for<E...>());
+  }
+
+  Values results_;
+  Tensors<T> values_;
+  std::vector<bool> wanted_;
+  std::size_t sources_ = 0;
+  std::vector<Node> nodes_;
 };
 
-template <class In, class... Nodes>
-struct LayerLowering<Graph<In, Nodes...>> {
-  template <class T, class E>
-  static auto forward(Trace<T>& trace, Graph<In, Nodes...> const& graph, Value<T, E> const& x) {
-    using Layers = typename Graph<In, Nodes...>::Layers;
-    return LayerLowering<Layers>::forward(trace, static_cast<Layers const&>(graph), x);
-  }
+/// The output of a graph, and its way back.
+template <class Y, class T>
+struct TracedGraph {
+  Y y;
+  std::shared_ptr<GraphTrace<T> const> nodes;
 };
+
+/// Lowers a layer with all layers within it. `x` is (rows, extents of its input...), or a tuple of them.
+/// \param wants_dx  whether the gradient of x is wanted
+template <class L, class T, class X>
+auto lower_graph(Trace<T>& trace, L const& layer, X const& x, bool wants_dx) {
+  using Context = detail::ProgramContext;
+  auto const in = sample_extents(x);
+  constexpr auto const& wiring = trireme::detail::wiring_of<Context, L, std::remove_const_t<decltype(in)>>;
+  auto const nodes = std::make_shared<GraphTrace<T>>(x, wants_dx, wiring.results);
+  std::size_t node = 0;
+  auto const visit = [&]<class One, class In>(One const& one, In const& own) {
+    std::uint32_t const first = trace.layer();
+    if constexpr (trireme::detail::computes<One, In>) nodes->add(trace, wiring.nodes[node++], one, own);
+    trace.set_layer(first + trireme::detail::leaf_layers<One>());
+  };
+  trireme::detail::visit<Context>(layer, in, visit);
+  auto const y = nodes->results(trace.builder(), trireme::detail::output_of(layer, in));
+  return TracedGraph<std::remove_const_t<decltype(y)>, T>{y, nodes};
+}
+
+/// The same as a layer's own lowering, for layers made of layers.
+template <class L, class T, class X>
+auto lower(Trace<T>& trace, L const& layer, X const& x) {
+  auto const graph = lower_graph(trace, layer, x, true);
+  return Lowered{graph.y, [x, nodes = graph.nodes](Trace<T>& t, decltype(graph.y) const& dy) {
+                   Tensors<T> dx;
+                   for (auto const& gradient : nodes->backward(t, list_values<T>(dy))) dx.push_back(*gradient);
+                   return values_like(x, dx);
+                 }};
+}
 
 }  // namespace trireme::lowering

@@ -10,6 +10,7 @@ namespace trireme::lowering {
 
 /// Lowering of a layer. Each kind of layer has a specialization with
 ///   forward(trace, layer, x)  returning Lowered{y, backward}; x is (rows, extents of its input...)
+/// A layer of several inputs gets a std::tuple of values and returns one from `backward`; y may be one too.
 /// A user's own layer gets one in the same way.
 template <class L>
 struct LayerLowering {
@@ -50,15 +51,12 @@ consteval bool require_layer_lowering() {
   TRIREME_UNLOWERED("BatchNormalization")
   TRIREME_UNLOWERED("Each")
   TRIREME_UNLOWERED("Embedding")
-  TRIREME_UNLOWERED("Fork")
   TRIREME_UNLOWERED("GaussianNoise")
   TRIREME_UNLOWERED("GlobalAveragePooling2D")
   TRIREME_UNLOWERED("GRU")
   TRIREME_UNLOWERED("LSTM")
   TRIREME_UNLOWERED("LayerNormalization")
   TRIREME_UNLOWERED("MultiHeadAttention")
-  TRIREME_UNLOWERED("Parallel")
-  TRIREME_UNLOWERED("Select")
   TRIREME_UNLOWERED("UpSampling2D")
 #undef TRIREME_UNLOWERED
   static_assert(exists<LayerLowering<L>>,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/pjrt/lowering/all_reduce.hpp"
+#include "trireme/pjrt/lowering/graph.hpp"
 #include "trireme/pjrt/lowering/step.hpp"
 #include "trireme/pjrt/lowering/update.hpp"
 
@@ -136,7 +137,7 @@ class ModelPrograms : public ModelStep<Model> {
     auto const weights = take_parameters(b);
     auto const x = take_input(b);
     Trace<T> trace(b, weights, false);
-    auto const y = LayerLowering<Architecture>::forward(trace, model_.architecture(), x).y;
+    auto const y = lower_graph(trace, model_.architecture(), x, false).y;
     b.result(b.reshape(output(b, by_position(b, y)), AnyExtents{{rows_, model_.output_size()}}));
     return b.finish();
   }

@@ -11,6 +11,7 @@
 #include "trireme/metrics/weighted.hpp"
 #include "trireme/pjrt/lowering/activations.hpp"
 #include "trireme/pjrt/lowering/arguments.hpp"
+#include "trireme/pjrt/lowering/graph.hpp"
 #include "trireme/pjrt/lowering/losses.hpp"
 #include "trireme/pjrt/lowering/metrics.hpp"
 #include "trireme/pjrt/lowering/trace.hpp"
@@ -37,14 +38,12 @@ class ModelStep : public ModelArguments<Model> {
   using typename Base::Target;
 
   auto forward(Trace<T>& trace, StepArguments const& arguments) const {
-    static_assert(exists<LayerLowering<Architecture>>,
-                  "trireme: a PJRT device takes a model that is a Sequential, or that has a LayerLowering of its own");
     Builder& b = trace.builder();
     auto const low = b.convert<std::uint64_t>(b.element(arguments.words, StepLayout::first_row));
     auto const high = b.convert<std::uint64_t>(b.element(arguments.words, StepLayout::first_row + 1));
     auto const shifted = b.binary<"shift_left">(high, b.constant<std::uint64_t>(32));
     trace.set_random(arguments.words, StepLayout::keys, b.binary<"or">(shifted, low));
-    return LayerLowering<Architecture>::forward(trace, model_.architecture(), arguments.x);
+    return lower_graph(trace, model_.architecture(), arguments.x, false);
   }
 
   /// Gradients of this replica's rows, and its totals.
@@ -55,7 +54,7 @@ class ModelStep : public ModelArguments<Model> {
     auto const pass = forward(trace, arguments);
     auto const scale = b.fill(b.convert<T>(b.element(numbers, StepLayout::scale)), Positions{{positions()}});
     auto const [dz, sums] = score(b, pass.y, arguments, scale);
-    pass.backward(trace, b.reshape(dz, pass.y.extents));
+    pass.nodes->backward(trace, list_values<T>(b.reshape(dz, pass.y.extents)));
     return std::pair{trace.gradients([&](std::size_t index) { return infos()[index].path; }), sums};
   }
 

@@ -48,6 +48,8 @@ class Trace {
     require_equal(extents.to_vector(), next.extents.values);
     return {{extents, next.id}, next_++};
   }
+  /// Number of the parameters so far.
+  std::size_t trained() const { return next_; }
   template <class E>
   void set_gradient(Parameter<T, E> const& parameter, Value<T, E> const& gradient) {
     gradients_.at(parameter.index) = Tensor{{gradient.extents.to_vector()}, gradient.id};
@@ -67,7 +69,7 @@ class Trace {
 
   /// Index of the current layer, counted through nested models, for the keys of random numbers.
   std::uint32_t layer() const { return layer_; }
-  void next_layer(std::uint32_t count) { layer_ += count; }
+  void set_layer(std::uint32_t layer) { layer_ = layer; }
 
   /// Sets the source of a training step's random numbers. `words`: a vector of the step's integers, whose element
   /// `first_key` is the first word of the first stream's key; `first_row`: of these rows in the global batch.

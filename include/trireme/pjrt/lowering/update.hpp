@@ -8,11 +8,9 @@
 #include "trireme/models/description.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
 #include "trireme/pjrt/lowering/optimizers.hpp"
+#include "trireme/pjrt/lowering/tuples.hpp"
 
 namespace trireme::lowering {
-
-template <class T>
-using Tensors = std::vector<Value<T, AnyExtents>>;
 
 /// The penalty of the weights: l1 * sum |w| + l2 * sum w^2 over all parameters that have one.
 template <class T>
