@@ -164,7 +164,7 @@ struct Each {
     for_each_part(in, [&](auto const& part, std::size_t before) {
       call.x = f.x + f.rows * before;
       call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, f.rows));
-      call.keys.layer = key<In>(f.keys.layer, index);
+      call.keys.layer = part_key(f.keys.layer, index, In::count);
       if (f.state_updates && index > 0) call.state_updates = scratch;
       detail::pass_forward(context, layer, part, call);
       if (f.state_updates && index > 0) chain_updates(context, part, f, scratch);
@@ -184,7 +184,7 @@ struct Each {
       call.x = b.x + b.rows * before;
       if (b.dx) call.dx = b.dx + b.rows * before;
       call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, b.rows));
-      call.keys.layer = key<In>(b.keys.layer, index);
+      call.keys.layer = part_key(b.keys.layer, index, In::count);
       if (index > 0 && !b.frozen) call.gradients = scratch;
       detail::pass_backward(context, layer, part, call);
       if (index > 0 && !b.frozen) add_gradients(context, part, scratch, b.gradients);
@@ -194,6 +194,13 @@ struct Each {
       ++index;
     });
     if (b.sink && parameter_elements<T>(in) > 0) b.sink->ready(b.gradients);
+  }
+
+  /// The key of random numbers of part `part` of `parts`. A key of 16 bits identifies a layer: the upper four number
+  /// the parts, through nested ones too.
+  static constexpr std::uint32_t part_key(std::uint32_t layer_key, std::uint32_t part, std::size_t parts) {
+    std::uint32_t const outer = layer_key >> 12;
+    return (layer_key & 0xFFFu) | ((outer * static_cast<std::uint32_t>(parts) + part) % most_parts) << 12;
   }
 
  private:
@@ -208,14 +215,6 @@ struct Each {
   template <class T, class In>
   constexpr std::size_t scratch_elements(In const& in) const {
     return std::max(parameter_elements<T>(in), state_elements<T>(in));
-  }
-
-  /// A key of 16 bits identifies a layer: the upper four number the parts, through nested ones too.
-  template <class In>
-  static constexpr std::uint32_t key(std::uint32_t layer_key, std::uint32_t part) {
-    constexpr auto parts = static_cast<std::uint32_t>(In::count);
-    std::uint32_t const outer = layer_key >> 12;
-    return (layer_key & 0xFFFu) | ((outer * parts + part) % std::uint32_t{most_parts}) << 12;
   }
 
   template <class Context, class In, class T>

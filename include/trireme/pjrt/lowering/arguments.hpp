@@ -79,6 +79,13 @@ class ModelArguments {
     for (auto const& info : infos()) tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
     return tensors;
   }
+  /// Weights of frozen layers, which no program changes.
+  Tensors<T> take_frozen(Builder& b) const {
+    Tensors<T> tensors;
+    for (auto const& info : model_.description().frozen)
+      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
+    return tensors;
+  }
   Tensors<T> take_slots(Builder& b) const {
     Tensors<T> tensors;
     for (std::size_t slot = 0; slot < model_.optimizer().slots(); ++slot)

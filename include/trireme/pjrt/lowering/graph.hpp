@@ -55,9 +55,9 @@ class GraphTrace {
   void add(Trace<T>& trace, trireme::detail::NodeWiring const& wires, L const& layer, In const& in) {
     if constexpr (require_layer_lowering<L>()) {
       auto const x = values(trace.builder(), wires.inputs, in);
-      std::size_t const trained = trace.trained();
+      std::size_t const parameters = trace.weights().parameters;
       auto const lowered = detail::lower_node(trace, layer, x);
-      bool wanted = trace.trained() > trained;
+      bool wanted = trace.weights().parameters > parameters;
       for (std::size_t const value : wires.inputs) wanted = wanted || wanted_[value];
       require_samples(lowered.y, trireme::detail::output_of(layer, in));
       add_values(lowered.y, wanted);

@@ -38,18 +38,13 @@ constexpr bool is_named(std::string_view name) {
 /// Error messages for the library's own layers, one for each, since a message cannot be composed at compile time.
 template <class L>
 consteval bool require_layer_lowering() {
-  constexpr bool frozen = trireme::detail::is_frozen<L>;
-  static_assert(exists<LayerLowering<L>> || !frozen,
-                "trireme: Frozen cannot be compiled for a PJRT device, since it has no LayerLowering; take another "
-                "strategy for this model");
 #define TRIREME_UNLOWERED(NAME)                                                                       \
-  static_assert(exists<LayerLowering<L>> || frozen || !detail::is_named<L>(NAME),                     \
+  static_assert(exists<LayerLowering<L>> || !detail::is_named<L>(NAME),                               \
                 "trireme: " NAME                                                                      \
                 " cannot be compiled for a PJRT device, since it has no LayerLowering; take another " \
                 "strategy for this model");
   TRIREME_UNLOWERED("AveragePooling2D")
   TRIREME_UNLOWERED("BatchNormalization")
-  TRIREME_UNLOWERED("Each")
   TRIREME_UNLOWERED("Embedding")
   TRIREME_UNLOWERED("GaussianNoise")
   TRIREME_UNLOWERED("GlobalAveragePooling2D")

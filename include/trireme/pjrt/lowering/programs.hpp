@@ -28,11 +28,13 @@ class ModelPrograms : public ModelStep<Model> {
   using Base::rows_;
   using Base::score;
   using Base::take_batch;
+  using Base::take_frozen;
   using Base::take_input;
   using Base::take_parameters;
   using Base::take_penalty;
   using Base::take_slots;
   using Base::take_totals;
+  using Base::trace_of;
   using typename Base::Architecture;
   using typename Base::Positions;
   using typename Base::StepArguments;
@@ -53,7 +55,8 @@ class ModelPrograms : public ModelStep<Model> {
     if (!found_streams_) {
       Builder b;
       StepArguments arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
-      Trace<T> trace(b, take_parameters(b), true);
+      auto const weights = take_parameters(b), frozen = take_frozen(b);
+      Trace<T> trace = trace_of(b, weights, frozen, true);
       forward(trace, arguments);
       streams_ = trace.streams();
       found_streams_ = true;
@@ -61,17 +64,17 @@ class ModelPrograms : public ModelStep<Model> {
     return streams_;
   }
 
-  /// (weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> new values of the first ones
-  /// (up to the penalty).
+  /// (weights, frozen weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> new values of
+  /// the weights, slots, totals and penalty.
   Program train() const {
     Builder b;
-    auto const weights = take_parameters(b), slots = take_slots(b);
+    auto const weights = take_parameters(b), frozen = take_frozen(b), slots = take_slots(b);
     auto const totals = take_totals(b);
     auto const penalty = take_penalty(b);
     StepArguments const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
 
-    auto const [gradients, sums] = differentiate(b, weights, arguments, numbers);
+    auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
     auto const next = update(b, model_.optimizer(), infos(), weights, slots, sum_replicas(b, gradients, replicas_),
                              optimizer_numbers(b, numbers));
     give(b, next.weights, weights);
@@ -81,14 +84,15 @@ class ModelPrograms : public ModelStep<Model> {
     return b.finish();
   }
 
-  /// (weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients in one vector).
+  /// (weights, frozen weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients in
+  /// one vector).
   Program gradients() const {
     Builder b;
-    auto const weights = take_parameters(b);
+    auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
     StepArguments const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
-    auto const [gradients, sums] = differentiate(b, weights, arguments, numbers);
+    auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
     b.result(b.add(totals, sums), totals);
     Tensors<T> vectors;
     for (auto const& gradient : sum_replicas(b, gradients, replicas_))
@@ -97,10 +101,11 @@ class ModelPrograms : public ModelStep<Model> {
     return b.finish();
   }
 
-  /// (weights, slots, [penalty], gradients in one vector, numbers) -> new values of the first ones (up to the penalty).
+  /// (weights, frozen weights, slots, [penalty], gradients in one vector, numbers) -> new values of the weights, slots
+  /// and penalty.
   Program apply() const {
     Builder b;
-    auto const weights = take_parameters(b), slots = take_slots(b);
+    auto const weights = take_parameters(b), frozen = take_frozen(b), slots = take_slots(b);
     auto const penalty = take_penalty(b);
     auto const all = b.argument<T>(AnyExtents{{gradient_size()}});
     auto const numbers = b.argument<double>(Extents<number_count>{});
@@ -118,34 +123,35 @@ class ModelPrograms : public ModelStep<Model> {
     return b.finish();
   }
 
-  /// (weights, test totals, x, y, sample weights, words) -> test totals.
+  /// (weights, frozen weights, test totals, x, y, sample weights, words) -> test totals.
   Program test() const {
     Builder b;
-    auto const weights = take_parameters(b);
+    auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
     StepArguments const arguments = take_batch(b, StepLayout::keys);
-    Trace<T> trace(b, weights, false);
+    Trace<T> trace = trace_of(b, weights, frozen, false);
     auto const forward_pass = forward(trace, arguments);
     auto const scale = b.constant<T>(T{1}, Positions{{positions()}});
     b.result(b.add(totals, score(b, forward_pass.y, arguments, scale).second), totals);
     return b.finish();
   }
 
-  /// (weights, x) -> (rows, outputs).
+  /// (weights, frozen weights, x) -> (rows, outputs).
   Program predict() const {
     Builder b;
-    auto const weights = take_parameters(b);
+    auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const x = take_input(b);
-    Trace<T> trace(b, weights, false);
+    Trace<T> trace = trace_of(b, weights, frozen, false);
     auto const y = lower_graph(trace, model_.architecture(), x, false).y;
     b.result(b.reshape(output(b, by_position(b, y)), AnyExtents{{rows_, model_.output_size()}}));
     return b.finish();
   }
 
-  /// (weights) -> copies of them.
+  /// (weights, frozen weights) -> copies of them.
   Program copy() const {
     Builder b;
     for (auto const& weight : take_parameters(b)) b.result(weight);
+    for (auto const& weight : take_frozen(b)) b.result(weight);
     return b.finish();
   }
 

@@ -37,6 +37,14 @@ class ModelStep : public ModelArguments<Model> {
   using typename Base::T;
   using typename Base::Target;
 
+  /// A trace that hands the weights to the layers; `frozen`: all frozen ones.
+  Trace<T> trace_of(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, bool training) const {
+    Tensors<T> frozen_parameters;
+    for (std::size_t i = 0; i < frozen.size(); ++i)
+      if (!model_.description().frozen[i].is_state) frozen_parameters.push_back(frozen[i]);
+    return Trace<T>(b, weights, frozen_parameters, training);
+  }
+
   auto forward(Trace<T>& trace, StepArguments const& arguments) const {
     Builder& b = trace.builder();
     auto const low = b.convert<std::uint64_t>(b.element(arguments.words, StepLayout::first_row));
@@ -48,9 +56,9 @@ class ModelStep : public ModelArguments<Model> {
 
   /// Gradients of this replica's rows, and its totals.
   template <class Numbers>
-  auto differentiate(Builder& b, Tensors<T> const& weights, StepArguments const& arguments,
+  auto differentiate(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, StepArguments const& arguments,
                      Numbers const& numbers) const {
-    Trace<T> trace(b, weights, true);
+    Trace<T> trace = trace_of(b, weights, frozen, true);
     auto const pass = forward(trace, arguments);
     auto const scale = b.fill(b.convert<T>(b.element(numbers, StepLayout::scale)), Positions{{positions()}});
     auto const [dz, sums] = score(b, pass.y, arguments, scale);

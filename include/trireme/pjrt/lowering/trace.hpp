@@ -15,11 +15,11 @@
 
 namespace trireme::lowering {
 
-/// A layer's parameter, and its place in the model's table.
+/// A layer's parameter, and its place in the model's table: none if it is frozen.
 template <class T, class E>
 struct Parameter {
   Value<T, E> value;
-  std::size_t index;
+  std::optional<std::size_t> index;
 };
 
 /// A stream of random numbers of layer `layer` for the rows of a step. Its key is an argument of each step.
@@ -33,8 +33,13 @@ class Trace {
  public:
   using Tensor = Value<T, AnyExtents>;
 
-  Trace(Builder& builder, std::vector<Tensor> parameters, bool training)
-      : builder_(builder), parameters_(std::move(parameters)), gradients_(parameters_.size()), training_(training) {}
+  /// `parameters` and the `frozen` ones, in the order of their layers.
+  Trace(Builder& builder, std::vector<Tensor> parameters, std::vector<Tensor> frozen, bool training)
+      : builder_(builder),
+        parameters_(std::move(parameters)),
+        frozen_parameters_(std::move(frozen)),
+        gradients_(parameters_.size()),
+        training_(training) {}
 
   Builder& builder() { return builder_; }
   bool training() const { return training_; }
@@ -42,18 +47,40 @@ class Trace {
   /// The next parameter, which has to have the extents that its layer passes.
   template <class E>
   Parameter<T, E> parameter(E const& extents) {
-    if (next_ == parameters_.size())
-      throw Error("a LayerLowering asks for more parameters than its layer says that it has");
-    Tensor const& next = parameters_[next_];
-    require_equal(extents.to_vector(), next.extents.values);
-    return {{extents, next.id}, next_++};
+    auto const& all = is_frozen_ ? frozen_parameters_ : parameters_;
+    std::size_t const index = is_frozen_ ? weights_.frozen++ : weights_.parameters++;
+    if (index >= all.size()) throw Error("a LayerLowering asks for more parameters than its layer says that it has");
+    require_equal(extents.to_vector(), all[index].extents.values);
+    return {{extents, all[index].id}, is_frozen_ ? std::nullopt : std::optional(index)};
   }
-  /// Number of the parameters so far.
-  std::size_t trained() const { return next_; }
+  /// Sets a parameter's gradient, or adds to it where the layer runs several times. A frozen parameter has none.
   template <class E>
   void set_gradient(Parameter<T, E> const& parameter, Value<T, E> const& gradient) {
-    gradients_.at(parameter.index) = Tensor{{gradient.extents.to_vector()}, gradient.id};
+    if (!parameter.index) return;
+    auto& sum = gradients_.at(*parameter.index);
+    Tensor const own{{gradient.extents.to_vector()}, gradient.id};
+    sum = sum ? builder_.add(*sum, own) : own;
   }
+
+  /// Number of the weights that layers have taken.
+  struct Weights {
+    std::size_t parameters = 0, frozen = 0;
+  };
+  Weights const& weights() const { return weights_; }
+  /// Lets the next layers take weights again.
+  void set_weights(Weights const& weights) { weights_ = weights; }
+
+  /// What `lower_layers()` returns, which lowers layers whose weights do not train. Normalizations use their moving
+  /// statistics there, and Dropout goes on.
+  template <class F>
+  auto frozen(F const& lower_layers) {
+    bool const outer = std::exchange(is_frozen_, true);
+    auto const lowered = lower_layers();
+    is_frozen_ = outer;
+    return lowered;
+  }
+  bool is_frozen() const { return is_frozen_; }
+
   /// Gradients of all parameters. `name(index)`: a parameter's name, for the message.
   /// \throws Error if a layer has set none
   template <class Name>
@@ -92,10 +119,10 @@ class Trace {
 
  private:
   Builder& builder_;
-  std::vector<Tensor> parameters_;
+  std::vector<Tensor> parameters_, frozen_parameters_;
   std::vector<std::optional<Tensor>> gradients_;
-  bool training_;
-  std::size_t next_ = 0;
+  bool training_, is_frozen_ = false;
+  Weights weights_;
   std::uint32_t layer_ = 0;
   std::function<Scalar<std::uint32_t>(std::size_t)> key_word_;
   Scalar<std::uint64_t> first_row_{};

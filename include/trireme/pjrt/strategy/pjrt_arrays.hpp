@@ -10,25 +10,30 @@
 
 namespace trireme::pjrt {
 
-/// One array for each parameter on each replica, in the order of the model's table; the replicas hold the same values.
+/// One array for each tensor on each replica; the replicas hold the same values. Tensors are the model's parameters in
+/// the order of its table, which programs replace, and behind them frozen weights, which they only read.
 template <class T>
 class ArenaArrays {
  public:
   ArenaArrays() = default;
-  /// Copies of an arena. Not collective.
-  ArenaArrays(Client const& client, std::size_t replicas, ModelDescription const& model, std::span<T const> arena)
-      : of_(replicas) {
-    for (std::size_t r = 0; r < replicas; ++r)
-      for (ParameterInfo const& info : model.parameters)
+  /// Copies of an arena, of all weights or of the parameters alone. Not collective.
+  ArenaArrays(Client const& client, std::size_t replicas, ModelDescription const& model, std::span<T const> arena,
+              bool with_frozen)
+      : of_(replicas), replaced_(model.parameters.size()) {
+    for (std::size_t r = 0; r < replicas; ++r) {
+      auto const copy = [&](WeightInfo const& info) {
         of_[r].push_back(
             copy_to_device(client, r, lowering::tensor_type<T>(info.shape.to_vector()), arena.data() + info.offset));
-  }
-  /// The results of a program, from the first one on.
-  ArenaArrays(Executable& program, std::size_t parameters) : of_(program.replicas()) {
-    for (std::size_t r = 0; r < of_.size(); ++r) {
-      of_[r].resize(parameters);
-      take(program, r, 0);
+      };
+      for (WeightInfo const& info : model.parameters) copy(info);
+      if (with_frozen)
+        for (WeightInfo const& info : model.frozen) copy(info);
     }
+  }
+  /// The results of a program that copies others.
+  ArenaArrays(Executable& program, ArenaArrays const& others) : of_(program.replicas()), replaced_(others.replaced_) {
+    for (std::size_t r = 0; r < of_.size(); ++r)
+      for (std::size_t index = 0; index < others.of_[r].size(); ++index) of_[r].push_back(program.take(r, index));
   }
 
   /// Sets arguments of a program from `index` on. \return the index after them
@@ -36,22 +41,25 @@ class ArenaArrays {
     for (Buffer const& buffer : of_[replica]) program.set(replica, index++, buffer);
     return index;
   }
-  /// Takes results of a program from `index` on. \return the index after them
+  /// Takes a program's results from `index` on for the arrays that it replaces. \return the index after them
   std::size_t take(Executable& program, std::size_t replica, std::size_t index) {
-    for (Buffer& buffer : of_[replica]) buffer = program.take(replica, index++);
+    for (std::size_t i = 0; i < replaced_; ++i) of_[replica][i] = program.take(replica, index++);
     return index;
   }
 
   /// A replica's values, laid out as an arena; waits for them.
   std::vector<T> to_host(std::size_t replica, ModelDescription const& model) const {
     std::vector<T> arena(model.arena_elements());
-    for (std::size_t p = 0; p < model.parameters.size(); ++p)
-      of_[replica][p].to_host(arena.data() + model.parameters[p].offset);
+    auto buffer = of_[replica].begin();
+    for (WeightInfo const& info : model.parameters) (buffer++)->to_host(arena.data() + info.offset);
+    for (WeightInfo const& info : model.frozen)
+      if (buffer != of_[replica].end()) (buffer++)->to_host(arena.data() + info.offset);
     return arena;
   }
 
  private:
-  std::vector<std::vector<Buffer>> of_;  ///< by replica and parameter
+  std::vector<std::vector<Buffer>> of_;  ///< by replica and tensor
+  std::size_t replaced_ = 0;
 };
 
 }  // namespace trireme::pjrt

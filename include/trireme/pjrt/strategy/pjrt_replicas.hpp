@@ -89,7 +89,7 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
   std::size_t slots() const { return model_.optimizer().slots(); }
   void set_slot(std::size_t slot, std::span<T> values) {
     group_->broadcast(values);
-    slots_[slot] = on_devices(values);
+    slots_[slot] = on_devices(values, false);
   }
   void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
 
@@ -168,7 +168,7 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     set_parameters(values);
     for (std::size_t slot = 0; slot < slots(); ++slot) {
       std::fill(values.begin(), values.end(), static_cast<T>(optimizer.initial(slot)));
-      slots_.push_back(on_devices(values));
+      slots_.push_back(on_devices(values, false));
     }
   }
 
@@ -182,14 +182,14 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
   std::uint64_t iteration_ = 0;
 
  private:
-  pjrt::ArenaArrays<T> on_devices(std::span<T const> arena) const {
-    return {*client_, replicas_, description(), arena};
+  pjrt::ArenaArrays<T> on_devices(std::span<T const> arena, bool with_frozen = true) const {
+    return {*client_, replicas_, description(), arena, with_frozen};
   }
   pjrt::ArenaArrays<T> copied(pjrt::ArenaArrays<T> const& arrays) const {
     pjrt::Executable& copy = programs_.copy(model_);
     for (std::size_t r = 0; r < replicas_; ++r) arrays.give(copy, r, 0);
     copy.run();
-    pjrt::ArenaArrays<T> copies(copy, description().parameters.size());
+    pjrt::ArenaArrays<T> copies(copy, arrays);
     for (std::size_t r = 0; r < replicas_; ++r) copy.take_event(r).await();
     return copies;
   }
