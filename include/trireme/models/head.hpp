@@ -44,6 +44,26 @@ constexpr PerOutput<Outputs> reciprocals(PerOutput<Outputs> numbers) {
 
 namespace detail {
 
+/// Place of an output among those of a model.
+struct OutputPlace {
+  std::size_t index = 0;
+  std::size_t before = 0;       ///< elements of a sample's outputs before it
+  std::size_t size = 0;         ///< of a position
+  std::size_t positions = 0;    ///< of a row
+  std::size_t target = 0;       ///< numbers of a sample's targets before its own
+  std::size_t target_size = 0;  ///< its own
+  std::size_t totals = 0;       ///< sums before its own
+};
+
+/// The loss and the metrics of a model's only output, in the form of an Output.
+template <class LossType, class... Metrics>
+struct OnlyOutput {
+  using Loss = LossType;
+  static constexpr double weight = 1;
+  Loss const& loss;
+  std::tuple<Metrics...> const& metrics;
+};
+
 /// One output of a model with its loss and its metrics. Sums: loss, number of positions, states of the metrics.
 template <class T, class Extents, class LossType, class... Metrics>
 class Head {
@@ -71,6 +91,13 @@ class Head {
 
   Loss const& loss() const { return loss_; }
   std::tuple<Metrics...> const& metrics() const { return metrics_; }
+
+  /// f(output, its extents, its place), as for each of several outputs.
+  template <class F>
+  void for_each_output(F const& f) const {
+    f(OnlyOutput<Loss, Metrics...>{loss_, metrics_}, output_,
+      OutputPlace{.size = classes(), .positions = positions_per_row(), .target_size = target_size()});
+  }
 
   void config(Config& c) const {
     c.object("the loss", loss_);

@@ -114,6 +114,24 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
     std::apply([&](auto const&... out) { (c.object("the output", out), ...); }, given_.all);
   }
 
+  /// f(output, its extents, its place) for each in order.
+  template <class F>
+  void for_each_output(F const& f) const {
+    OutputPlace place;
+    auto const call = [&]<class Out>(Out const& out, auto const& extents) {
+      place.size = extents.back();
+      place.positions = extents.size() / extents.back();
+      place.target_size = OutputTraits<Out>::class_labels ? place.positions : extents.size();
+      f(out, extents, std::as_const(place));
+      ++place.index;
+      place.before += extents.size();
+      place.target += place.target_size;
+      place.totals += OutputTraits<Out>::totals_width;
+    };
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (call(std::get<I>(given_.all), part_of<I>(output_)), ...); }
+    (std::make_index_sequence<outputs>());
+  }
+
   /// Numbers of a sample's targets.
   std::size_t target_size() const { return target_size_; }
 
@@ -124,14 +142,14 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
   }
   PerOutput<outputs> positions(std::size_t rows) const {
     PerOutput<outputs> counts{};
-    for_each_output([&](auto const&, auto const&, Place const& place) {
+    for_each_output([&](auto const&, auto const&, OutputPlace const& place) {
       counts[place.index] = static_cast<double>(rows * place.positions);
     });
     return counts;
   }
   PerOutput<outputs> counted_positions(label const* targets, std::size_t rows) const {
     PerOutput<outputs> counts = positions(rows);
-    for_each_output([&]<class Out>(Out const& out, auto const&, Place const& place) {
+    for_each_output([&]<class Out>(Out const& out, auto const&, OutputPlace const& place) {
       if (!masks(out.loss)) return;
       kernels::OutputTargets<label> const t = where(targets, place);
       std::size_t count = 0;
@@ -159,7 +177,7 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
   template <class Context>
   void score(Context& context, Slice<T, label> const& slice, T const* z, T const* y, PerOutput<outputs> const& scales,
              T* dz, double* totals) const {
-    for_each_output([&]<class Out>(Out const& out, auto const&, Place const& place) {
+    for_each_output([&]<class Out>(Out const& out, auto const&, OutputPlace const& place) {
       std::size_t const begin = slice.rows * place.before;
       std::apply(
           [&]<class... M>(M const&... metric) {
@@ -182,7 +200,7 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
   std::array<double, log_names.size()> results(double const* totals) const {
     std::array<double, log_names.size()> values{};
     std::size_t next = 1 + outputs;
-    for_each_output([&](auto const& out, auto const&, Place const& place) {
+    for_each_output([&](auto const& out, auto const&, OutputPlace const& place) {
       double const* state = totals + place.totals;
       double const mean = state[1] > 0 ? state[0] / state[1] : 0.0;
       values[0] += out.weight * mean;
@@ -200,36 +218,7 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
  private:
   static constexpr std::size_t largest_exact = std::size_t{1} << std::numeric_limits<T>::digits;
 
-  /// Position of an output among the others.
-  struct Place {
-    std::size_t index = 0;
-    std::size_t before = 0;       ///< elements of a sample's outputs before it
-    std::size_t size = 0;         ///< of a position
-    std::size_t positions = 0;    ///< of a row
-    std::size_t target = 0;       ///< numbers of a sample's targets before its own
-    std::size_t target_size = 0;  ///< its own
-    std::size_t totals = 0;       ///< sums before its own
-  };
-
-  /// f(output, its extents, its place) for each in order.
-  template <class F>
-  void for_each_output(F const& f) const {
-    Place place;
-    auto const call = [&]<class Out>(Out const& out, auto const& extents) {
-      place.size = extents.back();
-      place.positions = extents.size() / extents.back();
-      place.target_size = OutputTraits<Out>::class_labels ? place.positions : extents.size();
-      f(out, extents, std::as_const(place));
-      ++place.index;
-      place.before += extents.size();
-      place.target += place.target_size;
-      place.totals += OutputTraits<Out>::totals_width;
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (call(std::get<I>(given_.all), part_of<I>(output_)), ...); }
-    (std::make_index_sequence<outputs>());
-  }
-
-  kernels::OutputTargets<label> where(label const* targets, Place const& place) const {
+  kernels::OutputTargets<label> where(label const* targets, OutputPlace const& place) const {
     return {targets + place.target, target_size_, place.positions, place.target_size / place.positions};
   }
 

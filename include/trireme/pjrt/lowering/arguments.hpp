@@ -3,20 +3,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "trireme/models/model.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/optimizers.hpp"
+#include "trireme/pjrt/lowering/tuples.hpp"
 #include "trireme/pjrt/lowering/update.hpp"
 
 namespace trireme::lowering {
 
-/// Layout of a step's arguments besides its batch. `words`: integers; `numbers`: in double precision.
+/// Layout of a step's words, integers besides its batch: rows, first row (low, high), keys.
 struct StepLayout {
-  static constexpr std::size_t rows = 0, first_row = 1, keys = 3;        ///< words: rows, first row (low, high), keys
-  static constexpr std::size_t scale = 0, positions = 1, optimizer = 2;  ///< numbers
+  static constexpr std::size_t rows = 0, first_row = 1, keys = 3;
+};
+/// Layout of a step's numbers, in double precision: a scale for each output, the positions of the first output, and the
+/// optimizer's.
+template <std::size_t outputs>
+struct NumberLayout {
+  static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
 };
 
 /// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows.
@@ -26,17 +34,19 @@ class ModelArguments {
       requires(Model const& model) { model.architecture(); },
       "trireme: a PJRT device takes a model that is made of layers and computes in one number type: not Mixed, and no "
       "model of your own");
-  static_assert(Model::outputs == 1, "trireme: a PJRT device takes a model of one output");
 
  public:
+  using Numbers = NumberLayout<Model::outputs>;
+  /// Counts of numbers that the training programs take.
+  static constexpr std::size_t number_count = Numbers::optimizer + OptimizerLowering<typename Model::Optimizer>::count;
+
+  /// (rows, extents of the input), or of several inputs (rows, all elements).
   std::vector<std::size_t> input_extents() const {
     std::vector<std::size_t> extents = model_.description().input;
     extents.insert(extents.begin(), rows_);
     return extents;
   }
-  std::vector<std::size_t> target_extents() const {
-    return Model::class_labels ? std::vector{positions()} : std::vector{positions(), model_.classes()};
-  }
+  std::vector<std::size_t> target_extents() const { return targets().to_vector(); }
 
   /// Elements of all gradients.
   std::size_t gradient_size() const {
@@ -50,16 +60,6 @@ class ModelArguments {
   using L = typename Model::label;
   using Architecture = std::remove_cvref_t<decltype(std::declval<Model const&>().architecture())>;
   using Positions = Extents<dynamic>;
-  static constexpr std::size_t width = Model::OutputExtents::static_extents[Model::OutputExtents::rank - 1];
-
-  /// A batch as arguments of a program.
-  struct StepArguments {
-    Value<T, decltype(with_rows(0, std::declval<Architecture const&>().input()))> x;
-    std::conditional_t<Model::class_labels, Value<L, Positions>, Value<L, Extents<dynamic, width>>> y;
-    Value<double, Positions> weight;
-    Value<std::uint32_t, Positions> words;
-  };
-  using Target = decltype(StepArguments::y);
 
   ModelArguments(Model const& model, std::size_t rows) : model_(model), rows_(rows) {}
 
@@ -69,8 +69,6 @@ class ModelArguments {
       if (info.regularizer.active()) return true;
     return false;
   }
-  /// Number of positions of a batch at which the loss is computed.
-  std::size_t positions() const { return rows_ * model_.head().positions_per_row(); }
 
   // ---- arguments
 
@@ -97,15 +95,53 @@ class ModelArguments {
     if (!penalized()) return {};
     return {b.argument<double>(NoExtents{})};
   }
-  auto take_input(Builder& b) const { return b.argument<T>(with_rows(rows_, model_.architecture().input())); }
-  StepArguments take_batch(Builder& b, std::size_t words) const {
+  /// The model's input, or the tuple of several, whose rows are in one argument.
+  auto take_input(Builder& b) const {
+    auto const in = model_.architecture().input();
+    if constexpr (Model::several_inputs) {
+      auto const all = b.argument<T>(Extents<dynamic, dynamic>{{rows_, in.size()}});
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        auto const part = [&](std::size_t before, auto const& sample) {
+          auto const own = b.columns(all, before, Extents<dynamic, dynamic>{{rows_, sample.size()}});
+          return b.reshape(own, with_rows(rows_, sample));
+        };
+        return std::tuple{part(in.template before<I>(), in.template part<I>())...};
+      }
+      (std::make_index_sequence<parts_count<typename Model::InputExtents>>());
+    } else {
+      return b.argument<T>(with_rows(rows_, in));
+    }
+  }
+
+  /// Extents of the targets: (positions), or (positions, elements of a position); of several outputs (rows, numbers of
+  /// all targets).
+  auto targets() const {
+    if constexpr (Model::outputs > 1) {
+      return Extents<dynamic, dynamic>{{rows_, model_.target_size()}};
+    } else {
+      constexpr std::size_t width = Model::OutputExtents::static_extents[Model::OutputExtents::rank - 1];
+      std::size_t const positions = rows_ * model_.head().positions_per_row();
+      if constexpr (Model::class_labels)
+        return Positions{{positions}};
+      else
+        return Extents<dynamic, width>{{positions, model_.classes()}};
+    }
+  }
+
+  /// A batch as arguments of a program.
+  template <class X, class Y>
+  struct Arguments {
+    X x;
+    Y y;
+    Value<double, Positions> weight;
+    Value<std::uint32_t, Positions> words;
+  };
+  auto take_batch(Builder& b, std::size_t words) const {
     auto const x = take_input(b);
-    typename Target::extents_type target{};
-    target.values[0] = positions();
-    if constexpr (!Model::class_labels) target.values[1] = model_.classes();
-    auto const y = b.argument<L>(target);
+    auto const y = b.argument<L>(targets());
     auto const weight = b.argument<double>(Positions{{rows_}});
-    return {x, y, weight, b.argument<std::uint32_t>(Positions{{words}})};
+    return Arguments<std::remove_const_t<decltype(x)>, std::remove_const_t<decltype(y)>>{
+        x, y, weight, b.argument<std::uint32_t>(Positions{{words}})};
   }
 
   // ---- results that replace arguments
@@ -114,11 +150,11 @@ class ModelArguments {
     for (std::size_t i = 0; i < now.size(); ++i) b.result(now[i], before[i]);
   }
   /// Adds the penalty of the weights before the step to the sum of penalties, once for each position of the batch.
-  template <class Numbers>
+  template <class N>
   void give_penalty(Builder& b, std::vector<Scalar<double>> const& before, Tensors<T> const& weights,
-                    Numbers const& numbers) const {
+                    N const& numbers) const {
     for (auto const& sum : before) {
-      auto const times = b.element(numbers, StepLayout::positions);
+      auto const times = b.element(numbers, Numbers::positions);
       b.result(b.add(sum, b.multiply(times, penalty(b, infos(), weights))), sum);
     }
   }

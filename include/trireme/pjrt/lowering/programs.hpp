@@ -16,15 +16,13 @@ namespace trireme::lowering {
 template <class Model>
 class ModelPrograms : public ModelStep<Model> {
   using Base = ModelStep<Model>;
-  using Base::by_position;
   using Base::differentiate;
   using Base::forward;
   using Base::give;
   using Base::give_penalty;
   using Base::infos;
   using Base::model_;
-  using Base::output;
-  using Base::positions;
+  using Base::predictions;
   using Base::rows_;
   using Base::score;
   using Base::take_batch;
@@ -35,9 +33,7 @@ class ModelPrograms : public ModelStep<Model> {
   using Base::take_slots;
   using Base::take_totals;
   using Base::trace_of;
-  using typename Base::Architecture;
-  using typename Base::Positions;
-  using typename Base::StepArguments;
+  using Base::unscaled;
   using typename Base::T;
   using Optimizer = typename Model::Optimizer;
 
@@ -47,14 +43,14 @@ class ModelPrograms : public ModelStep<Model> {
   /// `rows` of each replica.
   ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows), replicas_(replicas) {}
 
-  /// Counts of numbers and words that the training programs take.
-  static constexpr std::size_t number_count = StepLayout::optimizer + OptimizerLowering<Optimizer>::count;
+  using Base::number_count;
+  /// Count of words that the training programs take.
   std::size_t word_count() const { return StepLayout::keys + 2 * streams().size(); }
   /// Layers that draw random numbers, in the order of their keys among the words.
   std::vector<StreamUse> const& streams() const {
     if (!found_streams_) {
       Builder b;
-      StepArguments arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
+      auto const arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
       auto const weights = take_parameters(b), frozen = take_frozen(b);
       Trace<T> trace = trace_of(b, weights, frozen, true);
       forward(trace, arguments);
@@ -71,7 +67,7 @@ class ModelPrograms : public ModelStep<Model> {
     auto const weights = take_parameters(b), frozen = take_frozen(b), slots = take_slots(b);
     auto const totals = take_totals(b);
     auto const penalty = take_penalty(b);
-    StepArguments const arguments = take_batch(b, word_count());
+    auto const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
 
     auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
@@ -90,7 +86,7 @@ class ModelPrograms : public ModelStep<Model> {
     Builder b;
     auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
-    StepArguments const arguments = take_batch(b, word_count());
+    auto const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
     auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
     b.result(b.add(totals, sums), totals);
@@ -128,11 +124,10 @@ class ModelPrograms : public ModelStep<Model> {
     Builder b;
     auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
-    StepArguments const arguments = take_batch(b, StepLayout::keys);
+    auto const arguments = take_batch(b, StepLayout::keys);
     Trace<T> trace = trace_of(b, weights, frozen, false);
     auto const forward_pass = forward(trace, arguments);
-    auto const scale = b.constant<T>(T{1}, Positions{{positions()}});
-    b.result(b.add(totals, score(b, forward_pass.y, arguments, scale).second), totals);
+    b.result(b.add(totals, score(b, forward_pass.y, arguments, unscaled(b)).totals), totals);
     return b.finish();
   }
 
@@ -143,7 +138,7 @@ class ModelPrograms : public ModelStep<Model> {
     auto const x = take_input(b);
     Trace<T> trace = trace_of(b, weights, frozen, false);
     auto const y = lower_graph(trace, model_.architecture(), x, false).y;
-    b.result(b.reshape(output(b, by_position(b, y)), AnyExtents{{rows_, model_.output_size()}}));
+    b.result(predictions(b, y));
     return b.finish();
   }
 
@@ -163,7 +158,7 @@ class ModelPrograms : public ModelStep<Model> {
   template <class Numbers>
   static std::vector<Scalar<T>> optimizer_numbers(Builder& b, Numbers const& numbers) {
     std::vector<Scalar<T>> result;
-    for (std::size_t i = StepLayout::optimizer; i < number_count; ++i)
+    for (std::size_t i = Base::Numbers::optimizer; i < number_count; ++i)
       result.push_back(b.convert<T>(b.element(numbers, i)));
     return result;
   }

@@ -20,6 +20,7 @@
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/models/head.hpp"
 #include "trireme/pjrt/strategy/pjrt_exchange.hpp"
 #include "trireme/pjrt/strategy/pjrt_replicas.hpp"
 #include "trireme/pjrt/strategy/pjrt_step.hpp"
@@ -61,7 +62,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// still be in flight when this returns, and `batch` may be overwritten then.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    double const positions = global_positions(batch);
+    auto const positions = global_positions(batch);
     auto const numbers = [&](double* to) {
       Inputs::write_numbers(to, positions, model_, iteration_, this->learning_rate());
     };
@@ -234,11 +235,11 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
       inputs_.write_words(to, batch, rows, model_, iteration_);
     };
   }
-  double global_positions(Batch<T, L> const& batch) const {
-    if (!model_.masks_positions()) return model_.positions(batch.global_rows)[0];
+  PerOutput<Model::outputs> global_positions(Batch<T, L> const& batch) const {
+    if (!model_.masks_positions()) return model_.positions(batch.global_rows);
     auto counts = model_.counted_positions(batch.y, batch.rows);
     group_->allreduce_sum(counts);
-    return counts[0];
+    return counts;
   }
 
   /// Mean penalty: in training from the sum over the steps, since it changes with each; in a test that of the weights.

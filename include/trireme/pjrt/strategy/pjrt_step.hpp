@@ -9,6 +9,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/core/streams.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/models/head.hpp"
 #include "trireme/pjrt/lowering/model.hpp"
 
 namespace trireme::pjrt {
@@ -41,12 +42,14 @@ class StepInputs {
     }
   }
   /// Writes a step's numbers. `positions`: the counted positions of the global batch.
-  static void write_numbers(double* to, double positions, Model const& model, std::uint64_t iteration, double rate) {
-    to[Layout::scale] = positions > 0 ? 1.0 / positions : 0.0;
-    to[Layout::positions] = positions;
+  static void write_numbers(double* to, PerOutput<Model::outputs> const& positions, Model const& model,
+                            std::uint64_t iteration, double rate) {
+    using Numbers = lowering::NumberLayout<Model::outputs>;
+    std::ranges::copy(reciprocals<Model::outputs>(positions), to + Numbers::scale);
+    to[Numbers::positions] = positions[0];
     auto const numbers =
         lowering::OptimizerLowering<typename Model::Optimizer>::numbers(model.optimizer(), iteration + 1, rate);
-    std::copy(numbers.begin(), numbers.end(), to + Layout::optimizer);
+    std::copy(numbers.begin(), numbers.end(), to + Numbers::optimizer);
   }
 
  private:
