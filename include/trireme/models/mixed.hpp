@@ -39,6 +39,7 @@ class MixedModel : public Base {
   using Storing = StoringContext<Context, Storage>;
 
  public:
+  using storage = Storage;
   using label = typename Base::label;
   using Base::Base;
   using Base::description;
@@ -50,6 +51,8 @@ class MixedModel : public Base {
 
   /// Strategies that run the layers themselves would not round.
   void architecture() const = delete;
+  /// The layers, for those that round as is said of Mixed.
+  auto const& exact_architecture() const { return Base::architecture(); }
 
   template <class Context>
   std::size_t workspace_bytes(std::size_t rows) const {

@@ -27,13 +27,22 @@ struct NumberLayout {
   static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
 };
 
+/// The layers of a model, also of one that rounds what they compute.
+template <class Model>
+auto const& layers_of(Model const& model) {
+  if constexpr (requires { model.exact_architecture(); })
+    return model.exact_architecture();
+  else
+    return model.architecture();
+}
+
 /// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows.
 template <class Model>
 class ModelArguments {
   static_assert(
-      requires(Model const& model) { model.architecture(); },
-      "trireme: a PJRT device takes a model that is made of layers and computes in one number type: not Mixed, and no "
-      "model of your own");
+      requires(Model const& model) { model.architecture(); } ||
+          requires(Model const& model) { model.exact_architecture(); },
+      "trireme: a PJRT device takes a model that is made of layers, no model of your own");
 
  public:
   using Numbers = NumberLayout<Model::outputs>;
@@ -58,7 +67,6 @@ class ModelArguments {
  protected:
   using T = typename Model::scalar;
   using L = typename Model::label;
-  using Architecture = std::remove_cvref_t<decltype(std::declval<Model const&>().architecture())>;
   using Positions = Extents<dynamic>;
 
   ModelArguments(Model const& model, std::size_t rows) : model_(model), rows_(rows) {}
@@ -97,7 +105,7 @@ class ModelArguments {
   }
   /// The model's input, or the tuple of several, whose rows are in one argument.
   auto take_input(Builder& b) const {
-    auto const in = model_.architecture().input();
+    auto const in = layers_of(model_).input();
     if constexpr (Model::several_inputs) {
       auto const all = b.argument<T>(Extents<dynamic, dynamic>{{rows_, in.size()}});
       return [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -112,6 +112,13 @@ class Builder : public ProgramText {
     return emit_call<U>(x.extents, formatted("stablehlo.convert %v{}", x.id), formatted("({})", type_text(x)));
   }
 
+  /// x rounded to the nearest numbers of a shorter type, of two as near to the even one.
+  template <class T, class E>
+  Value<T, E> round(Value<T, E> const& x, NumberFormat format) {
+    return emit<T>(x.extents, formatted("stablehlo.reduce_precision %v{}, format = e{}m{}", x.id, format.exponent,
+                                        format.fraction));
+  }
+
   // ---- shapes
 
   /// The same elements, in the same order, with other extents.

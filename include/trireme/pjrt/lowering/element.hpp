@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "trireme/core/text.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 namespace trireme::lowering {
 
@@ -40,6 +41,17 @@ constexpr std::size_t element_bytes(Element element) {
   constexpr std::size_t bytes[] = {4, 8, 4, 4, 8, 1};
   return bytes[static_cast<std::size_t>(element)];
 }
+
+/// Bits of a floating-point number besides its sign.
+struct NumberFormat {
+  int exponent, fraction;
+};
+template <class T>
+inline constexpr NumberFormat number_format = [] {
+  static_assert(std::is_same_v<T, BFloat16> || std::is_same_v<T, float>,
+                "trireme: on a PJRT device Mixed stores numbers as BFloat16 or as float");
+  return std::is_same_v<T, BFloat16> ? NumberFormat{8, 7} : NumberFormat{8, 23};
+}();
 
 /// Text of a number: floating-point ones by their bits, so that none is rounded.
 template <class T>

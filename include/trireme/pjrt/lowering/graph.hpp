@@ -1,6 +1,7 @@
 /// Graphs of layers in a program: the nodes of a model's wiring in their order, and back.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -44,8 +45,10 @@ class GraphTrace {
   using Values = trireme::detail::Values;
 
   /// \param wants_dx  whether the gradients of `x`, the sources, are wanted
-  template <class X>
-  GraphTrace(X const& x, bool wants_dx, Values const& results) : results_(results) {
+  template <class Wired, class X>
+  GraphTrace(Wired const& wiring, X const& x, bool wants_dx)
+      : results_(wiring.results),
+        results_together_(wiring.results[0] >= wiring.sources && wiring.adjoin(wiring.results)) {
     add_values(x, wants_dx);
     sources_ = values_.size();
   }
@@ -61,6 +64,7 @@ class GraphTrace {
       for (std::size_t const value : wires.inputs) wanted = wanted || wanted_[value];
       require_samples(lowered.y, trireme::detail::output_of(layer, in));
       add_values(lowered.y, wanted);
+      if (auto const& format = trace.stored()) round_outputs(trace.builder(), wires, *format);
       if (!wanted) return;
       nodes_.push_back({wires.inputs, wires.first_output, wires.outputs, [=](Trace<T>& t, Tensors<T> const& dy) {
                           auto const dx = lowered.backward(t, values_like(lowered.y, dy));
@@ -119,6 +123,19 @@ class GraphTrace {
     }
   }
 
+  /// Rounds the outputs of a node, for the layers behind it and for backward. Results stay as they are computed: where
+  /// a host's kernels write them where the caller wants them.
+  void round_outputs(Builder& b, trireme::detail::NodeWiring const& wires, NumberFormat format) {
+    for (std::size_t value = wires.first_output; value < wires.first_output + wires.outputs; ++value) {
+      if (results_.count(value) > 0 && (results_together_ || wires.outputs == 1)) continue;
+      auto const rounded = b.round(values_[value], format);
+      bool const is_input =
+          std::ranges::any_of(wires.inputs, [&](std::size_t input) { return values_[input].id == values_[value].id; });
+      if (!is_input) b.replace(values_[value], rounded);
+      values_[value] = rounded;
+    }
+  }
+
   /// A value with samples of extents E. Layers that only rename give theirs others.
   template <std::size_t... E>
   Value<T, Extents<dynamic, E...>> value(Builder& b, std::size_t number, Extents<E...> const& sample) const {
@@ -152,6 +169,7 @@ class GraphTrace {
   }
 
   Values results_;
+  bool results_together_;
   Tensors<T> values_;
   std::vector<bool> wanted_;
   std::size_t sources_ = 0;
@@ -172,7 +190,7 @@ auto lower_graph(Trace<T>& trace, L const& layer, X const& x, bool wants_dx) {
   using Context = detail::ProgramContext;
   auto const in = sample_extents(x);
   constexpr auto const& wiring = trireme::detail::wiring_of<Context, L, std::remove_const_t<decltype(in)>>;
-  auto const nodes = std::make_shared<GraphTrace<T>>(x, wants_dx, wiring.results);
+  auto const nodes = std::make_shared<GraphTrace<T>>(wiring, x, wants_dx);
   std::size_t node = 0;
   auto const visit = [&]<class One, class In>(One const& one, In const& own) {
     std::uint32_t const first = trace.layer();

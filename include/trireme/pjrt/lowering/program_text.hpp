@@ -1,8 +1,10 @@
 /// ProgramText: the text of a program under construction: its arguments, its lines and its results.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,8 +74,15 @@ class ProgramText {
 
   void line(std::string_view text) {
     body_ += "  ";
-    body_ += text;
+    body_ += replaced_.empty() ? std::string(text) : with_replaced(text);
     body_ += '\n';
+  }
+
+  /// Lets lines from here on read `now` where they name `before`.
+  template <class T, class E, class F>
+  void replace(Value<T, E> const& before, Value<T, F> const& now) {
+    require_same(before.extents, now.extents);
+    replaced_[std::to_string(before.id)] = std::to_string(now.id);
   }
 
   /// `text : type`, for operations whose operands have the result's type.
@@ -93,6 +102,22 @@ class ProgramText {
   }
 
  private:
+  /// A line with the names of replaced values.
+  std::string with_replaced(std::string_view text) const {
+    std::string result;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t const name = text.find("%v", at);
+      std::size_t const number = name == text.npos ? text.size() : name + 2;
+      result += text.substr(at, number - at);
+      at = std::min(text.find_first_not_of("0123456789", number), text.size());
+      if (number == at) continue;
+      std::string const id(text.substr(number, at - number));
+      auto const now = replaced_.find(id);
+      result += now == replaced_.end() ? id : now->second;
+    }
+    return result;
+  }
+
   static constexpr std::size_t no_result = std::numeric_limits<std::size_t>::max();
   struct Port {
     std::size_t id;
@@ -103,6 +128,7 @@ class ProgramText {
 
   std::vector<Port> arguments_, results_;
   std::string body_;
+  std::map<std::string, std::string> replaced_;  ///< numbers in the names of values
   std::size_t next_id_ = 0;
 };
 

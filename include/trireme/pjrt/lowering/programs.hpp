@@ -137,7 +137,7 @@ class ModelPrograms : public ModelStep<Model> {
     auto const weights = take_parameters(b), frozen = take_frozen(b);
     auto const x = take_input(b);
     Trace<T> trace = trace_of(b, weights, frozen, false);
-    auto const y = lower_graph(trace, model_.architecture(), x, false).y;
+    auto const y = lower_graph(trace, layers_of(model_), x, false).y;
     b.result(predictions(b, y));
     return b.finish();
   }

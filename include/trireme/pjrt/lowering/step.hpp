@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "trireme/pjrt/lowering/arguments.hpp"
@@ -27,11 +28,17 @@ class ModelStep : public ModelScore<Model> {
   using typename Base::T;
 
   /// A trace that hands the weights to the layers; `frozen`: all frozen ones.
-  Trace<T> trace_of(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, bool training) const {
+  Trace<T> trace_of(Builder& b, Tensors<T> weights, Tensors<T> const& frozen, bool training) const {
     Tensors<T> frozen_parameters;
     for (std::size_t i = 0; i < frozen.size(); ++i)
       if (!model_.description().frozen[i].is_state) frozen_parameters.push_back(frozen[i]);
-    return Trace<T>(b, weights, frozen_parameters, training);
+    std::optional<NumberFormat> stored;
+    if constexpr (requires { typename Model::storage; }) {
+      stored = number_format<typename Model::storage>;
+      for (auto* const tensors : {&weights, &frozen_parameters})
+        for (auto& tensor : *tensors) tensor = b.round(tensor, *stored);
+    }
+    return Trace<T>(b, std::move(weights), std::move(frozen_parameters), training, stored);
   }
 
   template <class Batch>
@@ -41,7 +48,7 @@ class ModelStep : public ModelScore<Model> {
     auto const high = b.convert<std::uint64_t>(b.element(batch.words, StepLayout::first_row + 1));
     auto const shifted = b.binary<"shift_left">(high, b.constant<std::uint64_t>(32));
     trace.set_random(batch.words, StepLayout::keys, b.binary<"or">(shifted, low));
-    return lower_graph(trace, model_.architecture(), batch.x, false);
+    return lower_graph(trace, layers_of(model_), batch.x, false);
   }
 
   /// Gradients of this replica's rows, and its totals.

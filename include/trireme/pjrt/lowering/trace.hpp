@@ -33,13 +33,16 @@ class Trace {
  public:
   using Tensor = Value<T, AnyExtents>;
 
-  /// `parameters` and the `frozen` ones, in the order of their layers.
-  Trace(Builder& builder, std::vector<Tensor> parameters, std::vector<Tensor> frozen, bool training)
+  /// `parameters` and the `frozen` ones, in the order of their layers. `stored`: the format to which outputs of layers
+  /// are rounded, if they are.
+  Trace(Builder& builder, std::vector<Tensor> parameters, std::vector<Tensor> frozen, bool training,
+        std::optional<NumberFormat> stored = {})
       : builder_(builder),
         parameters_(std::move(parameters)),
         frozen_parameters_(std::move(frozen)),
         gradients_(parameters_.size()),
-        training_(training) {}
+        training_(training),
+        stored_(stored) {}
 
   Builder& builder() { return builder_; }
   bool training() const { return training_; }
@@ -80,6 +83,8 @@ class Trace {
     return lowered;
   }
   bool is_frozen() const { return is_frozen_; }
+
+  std::optional<NumberFormat> const& stored() const { return stored_; }
 
   /// Gradients of all parameters. `name(index)`: a parameter's name, for the message.
   /// \throws Error if a layer has set none
@@ -123,6 +128,7 @@ class Trace {
   std::vector<std::optional<Tensor>> gradients_;
   bool training_, is_frozen_ = false;
   Weights weights_;
+  std::optional<NumberFormat> stored_;
   std::uint32_t layer_ = 0;
   std::function<Scalar<std::uint32_t>(std::size_t)> key_word_;
   Scalar<std::uint64_t> first_row_{};
