@@ -1,4 +1,7 @@
-// expect: trireme: a PJRT device takes a model that is made of layers, no model of your own
+// expect no_lowering: trireme: a PJRT device takes a model that is made of layers, or one of your own
+// expect own_memory: trireme: a PJRT device keeps parameters in its own memory
+#include <span>
+
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/models/own_model.hpp"
 #include "trireme/optimizers/sgd.hpp"
@@ -6,12 +9,34 @@
 
 using namespace trireme;
 
-int main() {
-#ifdef TRIREME_MUST_FAIL
-  OwnModel<float, SGD, MeanSquaredError> const model({.parameters = {{"slope", 1}}}, SGD{}, MeanSquaredError{});
-#else
-  Sequential const layers{Input<4>{}, Dense<3, ReLU>{}, Dense<2>{}};
-  Model<float, std::decay_t<decltype(layers)>, SGD, MeanSquaredError> const model(layers, SGD{}, MeanSquaredError{}, 0);
+/// The mean of its inputs.
+struct Mean : OwnModel<float, SGD, MeanSquaredError> {
+  Mean() : OwnModel({.inputs = 2}, SGD{}, MeanSquaredError{}) {}
+  void initialize(std::span<float>) const {}
+};
+struct InOwnMemory : Mean {
+  float* parameter_view() const { return nullptr; }
+};
+
+#ifndef misuse_no_lowering
+template <class M>
+requires std::is_base_of_v<Mean, M>
+struct trireme::lowering::ModelLowering<M> {
+  template <class T, class E>
+  static auto forward(Trace<T>& trace, M const&, Value<T, E> const& x) {
+    Builder& b = trace.builder();
+    Extents<dynamic, dynamic> const out{{x.extents[0], 1}};
+    auto const y = b.scale(b.reshape(b.sum_back(x), out), T{0.5});
+    return Lowered{y, [x](Trace<T>& back, auto const& dy) { return back.builder().constant_like(T{0}, x); }};
+  }
+};
 #endif
-  return lowering::ModelPrograms(model, 8, 1).train().text.empty() ? 1 : 0;
+
+int main() {
+#if defined(misuse_own_memory)
+  InOwnMemory const model;
+#else
+  Mean const model;
+#endif
+  return lowering::ModelPrograms(model, 8, 1).predict().text.empty() ? 1 : 0;
 }

@@ -52,6 +52,8 @@ class OwnModel {
   using scalar = T;
   using label = typename Head::label;
   using Optimizer = OptimizerType;
+  using OutputExtents = Extents<dynamic>;
+  static constexpr bool several_inputs = false, on_logits = false;
   static constexpr std::size_t outputs = 1;
   static constexpr std::size_t totals_width = Head::totals_width;
   static constexpr auto log_names = Head::log_names;
@@ -79,6 +81,7 @@ class OwnModel {
   ModelDescription const& description() const { return *description_; }
   ModelCost const& cost() const { return cost_; }
   OptimizerType const& optimizer() const { return optimizer_; }
+  Head const& head() const { return head_; }
   std::uint64_t seed() const { return seed_; }
   std::size_t input_size() const { return input_; }
   std::size_t output_size() const { return output_; }

@@ -11,6 +11,7 @@
 #include "trireme/models/model.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
 #include "trireme/pjrt/lowering/optimizers.hpp"
+#include "trireme/pjrt/lowering/own_model.hpp"
 #include "trireme/pjrt/lowering/tuples.hpp"
 #include "trireme/pjrt/lowering/update.hpp"
 
@@ -27,22 +28,10 @@ struct NumberLayout {
   static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
 };
 
-/// The layers of a model, also of one that rounds what they compute.
-template <class Model>
-auto const& layers_of(Model const& model) {
-  if constexpr (requires { model.exact_architecture(); })
-    return model.exact_architecture();
-  else
-    return model.architecture();
-}
-
 /// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows.
 template <class Model>
 class ModelArguments {
-  static_assert(
-      requires(Model const& model) { model.architecture(); } ||
-          requires(Model const& model) { model.exact_architecture(); },
-      "trireme: a PJRT device takes a model that is made of layers, no model of your own");
+  static_assert(require_model_lowering<Model>());
 
  public:
   using Numbers = NumberLayout<Model::outputs>;
