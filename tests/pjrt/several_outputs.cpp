@@ -102,6 +102,17 @@ BOOST_AUTO_TEST_CASE(several_inputs_of_one_output_train_as_on_one_device) {
         });
 }
 
+BOOST_AUTO_TEST_CASE(outputs_of_one_train_as_on_one_device) {
+  check(Sequential{Input<steps, features>{}, Dense<5, Tanh>{}, Dense<3>{.kernel_regularizer = L2(1e-3)}},
+        Outputs{output<"kind">(SparseCategoricalCrossentropy{.from_logits = true}, LossWeight{0.5}, Accuracy{})},
+        [](Samples const& samples) {
+          return data::from_tensor_slices(
+              samples.first.x,
+              HostTensor<std::int32_t>{nullptr, samples.kinds.data(), {samples.first.size(), steps}, {}},
+              samples.first.weight);
+        });
+}
+
 BOOST_AUTO_TEST_CASE(outputs_that_are_inputs_or_one_value_train_as_on_one_device) {
   check(Sequential{Input<steps, features>{}, Fork{Flatten{}, Sequential{Flatten{}, Dense<5, Tanh>{}, Dense<1>{}}},
                    Select<1, 1>{}},

@@ -53,7 +53,7 @@ class OwnModel {
   using label = typename Head::label;
   using Optimizer = OptimizerType;
   using OutputExtents = Extents<dynamic>;
-  static constexpr bool several_inputs = false, on_logits = false;
+  static constexpr bool several_inputs = false, several_outputs = false, on_logits = false;
   static constexpr std::size_t outputs = 1;
   static constexpr std::size_t totals_width = Head::totals_width;
   static constexpr auto log_names = Head::log_names;

@@ -57,6 +57,8 @@ class ModelArguments {
   using T = typename Model::scalar;
   using L = typename Model::label;
   using Positions = Extents<dynamic>;
+  /// True if the targets of a row lie one after the other: those of Outputs.
+  static constexpr bool joined_targets = requires(Model const& model) { model.head().target_parts(); };
 
   ModelArguments(Model const& model, std::size_t rows) : model_(model), rows_(rows) {}
 
@@ -110,10 +112,10 @@ class ModelArguments {
     }
   }
 
-  /// Extents of the targets: (positions), or (positions, elements of a position); of several outputs (rows, numbers of
-  /// all targets).
+  /// Extents of the targets: (positions), or (positions, elements of a position); of Outputs (rows, numbers of all
+  /// targets).
   auto targets() const {
-    if constexpr (Model::outputs > 1) {
+    if constexpr (joined_targets) {
       return Extents<dynamic, dynamic>{{rows_, model_.target_size()}};
     } else {
       constexpr std::size_t width = Model::OutputExtents::static_extents[Model::OutputExtents::rank - 1];

@@ -48,7 +48,7 @@ class ModelScore : public ModelArguments<Model> {
     Scales all;
     model_.head().for_each_output([&](auto const& out, auto const&, Place const& place) {
       auto number = b.element(numbers, Base::Numbers::scale + place.index);
-      if constexpr (Model::outputs > 1) number = b.scale(number, out.weight);
+      if constexpr (Base::joined_targets) number = b.scale(number, out.weight);
       all.push_back(b.fill(b.convert<T>(number), positions(place)));
     });
     return all;
@@ -100,7 +100,7 @@ class ModelScore : public ModelArguments<Model> {
   template <class Y>
   Value<T, AnyExtents> predictions(Builder& b, Y const& y) const {
     AnyExtents const all{{rows_, model_.output_size()}};
-    if constexpr (Model::outputs == 1) {
+    if constexpr (!Model::several_outputs) {
       using E = typename Model::OutputExtents;
       Value<T, AnyExtents> result{};
       auto const only = list_values<T>(y)[0];
@@ -142,7 +142,7 @@ class ModelScore : public ModelArguments<Model> {
   /// The targets of an output: (positions), or (positions, elements of a position).
   template <class Target, class E, class Batch>
   auto target_of(Builder& b, Batch const& batch, Place const& place) const {
-    if constexpr (Model::outputs == 1) {
+    if constexpr (!Base::joined_targets) {
       return batch.y;
     } else {
       auto const own = b.columns(batch.y, place.target, Extents<dynamic, dynamic>{{rows_, place.target_size}});
