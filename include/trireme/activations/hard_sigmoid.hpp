@@ -3,6 +3,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/fixed_string.hpp"
 
 namespace trireme {
@@ -16,12 +17,12 @@ struct HardSigmoid {
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
     T const y = x / T(6) + T(0.5);
-    return y < T(0) ? T(0) : (y > T(1) ? T(1) : y);
+    return math::where(y < T(0), T(0), math::where(y > T(1), T(1), y));
   }
 
   template <class T>
   KOKKOS_FUNCTION T derivative(T y) const {
-    return y > T(0) && y < T(1) ? T(1) / T(6) : T(0);
+    return math::where(y > T(0) && y < T(1), T(1) / T(6), T(0));
   }
 };
 

@@ -16,7 +16,7 @@ struct ReLU {
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return x < T(0) ? T(0) : x;  // a NaN stays a NaN
+    return math::where(x < T(0), T(0), x);  // a NaN stays a NaN
   }
 
   /// 0 at 0, as in Keras.

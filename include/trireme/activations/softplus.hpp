@@ -17,7 +17,8 @@ struct Softplus {
   /// The exponential of -|x| cannot overflow.
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
-    return (x < T(0) ? T(0) : x) + math::softplus_of_negative(-Kokkos::fabs(x));
+    using Kokkos::fabs;
+    return math::where(x < T(0), T(0), x) + math::softplus_of_negative(-fabs(x));
   }
 
   /// The sigmoid of x, which is 1 - exp(-y).

@@ -17,6 +17,7 @@ namespace trireme {
 struct BinaryCrossentropy {
   static constexpr FixedString name = "binary_crossentropy";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
   using link = Sigmoid;  ///< a model that ends in it is trained on its argument
 
   bool from_logits = false;    ///< predictions are logarithms of odds
@@ -44,17 +45,19 @@ struct BinaryCrossentropy {
   /// Of one output: the value, and its derivative with respect to the logit.
   template <class T>
   static KOKKOS_FUNCTION T of_logit(T x, T z, T& derivative) {
-    T const e = math::exp(-Kokkos::fabs(x));
-    derivative = (x < T(0) ? e : T(1)) / (T(1) + e) - z;
-    return (x < T(0) ? T(0) : x) - x * z + Kokkos::log1p(e);
+    using Kokkos::fabs, Kokkos::log1p;
+    T const e = math::exp(-fabs(x));
+    derivative = math::where(x < T(0), e, T(1)) / (T(1) + e) - z;
+    return math::where(x < T(0), T(0), x) - x * z + log1p(e);
   }
 
   /// Of one output: the value, and its derivative with respect to the probability.
   template <class T>
   static KOKKOS_FUNCTION T of_probability(T p, T z, T& derivative) {
+    using Kokkos::log;
     T const yes = clip_probability(p), no = T(1) - yes;
-    derivative = is_free_probability(p) ? (T(1) - z) / no - z / yes : T(0);
-    return -(z * Kokkos::log(yes) + (T(1) - z) * Kokkos::log(no));
+    derivative = math::where(is_free_probability(p), (T(1) - z) / no - z / yes, T(0));
+    return -(z * log(yes) + (T(1) - z) * log(no));
   }
 };
 

@@ -18,6 +18,7 @@ namespace trireme {
 struct BinaryFocalCrossentropy {
   static constexpr FixedString name = "binary_focal_crossentropy";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   bool apply_class_balancing = false;  ///< weigh yes by alpha and no by 1 - alpha
   double alpha = 0.25;
@@ -50,6 +51,7 @@ struct BinaryFocalCrossentropy {
  private:
   template <class T>
   KOKKOS_FUNCTION T of_output(T prediction, T z, T& derivative) const {
+    using Kokkos::pow;
     T const p = from_logits ? T(1) / (T(1) + math::exp(-prediction)) : prediction;
     T const q = from_logits ? T(1) / (T(1) + math::exp(prediction)) : T(1) - p;  // without cancellation
     T entropy_slope = 0;                                                         // with respect to the prediction
@@ -57,8 +59,8 @@ struct BinaryFocalCrossentropy {
                                   : BinaryCrossentropy::of_probability(prediction, z, entropy_slope);
     T const miss = z * q + (T(1) - z) * p;  // 1 - (z p + (1 - z) q)
     T const power = static_cast<T>(gamma);
-    T const factor = Kokkos::pow(miss, power);
-    T const factor_slope = power * Kokkos::pow(miss, power - T(1)) * (T(1) - T(2) * z);
+    T const factor = pow(miss, power);
+    T const factor_slope = power * pow(miss, power - T(1)) * (T(1) - T(2) * z);
     T const a = static_cast<T>(alpha);
     T const weight = apply_class_balancing ? z * a + (T(1) - z) * (T(1) - a) : T(1);
     derivative = weight * (factor_slope * (from_logits ? p * q : T(1)) * entropy + factor * entropy_slope);

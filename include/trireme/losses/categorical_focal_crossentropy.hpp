@@ -69,15 +69,16 @@ struct CategoricalFocalCrossentropy {
     return value;
   }
 
- private:
+  /// Of one class with probability q and target z: the value, and its derivative with respect to q.
   template <class T>
   KOKKOS_FUNCTION T of_class(T q, T z, T& derivative) const {
-    T const clipped = clip_probability(q), log = Kokkos::log(clipped);
+    using Kokkos::log, Kokkos::pow;
+    T const clipped = clip_probability(q), logarithm = log(clipped);
     T const weight = static_cast<T>(alpha) * z, power = static_cast<T>(gamma);
-    T const modulation = Kokkos::pow(T(1) - clipped, power);
-    T const slope = power * Kokkos::pow(T(1) - clipped, power - T(1)) * log - modulation / clipped;
-    derivative = is_free_probability(q) ? weight * slope : T(0);
-    return -weight * modulation * log;
+    T const modulation = pow(T(1) - clipped, power);
+    T const slope = power * pow(T(1) - clipped, power - T(1)) * logarithm - modulation / clipped;
+    derivative = math::where(is_free_probability(q), weight * slope, T(0));
+    return -weight * modulation * logarithm;
   }
 };
 

@@ -19,6 +19,7 @@ template <class Function>
 struct ElementwiseLoss {
   static constexpr FixedString name = "elementwise_loss";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   [[no_unique_address]] Function function{};
 

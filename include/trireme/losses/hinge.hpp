@@ -5,6 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/hinge_labels.hpp"
 #include "trireme/losses/targets.hpp"
@@ -14,17 +15,18 @@ namespace trireme {
 struct Hinge {
   static constexpr FixedString name = "hinge";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
-    bool const zero_one = are_zero_one_labels(truth, size);
+    auto const zero_one = are_zero_one_labels(truth, size);
     T const slope = scale / static_cast<T>(size);
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      T const z = zero_one ? T(2) * truth[i] - T(1) : truth[i];
+      T const z = hinge_label(zero_one, truth[i]);
       T const margin = T(1) - z * prediction[i];
-      sum += margin < T(0) ? T(0) : margin;
-      if (gradient != nullptr) gradient[i] = margin < T(0) ? T(0) : -slope * z;
+      sum += math::where(margin < T(0), T(0), margin);
+      if (gradient != nullptr) gradient[i] = math::where(margin < T(0), T(0), -slope * z);
     }
     return sum / static_cast<T>(size);
   }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <Kokkos_Macros.hpp>
+
+#include "trireme/backend/simd/math.hpp"
 
 namespace trireme {
 
@@ -15,6 +18,15 @@ KOKKOS_INLINE_FUNCTION bool are_zero_one_labels(T const* truth, std::size_t size
     if (truth[i] != T(0) && truth[i] != T(1)) return false;
   }
   return true;
+}
+
+/// The label -1 or 1. `zero_one`: the answer of are_zero_one_labels.
+template <class Condition, class T>
+KOKKOS_INLINE_FUNCTION T hinge_label(Condition const& zero_one, T const& truth) {
+  if constexpr (std::is_same_v<Condition, bool>)
+    return zero_one ? T(2) * truth - T(1) : truth;
+  else
+    return math::where(zero_one, T(2) * truth - T(1), truth);
 }
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
@@ -14,6 +15,7 @@ namespace trireme {
 struct Huber {
   static constexpr FixedString name = "huber";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   double delta = 1;
 
@@ -26,7 +28,7 @@ struct Huber {
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
       T const error = prediction[i] - truth[i];
-      T const clipped = error > limit ? limit : (error < -limit ? -limit : error);
+      T const clipped = math::where(error > limit, limit, math::where(error < -limit, -limit, error));
       sum += clipped * (error - T(0.5) * clipped);
       if (gradient != nullptr) gradient[i] = slope * clipped;
     }

@@ -5,6 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -13,16 +14,18 @@ namespace trireme {
 struct KLDivergence {
   static constexpr FixedString name = "kl_divergence";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::sum;
 
   static constexpr double smallest = 1e-7;  ///< both sides are clipped to [1e-7, 1]
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    using Kokkos::log;
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
       T const p = clip(prediction[i]), z = clip(truth[i]);
-      sum += z * Kokkos::log(z / p);
-      if (gradient != nullptr) gradient[i] = prediction[i] == p ? -scale * z / p : T(0);
+      sum += z * log(z / p);
+      if (gradient != nullptr) gradient[i] = math::where(prediction[i] == p, -scale * z / p, T(0));
     }
     return sum;
   }
@@ -30,7 +33,8 @@ struct KLDivergence {
  private:
   template <class T>
   static KOKKOS_FUNCTION T clip(T p) {
-    return p < static_cast<T>(smallest) ? static_cast<T>(smallest) : (p > T(1) ? T(1) : p);
+    T const low = static_cast<T>(smallest);
+    return math::where(p < low, low, math::where(p > T(1), T(1), p));
   }
 };
 

@@ -13,16 +13,18 @@ namespace trireme {
 struct LogCosh {
   static constexpr FixedString name = "log_cosh";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
     T const slope = scale / static_cast<T>(size);
+    using Kokkos::exp, Kokkos::fabs, Kokkos::log1p, Kokkos::tanh;
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
       T const error = prediction[i] - truth[i];
-      T const magnitude = Kokkos::fabs(error);
-      sum += magnitude + Kokkos::log1p(Kokkos::exp(T(-2) * magnitude)) - static_cast<T>(0.69314718055994530942);
-      if (gradient != nullptr) gradient[i] = slope * Kokkos::tanh(error);
+      T const magnitude = fabs(error);
+      sum += magnitude + log1p(exp(T(-2) * magnitude)) - static_cast<T>(0.69314718055994530942);
+      if (gradient != nullptr) gradient[i] = slope * tanh(error);
     }
     return sum / static_cast<T>(size);
   }

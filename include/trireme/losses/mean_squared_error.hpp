@@ -13,6 +13,7 @@ namespace trireme {
 struct MeanSquaredError {
   static constexpr FixedString name = "mean_squared_error";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {

@@ -5,6 +5,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/targets.hpp"
 
@@ -13,6 +14,7 @@ namespace trireme {
 struct MeanSquaredLogarithmicError {
   static constexpr FixedString name = "mean_squared_logarithmic_error";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   static constexpr double smallest = 1e-7;  ///< both sides are raised to it
 
@@ -20,12 +22,14 @@ struct MeanSquaredLogarithmicError {
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
     T const low = static_cast<T>(smallest);
     T const slope = T(2) * scale / static_cast<T>(size);
+    using Kokkos::log1p;
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      T const p = prediction[i] < low ? low : prediction[i], z = truth[i] < low ? low : truth[i];
-      T const error = Kokkos::log1p(p) - Kokkos::log1p(z);
+      T const p = math::where(prediction[i] < low, low, prediction[i]);
+      T const z = math::where(truth[i] < low, low, truth[i]);
+      T const error = log1p(p) - log1p(z);
       sum += error * error;
-      if (gradient != nullptr) gradient[i] = prediction[i] < low ? T(0) : slope * error / (T(1) + p);
+      if (gradient != nullptr) gradient[i] = math::where(prediction[i] < low, T(0), slope * error / (T(1) + p));
     }
     return sum / static_cast<T>(size);
   }

@@ -13,16 +13,18 @@ namespace trireme {
 struct Poisson {
   static constexpr FixedString name = "poisson";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   static constexpr double epsilon = 1e-7;  ///< added to the prediction under the logarithm
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
     T const slope = scale / static_cast<T>(size);
+    using Kokkos::log;
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
       T const p = prediction[i], raised = p + static_cast<T>(epsilon);
-      sum += p - truth[i] * Kokkos::log(raised);
+      sum += p - truth[i] * log(raised);
       if (gradient != nullptr) gradient[i] = slope * (T(1) - truth[i] / raised);
     }
     return sum / static_cast<T>(size);

@@ -16,12 +16,12 @@ inline constexpr double probability_epsilon = 1e-7;
 template <class T>
 KOKKOS_INLINE_FUNCTION T clip_probability(T p) {
   T const low = static_cast<T>(probability_epsilon), high = static_cast<T>(1 - probability_epsilon);
-  return p < low ? low : (p > high ? high : p);
+  return math::where(p < low, low, math::where(p > high, high, p));
 }
 
 /// True if the probability is not clipped; false for a NaN too, which the value of the loss shows.
 template <class T>
-KOKKOS_INLINE_FUNCTION bool is_free_probability(T p) {
+KOKKOS_INLINE_FUNCTION auto is_free_probability(T p) {
   return p >= static_cast<T>(probability_epsilon) && p <= static_cast<T>(1 - probability_epsilon);
 }
 

@@ -5,6 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/losses/hinge_labels.hpp"
 #include "trireme/losses/targets.hpp"
@@ -14,16 +15,17 @@ namespace trireme {
 struct SquaredHinge {
   static constexpr FixedString name = "squared_hinge";
   using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
-    bool const zero_one = are_zero_one_labels(truth, size);
+    auto const zero_one = are_zero_one_labels(truth, size);
     T const slope = T(-2) * scale / static_cast<T>(size);
     T sum = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      T const z = zero_one ? T(2) * truth[i] - T(1) : truth[i];
+      T const z = hinge_label(zero_one, truth[i]);
       T const margin = T(1) - z * prediction[i];
-      T const positive = margin < T(0) ? T(0) : margin;
+      T const positive = math::where(margin < T(0), T(0), margin);
       sum += positive * positive;
       if (gradient != nullptr) gradient[i] = slope * positive * z;
     }

@@ -17,6 +17,9 @@ struct ClassIndex {
   using value_type = std::int32_t;
 };
 
+/// How a loss combines the numbers of a position, if its formula takes each of them by itself: `outputs` of the loss.
+enum class LossOutputs { mean, sum };
+
 /// True if outputs of these extents have one number at a position, false if they may have several.
 template <class OutputExtents>
 inline constexpr bool is_single = OutputExtents::static_extents[OutputExtents::rank - 1] == 1;

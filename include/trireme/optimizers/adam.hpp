@@ -80,7 +80,7 @@ struct AdamStep {
     Value square = v;
     if (amsgrad) {
       Value const largest = slots[2][i];
-      square = largest > v ? largest : v;
+      square = math::where(largest > v, largest, v);
       slots[2][i] = square;
     }
     w[i] = weight - alpha * m / (math::sqrt(square) + epsilon);

@@ -59,8 +59,8 @@ struct AdamaxStep {
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
     Value const m = math::flush_subnormals<T>(slots[0][i] + (gradient - slots[0][i]) * one_minus_beta_1);
-    Value const faded = beta_2 * slots[1][i], magnitude = gradient < T(0) ? -gradient : gradient;
-    Value const norm = math::flush_subnormals<T>(faded > magnitude ? faded : magnitude);
+    Value const faded = beta_2 * slots[1][i], magnitude = math::where(gradient < T(0), -gradient, gradient);
+    Value const norm = math::flush_subnormals<T>(math::where(faded > magnitude, faded, magnitude));
     slots[0][i] = m;
     slots[1][i] = norm;
     w[i] = w[i] - w[i] * decay - alpha * m / (norm + epsilon);

@@ -8,6 +8,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/schedules/rate.hpp"
@@ -60,12 +61,13 @@ struct FtrlStep {
   T inverse_rate, power, l1, l2, shrinkage, decay;
 
   KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
+    using Kokkos::pow;
     T const weight = w[i] - w[i] * decay;
     T const old_sum = slots[0][i], sum = old_sum + gradient * gradient;
-    T const scaled = Kokkos::pow(sum, power);
+    T const scaled = pow(sum, power);
     T const linear =
-        slots[1][i] + gradient + shrinkage * weight - (scaled - Kokkos::pow(old_sum, power)) * inverse_rate * weight;
-    T const clipped = linear > l1 ? l1 : (linear < -l1 ? -l1 : linear);
+        slots[1][i] + gradient + shrinkage * weight - (scaled - pow(old_sum, power)) * inverse_rate * weight;
+    T const clipped = math::where(linear > l1, l1, math::where(linear < -l1, -l1, linear));
     slots[0][i] = sum;
     slots[1][i] = linear;
     w[i] = (clipped - linear) / (scaled * inverse_rate + l2);

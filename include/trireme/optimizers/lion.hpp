@@ -59,8 +59,8 @@ struct LionStep {
     Value const m = slots[0][i];
     Value const direction = m * beta_1 + gradient * one_minus_beta_1;
     Value const zero{}, one = zero + T(1);
-    Value const negative = direction < zero ? -one : direction;  // a NaN stays a NaN
-    Value const sign = direction > zero ? one : negative;
+    Value const negative = math::where(direction < zero, -one, direction);  // a NaN stays a NaN
+    Value const sign = math::where(direction > zero, one, negative);
     slots[0][i] = math::flush_subnormals<T>(m * beta_2 + gradient * one_minus_beta_2);
     w[i] = w[i] - w[i] * decay - rate * sign;
   }

@@ -48,6 +48,7 @@ struct RMSprop {
             .momentum = static_cast<T>(has_momentum() ? momentum : 0),
             .epsilon = static_cast<T>(epsilon),
             .decay = static_cast<T>(weight_decay * rate),
+            .has_momentum = has_momentum(),
             .centered = centered};
   }
 
@@ -61,7 +62,7 @@ struct RMSpropStep {
   static constexpr bool takes_vectors = true;
 
   T rate, rho, one_minus_rho, momentum, epsilon, decay;
-  bool centered;
+  bool has_momentum, centered;
 
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
@@ -70,13 +71,13 @@ struct RMSpropStep {
     slots[0][i] = velocity;
     Value variance = velocity;
     if (centered) {
-      Pointer const average = slots[momentum > T(0) ? 2 : 1];
+      Pointer const average = slots[has_momentum ? 2 : 1];
       Value const mean = math::flush_subnormals<T>(rho * average[i] + one_minus_rho * gradient);
       average[i] = mean;
       variance -= mean * mean;
     }
     Value increment = rate * gradient / math::sqrt(variance + epsilon);
-    if (momentum > T(0)) {
+    if (has_momentum) {
       increment = math::flush_subnormals<T>(increment + momentum * slots[1][i]);
       slots[1][i] = increment;
     }

@@ -41,6 +41,7 @@ struct SGD {
     return {.rate = static_cast<T>(rate),
             .momentum = static_cast<T>(momentum),
             .decay = static_cast<T>(weight_decay * rate),
+            .has_momentum = momentum != 0,
             .nesterov = nesterov};
   }
 };
@@ -51,12 +52,12 @@ struct SGDStep {
   static constexpr bool takes_vectors = true;
 
   T rate, momentum, decay;
-  bool nesterov;
+  bool has_momentum, nesterov;
 
   template <class Value, class Pointer>
   KOKKOS_FUNCTION void operator()(std::size_t i, Pointer w, Value gradient, Pointer const* slots) const {
     Value weight = w[i] - w[i] * decay;
-    if (momentum == T(0)) {
+    if (!has_momentum) {
       weight -= rate * gradient;
     } else {
       Value const m = math::flush_subnormals<T>(momentum * slots[0][i] - rate * gradient);

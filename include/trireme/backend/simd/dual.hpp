@@ -22,7 +22,8 @@ struct Value {
 
   Value() = default;
   template <class C>
-  requires std::is_arithmetic_v<C> KOKKOS_FUNCTION constexpr Value(C number) : value(static_cast<T>(number)) {}
+  requires(std::is_arithmetic_v<C> || std::is_same_v<C, T>) KOKKOS_FUNCTION constexpr Value(C number)
+      : value(static_cast<T>(number)) {}
 };
 
 /// A number and its derivative with respect to the variable (`Dual<T>::variable(x)`); constants have 0.
@@ -87,6 +88,15 @@ KOKKOS_INLINE_FUNCTION N chain(N const& a, N const& b, typename N::scalar value,
 
 }  // namespace detail
 
+/// condition ? yes : no, with its derivative: `math::where` of these numbers.
+template <class Condition, detail::Variable N>
+KOKKOS_INLINE_FUNCTION N choose(Condition condition, N const& yes, N const& no) {
+  N result{};
+  result.value = math::where(condition, yes.value, no.value);
+  if constexpr (detail::is_dual<N>) result.derivative = math::where(condition, yes.derivative, no.derivative);
+  return result;
+}
+
 template <class A, class B>
 requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator+(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
@@ -132,21 +142,21 @@ requires detail::MixedOperands<N, B> KOKKOS_INLINE_FUNCTION N& operator/=(N& a, 
 
 // Comparisons look at the values.
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator<(A const& a, B const& b) {
+requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator<(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value < N(b).value;
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator>(A const& a, B const& b) { return b < a; }
+requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator>(A const& a, B const& b) { return b < a; }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator<=(A const& a, B const& b) {
+requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator<=(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value <= N(b).value;
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator>=(A const& a, B const& b) { return b <= a; }
+requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator>=(A const& a, B const& b) { return b <= a; }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION bool operator==(A const& a, B const& b) {
+requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator==(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value == N(b).value;
 }
@@ -161,41 +171,48 @@ KOKKOS_INLINE_FUNCTION N exp(N const& x) {
 /// `expm1` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N expm1(N const& x) {
-  return detail::chain(x, Kokkos::expm1(x.value), math::exp(x.value));
+  using Kokkos::expm1;
+  return detail::chain(x, expm1(x.value), math::exp(x.value));
 }
 /// `log` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N log(N const& x) {
+  using Kokkos::log;
   using T = typename N::scalar;
-  return detail::chain(x, Kokkos::log(x.value), T(1) / x.value);
+  return detail::chain(x, log(x.value), T(1) / x.value);
 }
 /// `log1p` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N log1p(N const& x) {
+  using Kokkos::log1p;
   using T = typename N::scalar;
-  return detail::chain(x, Kokkos::log1p(x.value), T(1) / (T(1) + x.value));
+  return detail::chain(x, log1p(x.value), T(1) / (T(1) + x.value));
 }
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N sqrt(N const& x) {
+  using Kokkos::sqrt;
   using T = typename N::scalar;
-  T const y = Kokkos::sqrt(x.value);
+  T const y = sqrt(x.value);
   return detail::chain(x, y, T(0.5) / y);
 }
 /// `sin` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N sin(N const& x) {
-  return detail::chain(x, Kokkos::sin(x.value), Kokkos::cos(x.value));
+  using Kokkos::sin, Kokkos::cos;
+  return detail::chain(x, sin(x.value), cos(x.value));
 }
 /// `cos` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N cos(N const& x) {
-  return detail::chain(x, Kokkos::cos(x.value), -Kokkos::sin(x.value));
+  using Kokkos::sin, Kokkos::cos;
+  return detail::chain(x, cos(x.value), -sin(x.value));
 }
 /// `atan` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N atan(N const& x) {
+  using Kokkos::atan;
   using T = typename N::scalar;
-  return detail::chain(x, Kokkos::atan(x.value), T(1) / (T(1) + x.value * x.value));
+  return detail::chain(x, atan(x.value), T(1) / (T(1) + x.value * x.value));
 }
 /// `tanh` of a number, with its derivative.
 template <detail::Variable N>
@@ -207,36 +224,42 @@ KOKKOS_INLINE_FUNCTION N tanh(N const& x) {
 /// `erf` of a number, with its derivative.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N erf(N const& x) {
+  using Kokkos::erf;
   using T = typename N::scalar;
-  constexpr T scale = static_cast<T>(1.12837916709551257390);  // 2 / sqrt(pi)
-  return detail::chain(x, Kokkos::erf(x.value), scale * math::exp(-x.value * x.value));
+  T const scale = static_cast<T>(1.12837916709551257390);  // 2 / sqrt(pi)
+  return detail::chain(x, erf(x.value), scale * math::exp(-x.value * x.value));
 }
 /// x to a constant power.
 template <detail::Variable N, class C>
 requires std::is_arithmetic_v<C> KOKKOS_INLINE_FUNCTION N pow(N const& x, C exponent) {
+  using Kokkos::pow;
   using T = typename N::scalar;
   T const p = static_cast<T>(exponent);
-  return detail::chain(x, Kokkos::pow(x.value, p), p * Kokkos::pow(x.value, p - T(1)));
+  return detail::chain(x, pow(x.value, p), p * pow(x.value, p - T(1)));
 }
 /// Of slope 0 at 0, as in Keras.
 template <detail::Variable N>
 KOKKOS_INLINE_FUNCTION N abs(N const& x) {
+  using Kokkos::abs;
   using T = typename N::scalar;
-  return detail::chain(x, Kokkos::abs(x.value), x.value > T(0) ? T(1) : (x.value < T(0) ? T(-1) : T(0)));
+  T const slope = math::where(x.value > T(0), T(1), math::where(x.value < T(0), T(-1), T(0)));
+  return detail::chain(x, abs(x.value), slope);
 }
 /// The slope of the first where both are equal.
 template <class A, class B>
 requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto max(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
-  return x.value < y.value ? y : x;
+  auto const second = x.value < y.value;
+  return choose(second, y, x);
 }
 /// The smaller of two numbers, with its derivative.
 template <class A, class B>
 requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto min(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
-  return y.value < x.value ? y : x;
+  auto const second = y.value < x.value;
+  return choose(second, y, x);
 }
 
 }  // namespace trireme

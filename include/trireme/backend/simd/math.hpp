@@ -6,10 +6,10 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <Kokkos_MathematicalFunctions.hpp>
-#include <Kokkos_NumericTraits.hpp>
 
 #include "trireme/backend/simd/simd_vector.hpp"
 
@@ -134,35 +134,52 @@ inline float host_tanh(float x) {
 
 }  // namespace detail
 
-/// condition ? yes : no
-template <class T>
-KOKKOS_INLINE_FUNCTION T select(bool condition, T yes, T no) {
+/// condition ? yes : no, of which compilers make the maximum of two numbers. Also of the lanes of a host's vector,
+/// whose conditions are a vector, and of a number whose comparisons the function `choose` beside its type takes.
+template <class Condition, class T>
+KOKKOS_INLINE_FUNCTION T where(Condition condition, T yes, T no) {
+  if constexpr (requires { choose(condition, yes, no); })
+    return choose(condition, yes, no);
+  else
+    return condition ? yes : no;
+}
+
+/// The same by masks on a host, for loops that compilers vectorise then without further flags.
+template <class Condition, class T>
+KOKKOS_INLINE_FUNCTION T select(Condition condition, T yes, T no) {
   if constexpr (std::is_floating_point_v<T>) {
     KOKKOS_IF_ON_HOST((return detail::select(condition, yes, no);))
     KOKKOS_IF_ON_DEVICE((return condition ? yes : no;))
   } else {
-    return condition ? yes : no;
+    return where(condition, yes, no);
   }
 }
+
+// A type of numbers that is none of the language's, such as one that writes a program, brings functions of these names.
 
 /// Correctly rounded, of a number or of the lanes of a host's vector.
 template <class T>
 KOKKOS_INLINE_FUNCTION T sqrt(T x) {
-  if constexpr (std::is_floating_point_v<T>)
-    return Kokkos::sqrt(x);
-  else
+  if constexpr (requires { x[0]; }) {
     return trireme::detail::vector_sqrt(x);
+  } else {
+    using Kokkos::sqrt;
+    return sqrt(x);
+  }
 }
+
+/// The least positive number of T with all digits; a variable, since device code calls no constexpr function of the host.
+template <class T>
+inline constexpr auto smallest_normal = std::numeric_limits<T>::min();
 
 /// x, or 0 where it is subnormal. A decaying mean of gradients that stay 0 ends at a subnormal number and never leaves
 /// it; processors take several times as long for those. NaN stays. \tparam T  the type of a number in x
 template <class T, class Value>
 KOKKOS_INLINE_FUNCTION Value flush_subnormals(Value x) {
-  constexpr T least =
-      Kokkos::Experimental::norm_min_v<T>;  // a variable: device code calls no constexpr function of the host
+  T const least = smallest_normal<T>;
   Value const zero{};
-  Value const small = x > -least ? zero : x;
-  return x < least ? small : x;
+  Value const small = where(x > -least, zero, x);
+  return where(x < least, small, x);
 }
 
 /// The exponential function, within the accuracy of this header's first lines.
@@ -172,7 +189,8 @@ KOKKOS_INLINE_FUNCTION T exp(T x) {
     KOKKOS_IF_ON_HOST((return detail::host_exp(x);))
     KOKKOS_IF_ON_DEVICE((return Kokkos::exp(x);))
   } else {
-    return Kokkos::exp(x);
+    using Kokkos::exp;
+    return exp(x);
   }
 }
 
@@ -183,7 +201,8 @@ KOKKOS_INLINE_FUNCTION T tanh(T x) {
     KOKKOS_IF_ON_HOST((return detail::host_tanh(x);))
     KOKKOS_IF_ON_DEVICE((return Kokkos::tanh(x);))
   } else {
-    return Kokkos::tanh(x);
+    using Kokkos::tanh;
+    return tanh(x);
   }
 }
 
@@ -194,7 +213,8 @@ KOKKOS_INLINE_FUNCTION T expm1_nonpositive(T x) {
     KOKKOS_IF_ON_HOST((return detail::host_decline(x);))
     KOKKOS_IF_ON_DEVICE((return Kokkos::expm1(x);))
   } else {
-    return Kokkos::expm1(x);
+    using Kokkos::expm1;
+    return expm1(x);
   }
 }
 
@@ -205,19 +225,21 @@ KOKKOS_INLINE_FUNCTION T softplus_of_negative(T x) {
     KOKKOS_IF_ON_HOST((return detail::host_softplus_of_negative(x);))
     KOKKOS_IF_ON_DEVICE((return Kokkos::log1p(Kokkos::exp(x));))
   } else {
-    return Kokkos::log1p(Kokkos::exp(x));
+    using Kokkos::exp, Kokkos::log1p;
+    return log1p(exp(x));
   }
 }
 
 /// The probability that a standard normal variable is below x; keeps its relative accuracy where x is very negative.
 template <class T>
 KOKKOS_INLINE_FUNCTION T normal_probability(T x) {
-  constexpr T scale = static_cast<T>(-0.70710678118654752440);
+  T const scale = static_cast<T>(-0.70710678118654752440);
   if constexpr (std::is_same_v<T, float>) {
     KOKKOS_IF_ON_HOST((return detail::host_normal_probability(x);))
     KOKKOS_IF_ON_DEVICE((return T(0.5) * Kokkos::erfc(scale * x);))
   } else {
-    return T(0.5) * Kokkos::erfc(scale * x);
+    using Kokkos::erfc;
+    return T(0.5) * erfc(scale * x);
   }
 }
 

@@ -1,65 +1,26 @@
-/// Activations in a program: Linear, ReLU, Tanh, Sigmoid, Softmax.
+/// Activations in a program: elementwise ones by their own formulas, and Softmax.
 #pragma once
 
-#include "trireme/activations/linear.hpp"
-#include "trireme/activations/relu.hpp"
-#include "trireme/activations/sigmoid.hpp"
+#include "trireme/activations/activation.hpp"
 #include "trireme/activations/softmax.hpp"
-#include "trireme/activations/tanh.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/pjrt/lowering/layer.hpp"
+#include "trireme/pjrt/lowering/traced.hpp"
 
 namespace trireme::lowering {
 
-template <>
-struct ActivationLowering<Linear> {
-  template <class V>
-  static V forward(Builder&, Linear const&, V const& z) {
-    return z;
-  }
-  template <class V>
-  static V backward(Builder&, Linear const&, V const&, V const&, V const& dy) {
-    return dy;
-  }
-};
-
-template <>
-struct ActivationLowering<ReLU> {
+/// Each element by the activation's own formula.
+template <class A>
+requires(ActivationFunction<A>&& A::elementwise) struct ActivationLowering<A> {
   template <class T, class E>
-  static Value<T, E> forward(Builder& b, ReLU const&, Value<T, E> const& z) {
-    return b.binary<"maximum">(z, b.constant_like<T>(T{0}, z));
+  static Value<T, E> forward(Builder& b, A const& activation, Value<T, E> const& z) {
+    return activation(Traced<T, E>(b, z)).in(b, z.extents);
   }
   template <class T, class E>
-  static Value<T, E> backward(Builder& b, ReLU const&, Value<T, E> const&, Value<T, E> const& y,
+  static Value<T, E> backward(Builder& b, A const& activation, Value<T, E> const& z, Value<T, E> const& y,
                               Value<T, E> const& dy) {
-    auto const zero = b.constant_like<T>(T{0}, y);
-    return b.select(b.compare<"GT">(y, zero), dy, zero);
-  }
-};
-
-template <>
-struct ActivationLowering<Tanh> {
-  template <class T, class E>
-  static Value<T, E> forward(Builder& b, Tanh const&, Value<T, E> const& z) {
-    return b.unary<"tanh">(z);
-  }
-  template <class T, class E>
-  static Value<T, E> backward(Builder& b, Tanh const&, Value<T, E> const&, Value<T, E> const& y,
-                              Value<T, E> const& dy) {
-    return b.multiply(dy, b.subtract(b.constant_like<T>(T{1}, y), b.multiply(y, y)));
-  }
-};
-
-template <>
-struct ActivationLowering<Sigmoid> {
-  template <class T, class E>
-  static Value<T, E> forward(Builder& b, Sigmoid const&, Value<T, E> const& z) {
-    return b.unary<"logistic">(z);
-  }
-  template <class T, class E>
-  static Value<T, E> backward(Builder& b, Sigmoid const&, Value<T, E> const&, Value<T, E> const& y,
-                              Value<T, E> const& dy) {
-    return b.multiply(dy, b.multiply(y, b.subtract(b.constant_like<T>(T{1}, y), y)));
+    auto const slope = activation.derivative(Traced<T, E>(b, A::derivative_from_output ? y : z));
+    return (Traced<T, E>(b, dy) * slope).in(b, dy.extents);
   }
 };
 

@@ -1,4 +1,4 @@
-/// Losses in a program: SparseCategoricalCrossentropy and MeanSquaredError.
+/// Losses in a program: those of every output by itself by their own formulas, and those of a position as a whole.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "trireme/losses/mean_squared_error.hpp"
+#include "trireme/backend/simd/math.hpp"
+#include "trireme/losses/categorical_crossentropy.hpp"
+#include "trireme/losses/categorical_focal_crossentropy.hpp"
+#include "trireme/losses/categorical_hinge.hpp"
+#include "trireme/losses/cosine_similarity.hpp"
 #include "trireme/losses/probability.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/losses/targets.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/traced.hpp"
 
 namespace trireme::lowering {
 
@@ -95,18 +101,156 @@ struct LossLowering<SparseCategoricalCrossentropy> {
   }
 };
 
-template <>
-struct LossLowering<MeanSquaredError> {
+/// Outputs of N positions as numbers that write a program, and what belongs to a position.
+template <class T, std::size_t C>
+class TracedRows {
+ public:
+  using Number = Traced<T, Extents<dynamic, C>>;
+  using Row = Traced<T, Extents<dynamic>>;
+
+  TracedRows(Builder& b, Extents<dynamic, C> const& extents) : b_(b), extents_(extents) {}
+
+  Number of(Value<T, Extents<dynamic, C>> const& x) const { return {b_, x}; }
+  Row of_position(Value<T, Extents<dynamic>> const& x) const { return {b_, x}; }
+  /// A position's number for all of its outputs.
+  Number spread(Row const& x) const { return {b_, b_.repeat_back(tensor(x), extents_)}; }
+  Row sum(Number const& x) const { return {b_, b_.sum_back(tensor(x))}; }
+  Row largest(Number const& x) const { return {b_, b_.max_back(tensor(x))}; }
+  T size() const { return static_cast<T>(extents_[1]); }
+
+  Value<T, Extents<dynamic, C>> tensor(Number const& x) const { return x.in(b_, extents_); }
+  Value<T, Extents<dynamic>> tensor(Row const& x) const { return x.in(b_, Extents<dynamic>{{extents_[0]}}); }
+  PositionLosses<T, C> losses(Row const& values, Number const& gradient) const {
+    return {tensor(values), tensor(gradient), {}};
+  }
+
+ private:
+  Builder& b_;
+  Extents<dynamic, C> extents_;
+};
+
+/// The labels of a hinge loss, each position by itself.
+template <class T, std::size_t C>
+TracedCondition<Extents<dynamic, C>> are_zero_one_labels(Traced<T, Extents<dynamic, C>> const* truth, std::size_t) {
+  Builder& b = truth->builder();
+  using Number = Traced<T, Extents<dynamic, C>>;
+  Number const fits = math::where(*truth == Number(0) || *truth == Number(1), Number(1), Number(0));
+  auto const tensor = truth->in(b, {});
+  auto const all = b.min_back(fits.in(b, tensor.extents));
+  return Number(b, b.repeat_back(all, tensor.extents)) == Number(1);
+}
+
+/// A loss whose formula takes every output by itself: the formula of one output, for all of them.
+template <class Loss>
+requires requires { Loss::outputs; }
+struct LossLowering<Loss> {
   template <class T, std::size_t C>
-  static PositionLosses<T, C> positions(Builder& b, MeanSquaredError const&,
+  static PositionLosses<T, C> positions(Builder& b, Loss const& loss, Value<T, Extents<dynamic, C>> const& prediction,
+                                        Value<T, Extents<dynamic, C>> const& truth,
+                                        Value<T, Extents<dynamic>> const& scale) {
+    TracedRows<T, C> const rows(b, prediction.extents);
+    using Row = typename TracedRows<T, C>::Row;
+    Row const parts = Loss::outputs == LossOutputs::mean ? Row(rows.size()) : Row(1);
+    auto const p = rows.of(prediction), z = rows.of(truth);
+    typename TracedRows<T, C>::Number gradient;
+    auto const value = loss(&p, &z, 1, rows.spread(rows.of_position(scale) / parts), &gradient);
+    return rows.losses(rows.sum(value) / parts, gradient);
+  }
+};
+
+template <>
+struct LossLowering<CategoricalCrossentropy> {
+  template <class T, std::size_t C>
+  static PositionLosses<T, C> positions(Builder& b, CategoricalCrossentropy const& loss,
                                         Value<T, Extents<dynamic, C>> const& prediction,
                                         Value<T, Extents<dynamic, C>> const& truth,
                                         Value<T, Extents<dynamic>> const& scale) {
-    T const size = static_cast<T>(prediction.extents[1]);
-    auto const error = b.subtract(prediction, truth);
-    auto const mean = b.divide(b.sum_back(b.multiply(error, error)), b.constant_like<T>(size, scale));
-    auto const slope = b.scale(scale, T{2} / size);
-    return {mean, b.multiply(error, b.repeat_back(slope, error.extents)), {}};
+    TracedRows<T, C> const rows(b, prediction.extents);
+    using Number = typename TracedRows<T, C>::Number;
+    auto const x = rows.of(prediction);
+    auto const z =
+        rows.of(truth) * Number(1 - loss.label_smoothing) + Number(static_cast<T>(loss.label_smoothing) / rows.size());
+    auto const s = rows.of_position(scale);
+    if (loss.from_logits) {
+      auto const shifted = x - rows.spread(rows.largest(x)), e = exp(shifted);
+      auto const sum = rows.sum(e), mass = rows.sum(z);
+      return rows.losses(mass * log(sum) - rows.sum(z * shifted), rows.spread(s) * (rows.spread(mass / sum) * e - z));
+    }
+    // The prediction is divided by its sum, and clipped then.
+    auto const factor = Number(1) / rows.spread(rows.sum(x)), q = x * factor;
+    auto const is_free = is_free_probability(q);
+    auto const free_mass = rows.spread(rows.sum(math::where(is_free, z, Number(0))));
+    auto const own = math::where(is_free, z / q, Number(0));
+    return rows.losses(-rows.sum(z * log(clip_probability(q))), rows.spread(s) * factor * (free_mass - own));
+  }
+};
+
+template <>
+struct LossLowering<CategoricalFocalCrossentropy> {
+  template <class T, std::size_t C>
+  static PositionLosses<T, C> positions(Builder& b, CategoricalFocalCrossentropy const& loss,
+                                        Value<T, Extents<dynamic, C>> const& prediction,
+                                        Value<T, Extents<dynamic, C>> const& truth,
+                                        Value<T, Extents<dynamic>> const& scale) {
+    TracedRows<T, C> const rows(b, prediction.extents);
+    using Number = typename TracedRows<T, C>::Number;
+    auto const x = rows.of(prediction);
+    auto const z =
+        rows.of(truth) * Number(1 - loss.label_smoothing) + Number(static_cast<T>(loss.label_smoothing) / rows.size());
+    auto const factor = Number(1) / rows.spread(rows.sum(x));
+    auto const e = exp(x - rows.spread(rows.largest(x)));
+    auto const q = loss.from_logits ? e / rows.spread(rows.sum(e)) : x * factor;
+    Number derivative;
+    auto const value = loss.of_class(q, z, derivative);
+    auto const mean_slope = rows.spread(rows.sum(q * derivative));
+    auto const slope = rows.spread(rows.of_position(scale)) * (loss.from_logits ? q : factor);
+    return rows.losses(rows.sum(value), slope * (derivative - mean_slope));
+  }
+};
+
+template <>
+struct LossLowering<CategoricalHinge> {
+  template <class T, std::size_t C>
+  static PositionLosses<T, C> positions(Builder& b, CategoricalHinge const&,
+                                        Value<T, Extents<dynamic, C>> const& prediction,
+                                        Value<T, Extents<dynamic, C>> const& truth,
+                                        Value<T, Extents<dynamic>> const& scale) {
+    TracedRows<T, C> const rows(b, prediction.extents);
+    using Number = typename TracedRows<T, C>::Number;
+    using Row = typename TracedRows<T, C>::Row;
+    auto const p = rows.of(prediction), z = rows.of(truth);
+    auto const others = (Number(1) - z) * p;
+    auto const wrong = rows.largest(others);
+    auto const margin = wrong - rows.sum(z * p) + Row(1);
+    auto const is_largest = others == rows.spread(wrong);
+    auto const ties = rows.sum(math::where(is_largest, Number(1), Number(0)));
+    auto const slope = math::where(margin < Row(0), Row(0), rows.of_position(scale));
+    auto const part = rows.spread(slope / ties) * (Number(1) - z);
+    return rows.losses(math::where(margin < Row(0), Row(0), margin),
+                       math::where(is_largest, part, Number(0)) - rows.spread(slope) * z);
+  }
+};
+
+template <>
+struct LossLowering<CosineSimilarity> {
+  template <class T, std::size_t C>
+  static PositionLosses<T, C> positions(Builder& b, CosineSimilarity const&,
+                                        Value<T, Extents<dynamic, C>> const& prediction,
+                                        Value<T, Extents<dynamic, C>> const& truth,
+                                        Value<T, Extents<dynamic>> const& scale) {
+    TracedRows<T, C> const rows(b, prediction.extents);
+    using Row = typename TracedRows<T, C>::Row;
+    auto const p = rows.of(prediction), z = rows.of(truth);
+    auto const squares_p = rows.sum(p * p), squares_z = rows.sum(z * z);
+    Row const smallest(CosineSimilarity::smallest_square);
+    auto const inverse = [&](Row const& squares) {
+      return Row(1) / sqrt(math::where(squares < smallest, smallest, squares));
+    };
+    auto const inverse_p = inverse(squares_p), inverse_z = inverse(squares_z);
+    auto const cosine = rows.sum(p * z) * inverse_p * inverse_z;
+    auto const along = math::where(squares_p < smallest, Row(0), cosine * inverse_p);
+    auto const slope = rows.spread(rows.of_position(scale) * inverse_p);
+    return rows.losses(-cosine, slope * (rows.spread(along) * p - rows.spread(inverse_z) * z));
   }
 };
 

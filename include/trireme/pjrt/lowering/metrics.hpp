@@ -1,17 +1,23 @@
 /// Metrics in a program: the sums over the positions of a batch that they add to their states.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/metrics/binary_accuracy.hpp"
 #include "trireme/metrics/categorical_accuracy.hpp"
+#include "trireme/metrics/mean_of.hpp"
 #include "trireme/metrics/sparse_categorical_accuracy.hpp"
+#include "trireme/metrics/sparse_top_k_categorical_accuracy.hpp"
+#include "trireme/metrics/top_k_categorical_accuracy.hpp"
 #include "trireme/metrics/weighted.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/losses.hpp"
 
 namespace trireme::lowering {
 
@@ -81,6 +87,66 @@ struct MetricLowering<Accuracy> {
       return MetricLowering<SparseCategoricalAccuracy>::sums(b, metric, prediction, target, weight);
     else
       return MetricLowering<CategoricalAccuracy>::sums(b, metric, prediction, target, weight);
+  }
+};
+
+/// True where fewer than k numbers of a row are larger than the one that `hot` marks, and all are finite.
+template <class T, std::size_t C>
+Value<bool, Extents<dynamic>> in_top_k(Builder& b, Value<T, Extents<dynamic, C>> const& x,
+                                       Value<bool, Extents<dynamic, C>> const& hot, std::size_t k) {
+  auto const zero = b.constant_like<T>(T{0}, x);
+  auto const chosen = b.sum_back(b.select(hot, x, zero));
+  auto const larger = b.compare<"GT">(x, b.repeat_back(chosen, x.extents));
+  auto const count = b.sum_back(b.convert<std::int32_t>(larger));
+  auto const limit = static_cast<std::int32_t>(std::min(k, std::size_t{std::numeric_limits<std::int32_t>::max()}));
+  auto const few = b.compare<"LT">(count, b.constant_like<std::int32_t>(limit, count));
+  // A label out of range marks none. The sum of numbers that are 0 times any other is NaN unless all are finite.
+  auto const marked = b.sum_back(b.convert<std::int32_t>(hot));
+  auto const inside = b.compare<"EQ">(marked, b.constant_like<std::int32_t>(1, marked));
+  auto const nothing = b.sum_back(b.multiply(x, zero));
+  auto const finite = b.compare<"EQ">(nothing, b.constant_like<T>(T{0}, nothing));
+  return b.binary<"and">(few, b.binary<"and">(inside, finite));
+}
+
+template <>
+struct MetricLowering<SparseTopKCategoricalAccuracy> {
+  template <class Metric, class T, std::size_t C>
+  static auto sums(Builder& b, Metric const& metric, Value<T, Extents<dynamic, C>> const& prediction,
+                   Value<std::int32_t, Extents<dynamic>> const& labels, Value<double, Extents<dynamic>> const& weight) {
+    auto const inside = in_top_k(b, prediction, one_hot(b, labels, prediction.extents), metric.k);
+    return mean_sums(b, b.convert<double>(inside), 1, weight);
+  }
+};
+
+template <>
+struct MetricLowering<TopKCategoricalAccuracy> {
+  template <class Metric, class T, std::size_t C>
+  static auto sums(Builder& b, Metric const& metric, Value<T, Extents<dynamic, C>> const& prediction,
+                   Value<T, Extents<dynamic, C>> const& target, Value<double, Extents<dynamic>> const& weight) {
+    auto const hot = one_hot(b, arg_max(b, target), prediction.extents);
+    return mean_sums(b, b.convert<double>(in_top_k(b, prediction, hot, metric.k)), 1, weight);
+  }
+};
+
+namespace detail {
+template <class Loss, class Named, Direction direction>
+void is_mean_of_loss(metrics::MeanOf<Loss, Named, direction> const&);
+}  // namespace detail
+
+/// The mean of a loss, by the loss's own lowering.
+template <class Metric>
+requires(!is_weighted<Metric> &&
+         requires(Metric const& metric) { detail::is_mean_of_loss(metric); }) struct MetricLowering<Metric> {
+  template <class M, class T, std::size_t C, class Target>
+  static auto sums(Builder& b, M const& metric, Value<T, Extents<dynamic, C>> const& prediction, Target const& target,
+                   Value<double, Extents<dynamic>> const& weight) {
+    using Loss = std::remove_cvref_t<decltype(metric.loss)>;
+    auto const losses = LossLowering<Loss>::positions(b, metric.loss, prediction, target, b.convert<T>(weight));
+    auto const none = b.constant_like<double>(0, weight);
+    auto counted = b.compare<"NE">(weight, none);
+    if (losses.counts) counted = b.binary<"and">(counted, *losses.counts);
+    auto const values = b.select(counted, b.convert<double>(losses.values), none);
+    return mean_sums(b, values, 1, b.select(counted, weight, none));
   }
 };
 

@@ -1,4 +1,4 @@
-/// Optimizers in a program: Adam, Lamb, Lars and SGD.
+/// Optimizers in a program: those of one element at a time by their own rules, and Lamb and Lars.
 ///
 /// The host computes the values that change from step to step (rate, Adam's correction) and passes them as numbers, so
 /// that schedules and callbacks that set the rate need no other program.
@@ -7,14 +7,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/lamb.hpp"
 #include "trireme/optimizers/lars.hpp"
-#include "trireme/optimizers/sgd.hpp"
+#include "trireme/optimizers/optimizer.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/members.hpp"
+#include "trireme/pjrt/lowering/traced.hpp"
 
 namespace trireme::lowering {
 
@@ -27,6 +30,57 @@ struct OptimizerLowering {
   static constexpr bool missing = true;
 };
 
+/// An optimizer whose rule for an element needs no sums over the element's tensor: by the rule itself. Every number of
+/// the rule is an argument of the step.
+template <class Optimizer>
+requires(!DeclaresTensorSums<RuleOf<Optimizer, double>>) struct OptimizerLowering<Optimizer> {
+  using HostRule = RuleOf<Optimizer, double>;
+  template <class T>
+  using Number = Traced<T, AnyExtents>;
+  static constexpr std::size_t members = member_count<HostRule>;
+
+  static constexpr std::size_t count = [] {
+    using Members = decltype(lowering::members<members>(std::declval<HostRule&>()));
+    return []<class... M>(std::type_identity<std::tuple<M&...>>) {
+      return (std::size_t{0} + ... + (std::is_same_v<M, double> ? 1 : 0));
+    }(std::type_identity<Members>());
+  }();
+
+  static std::array<double, count> numbers(Optimizer const& optimizer, std::uint64_t iteration, double rate) {
+    auto rule = optimizer.template step<double>(iteration, rate);
+    std::array<double, count> result{};
+    std::size_t next = 0;
+    auto const take = [&](auto const& member) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, double>) result[next++] = member;
+    };
+    std::apply([&](auto const&... member) { (take(member), ...); }, lowering::members<members>(rule));
+    return result;
+  }
+
+  template <class T>
+  static Value<T, AnyExtents> step(Builder& b, Optimizer const& optimizer, std::vector<Scalar<T>> const& numbers,
+                                   Value<T, AnyExtents> const& weight, Value<T, AnyExtents> const& gradient,
+                                   std::vector<Value<T, AnyExtents>>& slots) {
+    AnyExtents const& extents = weight.extents;
+    auto rule = optimizer.template step<Number<T>>(1, 1.0);
+    std::size_t next = 0;
+    auto const set = [&](auto& member) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, Number<T>>)
+        member = Number<T>(b, b.fill(numbers[next++], extents));
+    };
+    std::apply([&](auto&... member) { (set(member), ...); }, lowering::members<members>(rule));
+
+    Number<T> w(b, weight);
+    std::vector<Number<T>> values;
+    for (auto const& slot : slots) values.emplace_back(b, slot);
+    std::vector<Number<T>*> pointers;
+    for (auto& value : values) pointers.push_back(&value);
+    rule(0, &w, Number<T>(b, gradient), pointers.data());
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) slots[slot] = values[slot].in(b, extents);
+    return w.in(b, extents);
+  }
+};
+
 /// The weight after `decay`, a number of the step; unchanged if the optimizer has no weight decay.
 template <class Optimizer, class T>
 Value<T, AnyExtents> decayed(Builder& b, Optimizer const& optimizer, Value<T, AnyExtents> const& weight,
@@ -34,34 +88,6 @@ Value<T, AnyExtents> decayed(Builder& b, Optimizer const& optimizer, Value<T, An
   if (optimizer.weight_decay == 0) return weight;
   return b.subtract(weight, b.multiply(weight, b.fill(decay, weight.extents)));
 }
-
-template <>
-struct OptimizerLowering<Adam> {
-  static constexpr std::size_t count = 2;
-  static std::array<double, count> numbers(Adam const& optimizer, std::uint64_t iteration, double rate) {
-    auto const step = AdamStep<double>::of(optimizer, iteration, rate);
-    return {step.alpha, step.decay};
-  }
-
-  template <class T>
-  static Value<T, AnyExtents> step(Builder& b, Adam const& optimizer, std::vector<Scalar<T>> const& numbers,
-                                   Value<T, AnyExtents> const& weight, Value<T, AnyExtents> const& gradient,
-                                   std::vector<Value<T, AnyExtents>>& slots) {
-    auto const fixed = AdamStep<T>::of(optimizer, 1, 0);
-    auto const towards = [&](auto const& from, auto const& to, T share) {
-      return b.add(from, b.scale(b.subtract(to, from), share));
-    };
-    auto const m = towards(slots[0], gradient, fixed.one_minus_beta_1);
-    auto const v = towards(slots[1], b.multiply(gradient, gradient), fixed.one_minus_beta_2);
-    slots[0] = m;
-    slots[1] = v;
-    auto square = v;
-    if (optimizer.amsgrad) square = slots[2] = b.binary<"maximum">(slots[2], v);
-    auto const root = b.add(b.unary<"sqrt">(square), b.constant_like<T>(fixed.epsilon, square));
-    auto const step = b.divide(b.multiply(b.fill(numbers[0], m.extents), m), root);
-    return b.subtract(decayed(b, optimizer, weight, numbers[1]), step);
-  }
-};
 
 /// Root of the sum of squares of a tensor, in double.
 template <class T>
@@ -123,28 +149,6 @@ struct OptimizerLowering<Lars> {
     slots[0] = b.subtract(b.scale(slots[0], static_cast<T>(optimizer.momentum)),
                           b.multiply(b.fill(rate, decayed.extents), decayed));
     return b.add(weight, slots[0]);
-  }
-};
-
-template <>
-struct OptimizerLowering<SGD> {
-  static constexpr std::size_t count = 2;
-  static std::array<double, count> numbers(SGD const& optimizer, std::uint64_t iteration, double rate) {
-    auto const step = optimizer.step<double>(iteration, rate);
-    return {step.rate, step.decay};
-  }
-
-  template <class T>
-  static Value<T, AnyExtents> step(Builder& b, SGD const& optimizer, std::vector<Scalar<T>> const& numbers,
-                                   Value<T, AnyExtents> const& weight, Value<T, AnyExtents> const& gradient,
-                                   std::vector<Value<T, AnyExtents>>& slots) {
-    auto const down = b.multiply(b.fill(numbers[0], weight.extents), gradient);
-    auto const start = decayed(b, optimizer, weight, numbers[1]);
-    if (optimizer.slots() == 0) return b.subtract(start, down);
-    auto const momentum = static_cast<T>(optimizer.momentum);
-    auto const m = b.subtract(b.scale(slots[0], momentum), down);
-    slots[0] = m;
-    return b.add(start, optimizer.nesterov ? b.subtract(b.scale(m, momentum), down) : m);
   }
 };
 

@@ -23,8 +23,8 @@ template <class Loss>
 consteval bool require_loss_lowering() {
   static_assert(
       !requires { LossLowering<Loss>::missing; },
-      "trireme: this loss cannot be compiled for a PJRT device, since it has no LossLowering; "
-      "SparseCategoricalCrossentropy and MeanSquaredError have one");
+      "trireme: this loss cannot be compiled for a PJRT device, since it has neither a LossLowering nor 'outputs', "
+      "by which its formula takes every output by itself");
   return true;
 }
 
@@ -91,7 +91,11 @@ class ModelScore : public ModelArguments<Model> {
       std::apply([&](auto const&... metric) { (add_metric(b, metric, prediction, target, weight, one, sums), ...); },
                  out.metrics);
       for (auto const& sum : sums) totals.push_back(b.reshape(sum, AnyExtents{{1}}));
-      gradients.push_back(list_values<T>(losses.gradient)[0]);
+      // Rows of zeros may be where a formula has no value, so that their weight of 0 is not enough.
+      auto const& gradient = losses.gradient;
+      auto const masked =
+          b.select(b.repeat_back(exists_at, gradient.extents), gradient, b.constant_like<T>(T{0}, gradient));
+      gradients.push_back(list_values<T>(masked)[0]);
     });
     return {std::move(gradients), {{}, b.concatenate(totals).id}};
   }
@@ -171,8 +175,7 @@ class ModelScore : public ModelArguments<Model> {
                          V const& one, std::vector<Scalar<double>>& sums) {
     static_assert(
         !requires { MetricLowering<Metric>::missing; },
-        "trireme: this metric cannot be compiled for a PJRT device, since it has no MetricLowering; the "
-        "accuracies have one");
+        "trireme: this metric cannot be compiled for a PJRT device, since it has no MetricLowering");
     for (auto const& sum :
          MetricLowering<Metric>::sums(b, metric, prediction, target, is_weighted<Metric> ? weight : one))
       sums.push_back(sum);

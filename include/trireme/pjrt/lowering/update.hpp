@@ -84,8 +84,8 @@ Updated<T> update(Builder& b, Optimizer const& optimizer, std::vector<ParameterI
                   std::vector<Scalar<T>> const& numbers) {
   static_assert(
       !requires { OptimizerLowering<Optimizer>::missing; },
-      "trireme: this optimizer cannot be compiled for a PJRT device, since it has no OptimizerLowering; Adam, "
-      "Lamb, Lars and SGD have one");
+      "trireme: this optimizer cannot be compiled for a PJRT device: its rule takes sums over a tensor, and it has no "
+      "OptimizerLowering");
   gradients = clipped(b, optimizer, with_penalties(b, infos, weights, std::move(gradients)));
   Updated<T> result{{}, slots};
   std::size_t const count = weights.size();

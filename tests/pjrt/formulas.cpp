@@ -1,0 +1,156 @@
+// Activations, losses, metrics and optimizers: the formulas of the kernels, traced.
+#define BOOST_TEST_MODULE pjrt_formulas
+#include "support/kokkos_fixture.hpp"
+
+#include <cmath>
+#include <cstddef>
+
+#include "pjrt/training.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::size_t outputs = 3;
+
+/// Targets of every kind of loss: numbers, answers of 0 and 1, distributions.
+enum class Targets { numbers, answers, distribution };
+
+template <class T>
+xt::xarray<T> targets(std::size_t count, Targets kind) {
+  auto values = test::make_samples<T>(count, {outputs}, 2, 7).x;
+  for (std::size_t i = 0; i < count; ++i) {
+    T sum = 0;
+    for (std::size_t j = 0; j < outputs; ++j) {
+      T& value = values(i, j);
+      if (kind == Targets::answers) value = value > T(0) ? T(1) : T(0);
+      if (kind == Targets::distribution) sum += value = std::exp(value);
+    }
+    if (kind == Targets::distribution)
+      for (std::size_t j = 0; j < outputs; ++j) values(i, j) /= sum;
+  }
+  return values;
+}
+
+/// Trains under one device and as a program on 3 replicas; in double, where only rounding differs.
+template <class Make>
+void check(Make const& make, Targets kind = Targets::numbers) {
+  auto const x = test::make_samples<double>(29, {5}, 2, 3).x;
+  auto const y = targets<double>(29, kind);
+  auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{8});  // the last batch has 5 rows
+  auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
+  test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
+}
+
+template <class... A>
+void check_activations(A const&... activation) {
+  check([&](auto const& strategy) {
+    return compile<double>(strategy, Sequential{Input<5>{}, Dense<8>{}, activation..., Dense<outputs>{}},
+                           SGD{.learning_rate = 0.05}, MeanSquaredError{}, CompileOptions{.seed = 3});
+  });
+}
+
+template <class Optimizer>
+void check_optimizer(Optimizer const& optimizer) {
+  BOOST_TEST_CONTEXT(Optimizer::name.view())
+  check([&](auto const& strategy) {
+    return compile<double>(strategy, Sequential{Input<5>{}, Dense<7, Tanh>{}, Dense<outputs>{}}, optimizer,
+                           MeanSquaredError{}, CompileOptions{.seed = 3});
+  });
+}
+
+template <class Last, class Loss, class... Metrics>
+void check_loss(Targets kind, Loss const& loss, Metrics const&... metrics) {
+  BOOST_TEST_CONTEXT(Loss::name.view())
+  check(
+      [&](auto const& strategy) {
+        return compile<double>(strategy, Sequential{Input<5>{}, Dense<6, Tanh>{}, Dense<outputs, Last>{}},
+                               SGD{.learning_rate = 0.05}, loss, metrics..., CompileOptions{.seed = 3});
+      },
+      kind);
+}
+
+struct Bend {
+  template <class X>
+  KOKKOS_FUNCTION auto operator()(X x) const {
+    return x / (1.0 + abs(x)) + 0.1 * sin(x) * exp(-x * x) + max(x, 0.1) + log1p(x * x) + pow(x * x + 1.0, 0.3);
+  }
+};
+struct Distance {
+  template <class P, class Z>
+  KOKKOS_FUNCTION auto operator()(P p, Z z) const {
+    return sqrt(1.0 + (p - z) * (p - z)) - 1.0;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(activations_are_traced) {
+  check_activations(ReLU{}, LeakyReLU{.negative_slope = 0.2}, Dense<6>{}, ELU{.alpha = 0.7}, Dense<6, HardSigmoid>{},
+                    SiLU{}, Dense<6, Softplus>{});
+  check_activations(GELU{}, Dense<6>{}, GELU{.approximate = true}, Dense<6, Sigmoid>{}, Tanh{}, Linear{}, Softmax{},
+                    Elementwise<Bend>{});
+}
+
+BOOST_AUTO_TEST_CASE(optimizers_are_traced) {
+  check_optimizer(Adadelta{.learning_rate = 0.5});
+  check_optimizer(Adagrad{.learning_rate = 0.05, .weight_decay = 1e-3});
+  check_optimizer(
+      Adam{.learning_rate = ExponentialDecay{.initial_learning_rate = 0.02, .decay_steps = 3, .decay_rate = 0.8},
+           .amsgrad = true});
+  check_optimizer(Adamax{.learning_rate = 0.02});
+  check_optimizer(AdamW{.learning_rate = 0.02});
+  check_optimizer(Ftrl{.learning_rate = 0.05,
+                       .l1_regularization_strength = 1e-3,
+                       .l2_regularization_strength = 1e-3,
+                       .l2_shrinkage_regularization_strength = 1e-3,
+                       .beta = 0.1});
+  check_optimizer(Lion{.learning_rate = 1e-2, .weight_decay = 1e-3});
+  check_optimizer(Nadam{.learning_rate = 0.02});
+  check_optimizer(RMSprop{.learning_rate = 0.01, .momentum = 0.5, .centered = true});
+  check_optimizer(RMSprop{.learning_rate = 0.01, .weight_decay = 1e-3});
+  check_optimizer(SGD{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true});
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_every_output_by_itself_are_traced) {
+  check_loss<Linear>(Targets::numbers, MeanAbsoluteError{}, metrics::MeanSquaredError{}, metrics::LogCoshError{},
+                     metrics::RootMeanSquaredError{}, Weighted{metrics::Huber{}});
+  check_loss<Linear>(Targets::numbers, MeanAbsolutePercentageError{});
+  check_loss<Linear>(Targets::numbers, LogCosh{}, metrics::MeanAbsolutePercentageError{});
+  check_loss<Linear>(Targets::numbers, Huber{.delta = 0.4});
+  check_loss<Linear>(Targets::numbers, ElementwiseLoss<Distance>{});
+  check_loss<Softplus>(Targets::distribution, Poisson{}, metrics::MeanSquaredLogarithmicError{});
+  check_loss<Softplus>(Targets::distribution, MeanSquaredLogarithmicError{}, metrics::Poisson{});
+  check_loss<Softmax>(Targets::distribution, KLDivergence{}, metrics::KLDivergence{});
+  check_loss<Sigmoid>(Targets::answers, BinaryCrossentropy{.label_smoothing = 0.1}, BinaryAccuracy{});
+  check_loss<Linear>(Targets::answers, BinaryCrossentropy{.from_logits = true});
+  check_loss<Sigmoid>(Targets::answers, BinaryFocalCrossentropy{.apply_class_balancing = true});
+  check_loss<Linear>(Targets::answers, BinaryFocalCrossentropy{.gamma = 1.5, .from_logits = true});
+  check_loss<Linear>(Targets::answers, Hinge{}, metrics::SquaredHinge{});
+  check_loss<Tanh>(Targets::answers, SquaredHinge{}, metrics::Hinge{});
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_a_position_as_a_whole_are_those_of_one_device) {
+  check_loss<Softmax>(Targets::distribution, CategoricalCrossentropy{.label_smoothing = 0.1},
+                      TopKCategoricalAccuracy{.k = 2}, metrics::CosineSimilarity{});
+  check_loss<Softplus>(Targets::distribution, CategoricalCrossentropy{});  // outputs whose sum is not 1
+  check_loss<Linear>(Targets::distribution, CategoricalCrossentropy{.from_logits = true});
+  check_loss<Softmax>(Targets::distribution, CategoricalFocalCrossentropy{.label_smoothing = 0.1});
+  check_loss<Linear>(Targets::distribution, CategoricalFocalCrossentropy{.gamma = 1.5, .from_logits = true});
+  check_loss<Linear>(Targets::answers, CategoricalHinge{}, CategoricalAccuracy{});
+  check_loss<Linear>(Targets::numbers, CosineSimilarity{});
+}
+
+BOOST_AUTO_TEST_CASE(metrics_of_class_indices_are_those_of_one_device) {
+  auto const samples = test::mlp_samples<double>(29);
+  auto const data = samples.weighted_data().batch(GlobalBatch{8});
+  auto const make = [](auto const& strategy) {
+    return compile<double>(strategy, test::mlp(), SGD{.learning_rate = 0.05},
+                           SparseCategoricalCrossentropy{.from_logits = true}, SparseTopKCategoricalAccuracy{.k = 2},
+                           metrics::SparseCategoricalCrossentropy{.loss = {.ignore_class = 1}},
+                           Weighted{SparseTopKCategoricalAccuracy{.k = 1}}, CompileOptions{.seed = 3});
+  };
+  auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
+  test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
+}
