@@ -150,6 +150,18 @@ class Builder : public ProgramText {
     return broadcast(x, extents, {0});
   }
 
+  /// A tensor whose axes become the axes `axes` of the result, which repeats it along the others.
+  template <class T, class E, class F>
+  Value<T, E> repeat(Value<T, F> const& x, E const& extents, std::vector<std::size_t> const& axes) {
+    return broadcast(x, extents, axes);
+  }
+  /// Axis i of the result is axis `axes[i]` of x.
+  template <class E, class T, class F>
+  Value<T, E> transpose(Value<T, F> const& x, E const& extents, std::vector<std::size_t> const& axes) {
+    return emit_call<T>(extents, formatted("stablehlo.transpose %v{}, dims = [{}]", x.id, fmt::join(axes, ", ")),
+                        formatted("({})", type_text(x)));
+  }
+
   /// Elements [begin, end) of a vector.
   template <std::size_t Size, class T, class E>
   Value<T, Extents<Size>> slice(Value<T, E> const& x, std::size_t begin) {
@@ -220,6 +232,11 @@ class Builder : public ProgramText {
   auto sum_to_back(Value<T, Extents<E...>> const& x) {
     return reduce("add", T{0}, x, back_of(x.extents), first_numbers(sizeof...(E) - 1));
   }
+  /// Sums over some axes.
+  template <class Out, class T, class E>
+  Value<T, Out> sum_over(Value<T, E> const& x, Out const& out, std::vector<std::size_t> const& axes) {
+    return reduce("add", T{0}, x, out, axes);
+  }
   template <class T, class E>
   Scalar<T> sum_all(Value<T, E> const& x) {
     return reduce("add", T{0}, x, NoExtents{}, first_numbers(x.extents.to_vector().size()));
@@ -250,8 +267,61 @@ class Builder : public ProgramText {
     auto const rows = first_numbers(sizeof...(E) - 1);
     return dot(x, y, Out{{x.extents.back(), y.extents.back()}}, rows, rows);
   }
+  /// Products of matrices, one for each element of the `batch` axes, summed over the `summed` ones. The result has the
+  /// axes of the batch, the others of a, and the others of b.
+  template <class Out, class T, class E, class F>
+  Value<T, Out> products(Value<T, E> const& a, Value<T, F> const& b, Out const& out,
+                         std::array<std::vector<std::size_t>, 2> const& batch,
+                         std::array<std::vector<std::size_t>, 2> const& summed) {
+    return emit_call<T>(
+        out,
+        formatted("stablehlo.dot_general %v{}, %v{}, batching_dims = [{}] x [{}], contracting_dims = [{}] x [{}]", a.id,
+                  b.id, fmt::join(batch[0], ", "), fmt::join(batch[1], ", "), fmt::join(summed[0], ", "),
+                  fmt::join(summed[1], ", ")),
+        formatted("({}, {})", type_text(a), type_text(b)));
+  }
+
+  // ---- steps of a loop
+
+  /// x[index] of the first axis, without it.
+  template <class Out, class T, class E>
+  Value<T, Out> at(Value<T, E> const& x, Scalar<std::int32_t> const& index, Out const& out) {
+    std::vector<std::size_t> const extents = out.to_vector();
+    std::vector<std::size_t> sizes = extents;
+    sizes.insert(sizes.begin(), 1);
+    auto const slice = emit_call<T>(AnyExtents{sizes},
+                                    formatted("stablehlo.dynamic_slice %v{}, {}, sizes = [{}]", x.id,
+                                              starts(index, extents.size()), fmt::join(sizes, ", ")),
+                                    formatted("({}{})", type_text(x), index_types(sizes.size())));
+    return reshape(slice, out);
+  }
+  /// x with `value` as x[index] of the first axis.
+  template <class T, class E, class F>
+  Value<T, E> set_at(Value<T, E> const& x, Scalar<std::int32_t> const& index, Value<T, F> const& value) {
+    std::vector<std::size_t> extents = value.extents.to_vector();
+    extents.insert(extents.begin(), 1);
+    auto const update = reshape(value, AnyExtents{extents});
+    return emit_call<T>(
+        x.extents,
+        formatted("stablehlo.dynamic_update_slice %v{}, %v{}, {}", x.id, update.id, starts(index, extents.size() - 1)),
+        formatted("({}, {}{})", type_text(x), type_text(update), index_types(extents.size())));
+  }
 
  private:
+  /// Where a slice of one element of the first axis begins.
+  std::string starts(Scalar<std::int32_t> const& index, std::size_t other_axes) {
+    std::string text = formatted("%v{}", index.id);
+    if (other_axes == 0) return text;
+    auto const zero = constant<std::int32_t>(0);
+    for (std::size_t axis = 0; axis < other_axes; ++axis) text += formatted(", %v{}", zero.id);
+    return text;
+  }
+  static std::string index_types(std::size_t count) {
+    std::string text;
+    for (std::size_t axis = 0; axis < count; ++axis) text += ", tensor<i32>";
+    return text;
+  }
+
   template <class T, class E, class F>
   Value<T, E> broadcast(Value<T, F> const& x, E const& extents, std::vector<std::size_t> const& axes) {
     return emit_call<T>(extents, formatted("stablehlo.broadcast_in_dim %v{}, dims = [{}]", x.id, fmt::join(axes, ", ")),

@@ -43,16 +43,7 @@ consteval bool require_layer_lowering() {
                 "trireme: " NAME                                                                      \
                 " cannot be compiled for a PJRT device, since it has no LayerLowering; take another " \
                 "strategy for this model");
-  TRIREME_UNLOWERED("AveragePooling2D")
   TRIREME_UNLOWERED("BatchNormalization")
-  TRIREME_UNLOWERED("Embedding")
-  TRIREME_UNLOWERED("GaussianNoise")
-  TRIREME_UNLOWERED("GlobalAveragePooling2D")
-  TRIREME_UNLOWERED("GRU")
-  TRIREME_UNLOWERED("LSTM")
-  TRIREME_UNLOWERED("LayerNormalization")
-  TRIREME_UNLOWERED("MultiHeadAttention")
-  TRIREME_UNLOWERED("UpSampling2D")
 #undef TRIREME_UNLOWERED
   static_assert(exists<LayerLowering<L>>,
                 "trireme: this layer cannot be compiled for a PJRT device, since it has no LayerLowering");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/streams.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
 #include "trireme/pjrt/lowering/value.hpp"
@@ -25,6 +26,7 @@ struct Parameter {
 /// A stream of random numbers of layer `layer` for the rows of a step. Its key is an argument of each step.
 struct StreamUse {
   std::uint32_t layer;
+  Purpose purpose;
 };
 
 /// State of a lowering. Layers take their parameters in the order of the model's table, and set gradients there.
@@ -115,9 +117,9 @@ class Trace {
     Scalar<std::uint64_t> first_row;
   };
   /// The current layer's stream.
-  Stream stream() {
+  Stream stream(Purpose purpose = Purpose::dropout) {
     std::size_t const index = streams_.size();
-    streams_.push_back({layer_});
+    streams_.push_back({layer_, purpose});
     return {key_word_(2 * index), key_word_(2 * index + 1), first_row_};
   }
   std::vector<StreamUse> const& streams() const { return streams_; }

@@ -89,4 +89,11 @@ void require_same(A const& a, B const& b) {
   require_equal(a.to_vector(), b.to_vector());
 }
 
+/// The same tensor with the type of other extents of the same values.
+template <class E, class T, class F>
+Value<T, E> typed(Value<T, F> const& x, E const& extents) {
+  require_equal(x.extents.to_vector(), extents.to_vector());
+  return {extents, x.id};
+}
+
 }  // namespace trireme::lowering

@@ -135,6 +135,40 @@ Value<T, X> max_pool_gradient(Builder& b, Window2D const& w, Value<T, X> const& 
                         formatted("({}, {}, {})", type_text(x), type_text(dy), scalar));
 }
 
+namespace detail {
+/// Sums over windows of the plane. `base`: distance of its elements, with zeros between them.
+template <class Out, class T, class X>
+Value<T, Out> sum_windows(Builder& b, Value<T, X> const& x, Out const& out, Steps window, Steps stride, Steps base,
+                          Padding height, Padding width) {
+  auto const zero = b.constant<T>(T{0});
+  std::string const scalar = type_text(zero);
+  return b.emit_call<T>(
+      out,
+      formatted("\"stablehlo.reduce_window\"(%v{}, %v{}) <{{padding = dense<[[0, 0], [{}, {}], [{}, {}], [0, 0]]> : "
+                "tensor<4x2xi64>, window_dimensions = array<i64: 1, {}, {}, 1>, window_strides = array<i64: 1, {}, {}, "
+                "1>, base_dilations = array<i64: 1, {}, {}, 1>}}> ({{\n"
+                "  ^bb0(%l: {}, %r: {}):\n"
+                "    %s = stablehlo.add %l, %r : {}\n"
+                "    stablehlo.return %s : {}\n  }})",
+                x.id, zero.id, height.low, height.high, width.low, width.high, window.height, window.width,
+                stride.height, stride.width, base.height, base.width, scalar, scalar, scalar, scalar),
+      operands(x, zero));
+}
+}  // namespace detail
+
+/// The sum of each window's elements inside the image.
+template <class Y, class T, class X>
+Value<T, Y> window_sums(Builder& b, Window2D const& w, Value<T, X> const& x, Y const& y) {
+  return detail::sum_windows(b, x, y, {w.height.window, w.width.window}, detail::strides(w), {1, 1},
+                             detail::forward_padding(w.height), detail::forward_padding(w.width));
+}
+/// Gradient of window_sums: each element gets those of the windows that it is in.
+template <class X, class T, class Y>
+Value<T, X> window_sums_gradient(Builder& b, Window2D const& w, Value<T, Y> const& dy, X const& x) {
+  return detail::sum_windows(b, dy, x, {w.height.window, w.width.window}, {1, 1}, detail::strides(w),
+                             detail::input_padding(w.height), detail::input_padding(w.width));
+}
+
 // Windows that lie inside the image and do not overlap are a few strided slices of it: elementwise operations, which
 // compilers fuse, while a selection and scatter is a loop over windows on most devices.
 

@@ -36,7 +36,7 @@ class StepInputs {
     write_rows(to, batch, rows);
     to += Layout::keys;
     for (auto const& stream : streams_) {
-      auto const key = RowStream(model.seed(), stream.layer, iteration).stream.key;
+      auto const key = RowStream(model.seed(), stream.layer, iteration, 0, stream.purpose).stream.key;
       *to++ = key[0];
       *to++ = key[1];
     }
