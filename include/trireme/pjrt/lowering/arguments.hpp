@@ -19,7 +19,7 @@ namespace trireme::lowering {
 
 /// Layout of a step's words, integers besides its batch: rows, first row (low, high), keys.
 struct StepLayout {
-  static constexpr std::size_t rows = 0, first_row = 1, keys = 3;
+  static constexpr std::size_t rows = 0, first_row = 1, global_rows = 3, keys = 4;
 };
 /// Layout of a step's numbers, in double precision: a scale for each output, the positions of the first output, and the
 /// optimizer's.
@@ -46,10 +46,11 @@ class ModelArguments {
   }
   std::vector<std::size_t> target_extents() const { return targets().to_vector(); }
 
-  /// Elements of all gradients.
-  std::size_t gradient_size() const {
+  /// Elements that a step sums over the rows: of all gradients, and of the means that states move towards.
+  std::size_t change_size() const {
     std::size_t sum = 0;
     for (auto const& info : infos()) sum += info.size;
+    for (auto const& info : model_.description().states) sum += info.size;
     return sum;
   }
 
@@ -60,7 +61,8 @@ class ModelArguments {
   /// True if the targets of a row lie one after the other: those of Outputs.
   static constexpr bool joined_targets = requires(Model const& model) { model.head().target_parts(); };
 
-  ModelArguments(Model const& model, std::size_t rows) : model_(model), rows_(rows) {}
+  ModelArguments(Model const& model, std::size_t rows, std::size_t replicas)
+      : model_(model), rows_(rows), replicas_(replicas) {}
 
   std::vector<ParameterInfo> const& infos() const { return model_.description().parameters; }
   bool penalized() const {
@@ -74,6 +76,13 @@ class ModelArguments {
   Tensors<T> take_parameters(Builder& b) const {
     Tensors<T> tensors;
     for (auto const& info : infos()) tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
+    return tensors;
+  }
+  /// Weights that a step changes: parameters, then states.
+  Tensors<T> take_weights(Builder& b) const {
+    Tensors<T> tensors = take_parameters(b);
+    for (auto const& info : model_.description().states)
+      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
     return tensors;
   }
   /// Weights of frozen layers, which no program changes.
@@ -159,7 +168,7 @@ class ModelArguments {
   }
 
   Model const& model_;
-  std::size_t rows_;
+  std::size_t rows_, replicas_;
 };
 
 }  // namespace trireme::lowering

@@ -1,8 +1,6 @@
 /// LayerLowering: the lowering of a layer to operations of a program, and the error message for a layer without one.
 #pragma once
 
-#include <string_view>
-
 #include "trireme/layers/layer.hpp"
 #include "trireme/pjrt/lowering/trace.hpp"
 
@@ -28,23 +26,8 @@ inline constexpr bool exists = !requires {
   Lowering::missing;
 };
 
-namespace detail {
-template <class L>
-constexpr bool is_named(std::string_view name) {
-  return trireme::detail::class_name_of<L>() == name;
-}
-}  // namespace detail
-
-/// Error messages for the library's own layers, one for each, since a message cannot be composed at compile time.
 template <class L>
 consteval bool require_layer_lowering() {
-#define TRIREME_UNLOWERED(NAME)                                                                       \
-  static_assert(exists<LayerLowering<L>> || !detail::is_named<L>(NAME),                               \
-                "trireme: " NAME                                                                      \
-                " cannot be compiled for a PJRT device, since it has no LayerLowering; take another " \
-                "strategy for this model");
-  TRIREME_UNLOWERED("BatchNormalization")
-#undef TRIREME_UNLOWERED
   static_assert(exists<LayerLowering<L>>,
                 "trireme: this layer cannot be compiled for a PJRT device, since it has no LayerLowering");
   return exists<LayerLowering<L>>;

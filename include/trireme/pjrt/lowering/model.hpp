@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trireme/pjrt/lowering/activations.hpp"
+#include "trireme/pjrt/lowering/batch_normalization.hpp"
 #include "trireme/pjrt/lowering/conv2d.hpp"
 #include "trireme/pjrt/lowering/dense.hpp"
 #include "trireme/pjrt/lowering/dropout.hpp"

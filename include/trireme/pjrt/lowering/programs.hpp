@@ -23,25 +23,26 @@ class ModelPrograms : public ModelStep<Model> {
   using Base::infos;
   using Base::model_;
   using Base::predictions;
+  using Base::replicas_;
   using Base::rows_;
   using Base::score;
   using Base::take_batch;
   using Base::take_frozen;
   using Base::take_input;
-  using Base::take_parameters;
   using Base::take_penalty;
   using Base::take_slots;
   using Base::take_totals;
+  using Base::take_weights;
   using Base::trace_of;
   using Base::unscaled;
   using typename Base::T;
   using Optimizer = typename Model::Optimizer;
 
  public:
-  using Base::gradient_size;
+  using Base::change_size;
 
   /// `rows` of each replica.
-  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows), replicas_(replicas) {}
+  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows, replicas) {}
 
   using Base::number_count;
   /// Count of words that the training programs take.
@@ -51,7 +52,7 @@ class ModelPrograms : public ModelStep<Model> {
     if (!found_streams_) {
       Builder b;
       auto const arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
-      auto const weights = take_parameters(b), frozen = take_frozen(b);
+      auto const weights = take_weights(b), frozen = take_frozen(b);
       Trace<T> trace = trace_of(b, weights, frozen, true);
       forward(trace, arguments);
       streams_ = trace.streams();
@@ -64,15 +65,14 @@ class ModelPrograms : public ModelStep<Model> {
   /// the weights, slots, totals and penalty.
   Program train() const {
     Builder b;
-    auto const weights = take_parameters(b), frozen = take_frozen(b), slots = take_slots(b);
+    auto const weights = take_weights(b), frozen = take_frozen(b), slots = take_slots(b);
     auto const totals = take_totals(b);
     auto const penalty = take_penalty(b);
     auto const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
 
-    auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
-    auto const next = update(b, model_.optimizer(), infos(), weights, slots, sum_replicas(b, gradients, replicas_),
-                             optimizer_numbers(b, numbers));
+    auto const [changes, sums] = differentiate(b, weights, frozen, arguments, numbers);
+    auto const next = changed(b, weights, slots, sum_replicas(b, changes, replicas_), numbers);
     give(b, next.weights, weights);
     give(b, next.slots, slots);
     b.result(b.add(totals, sums), totals);
@@ -80,39 +80,39 @@ class ModelPrograms : public ModelStep<Model> {
     return b.finish();
   }
 
-  /// (weights, frozen weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients in
-  /// one vector).
+  /// (weights, frozen weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients and
+  /// means of states in one vector).
   Program gradients() const {
     Builder b;
-    auto const weights = take_parameters(b), frozen = take_frozen(b);
+    auto const weights = take_weights(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
     auto const arguments = take_batch(b, word_count());
     auto const numbers = b.argument<double>(Extents<number_count>{});
-    auto const [gradients, sums] = differentiate(b, weights, frozen, arguments, numbers);
+    auto const [changes, sums] = differentiate(b, weights, frozen, arguments, numbers);
     b.result(b.add(totals, sums), totals);
     Tensors<T> vectors;
-    for (auto const& gradient : sum_replicas(b, gradients, replicas_))
-      vectors.push_back(b.reshape(gradient, AnyExtents{{size(gradient)}}));
+    for (auto const& change : sum_replicas(b, changes, replicas_))
+      vectors.push_back(b.reshape(change, AnyExtents{{size(change)}}));
     b.result(b.concatenate(vectors));
     return b.finish();
   }
 
-  /// (weights, frozen weights, slots, [penalty], gradients in one vector, numbers) -> new values of the weights, slots
+  /// (weights, frozen weights, slots, [penalty], that vector, numbers) -> new values of the weights, slots
   /// and penalty.
   Program apply() const {
     Builder b;
-    auto const weights = take_parameters(b), frozen = take_frozen(b), slots = take_slots(b);
+    auto const weights = take_weights(b), frozen = take_frozen(b), slots = take_slots(b);
     auto const penalty = take_penalty(b);
-    auto const all = b.argument<T>(AnyExtents{{gradient_size()}});
+    auto const all = b.argument<T>(AnyExtents{{change_size()}});
     auto const numbers = b.argument<double>(Extents<number_count>{});
-    Tensors<T> gradients;
+    Tensors<T> changes;
     std::size_t begin = 0;
     for (auto const& weight : weights) {
       std::size_t const end = begin + size(weight);
-      gradients.push_back(b.reshape(b.slice(all, AnyExtents{{end - begin}}, {{begin, end, 1}}), weight.extents));
+      changes.push_back(b.reshape(b.slice(all, AnyExtents{{end - begin}}, {{begin, end, 1}}), weight.extents));
       begin = end;
     }
-    auto const next = update(b, model_.optimizer(), infos(), weights, slots, gradients, optimizer_numbers(b, numbers));
+    auto const next = changed(b, weights, slots, changes, numbers);
     give(b, next.weights, weights);
     give(b, next.slots, slots);
     give_penalty(b, penalty, weights, numbers);
@@ -122,7 +122,7 @@ class ModelPrograms : public ModelStep<Model> {
   /// (weights, frozen weights, test totals, x, y, sample weights, words) -> test totals.
   Program test() const {
     Builder b;
-    auto const weights = take_parameters(b), frozen = take_frozen(b);
+    auto const weights = take_weights(b), frozen = take_frozen(b);
     auto const totals = take_totals(b);
     auto const arguments = take_batch(b, StepLayout::keys);
     Trace<T> trace = trace_of(b, weights, frozen, false);
@@ -134,7 +134,7 @@ class ModelPrograms : public ModelStep<Model> {
   /// (weights, frozen weights, x) -> (rows, outputs).
   Program predict() const {
     Builder b;
-    auto const weights = take_parameters(b), frozen = take_frozen(b);
+    auto const weights = take_weights(b), frozen = take_frozen(b);
     auto const x = take_input(b);
     Trace<T> trace = trace_of(b, weights, frozen, false);
     auto const y = lower_graph(trace, layers_of(model_), x, false).y;
@@ -145,7 +145,7 @@ class ModelPrograms : public ModelStep<Model> {
   /// (weights, frozen weights) -> copies of them.
   Program copy() const {
     Builder b;
-    for (auto const& weight : take_parameters(b)) b.result(weight);
+    for (auto const& weight : take_weights(b)) b.result(weight);
     for (auto const& weight : take_frozen(b)) b.result(weight);
     return b.finish();
   }
@@ -155,6 +155,23 @@ class ModelPrograms : public ModelStep<Model> {
 
   static std::size_t size(Value<T, AnyExtents> const& value) { return tensor_type<T>(value.extents.values).size(); }
 
+  /// Weights and slots after a step. `changes`: gradients, and the means that states move towards.
+  template <class Numbers>
+  Updated<T> changed(Builder& b, Tensors<T> const& weights, Tensors<T> const& slots, Tensors<T> const& changes,
+                     Numbers const& numbers) const {
+    auto const& states = model_.description().states;
+    auto const parameters = static_cast<std::ptrdiff_t>(infos().size());
+    auto const first = [&](Tensors<T> const& all) { return Tensors<T>(all.begin(), all.begin() + parameters); };
+    auto next =
+        update(b, model_.optimizer(), infos(), first(weights), slots, first(changes), optimizer_numbers(b, numbers));
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      T const decay = static_cast<T>(states[i].decay);
+      next.weights.push_back(
+          b.add(b.scale(weights[infos().size() + i], decay), b.scale(changes[infos().size() + i], T{1} - decay)));
+    }
+    return next;
+  }
+
   template <class Numbers>
   static std::vector<Scalar<T>> optimizer_numbers(Builder& b, Numbers const& numbers) {
     std::vector<Scalar<T>> result;
@@ -163,7 +180,6 @@ class ModelPrograms : public ModelStep<Model> {
     return result;
   }
 
-  std::size_t replicas_;
   mutable std::vector<StreamUse> streams_;
   mutable bool found_streams_ = false;
 };

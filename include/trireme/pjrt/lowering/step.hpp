@@ -23,22 +23,26 @@ class ModelStep : public ModelScore<Model> {
   using Base::Base;
   using Base::infos;
   using Base::model_;
+  using Base::replicas_;
+  using Base::rows_;
   using Base::scales;
   using Base::score;
   using typename Base::T;
 
   /// A trace that hands the weights to the layers; `frozen`: all frozen ones.
-  Trace<T> trace_of(Builder& b, Tensors<T> weights, Tensors<T> const& frozen, bool training) const {
-    Tensors<T> frozen_parameters;
+  Trace<T> trace_of(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, bool training) const {
+    typename Trace<T>::LayerWeights trained, untrained;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      (i < infos().size() ? trained.parameters : trained.states).push_back(weights[i]);
     for (std::size_t i = 0; i < frozen.size(); ++i)
-      if (!model_.description().frozen[i].is_state) frozen_parameters.push_back(frozen[i]);
+      (model_.description().frozen[i].is_state ? untrained.states : untrained.parameters).push_back(frozen[i]);
     std::optional<NumberFormat> stored;
     if constexpr (requires { typename Model::storage; }) {
       stored = number_format<typename Model::storage>;
-      for (auto* const tensors : {&weights, &frozen_parameters})
+      for (auto* const tensors : {&trained.parameters, &untrained.parameters})
         for (auto& tensor : *tensors) tensor = b.round(tensor, *stored);
     }
-    return Trace<T>(b, std::move(weights), std::move(frozen_parameters), training, stored);
+    return Trace<T>(b, std::move(trained), std::move(untrained), training, stored);
   }
 
   template <class Batch>
@@ -48,10 +52,16 @@ class ModelStep : public ModelScore<Model> {
     auto const high = b.convert<std::uint64_t>(b.element(batch.words, StepLayout::first_row + 1));
     auto const shifted = b.binary<"shift_left">(high, b.constant<std::uint64_t>(32));
     trace.set_random(batch.words, StepLayout::keys, b.binary<"or">(shifted, low));
+    if (!model_.description().states.empty() && trace.training()) {
+      auto const own = b.element(batch.words, StepLayout::rows), all = b.element(batch.words, StepLayout::global_rows);
+      Extents<dynamic> const rows{{rows_}};
+      auto const there = b.compare<"LT">(b.iota<std::uint32_t>(0, rows), b.fill(own, rows));
+      trace.set_rows({there, b.convert<T>(b.divide(b.convert<double>(own), b.convert<double>(all))), replicas_});
+    }
     return lower_graph(trace, layers_of(model_), batch.x, false);
   }
 
-  /// Gradients of this replica's rows, and its totals.
+  /// Gradients of this replica's rows followed by their part of the means that states move towards, and its totals.
   template <class Batch, class Numbers>
   auto differentiate(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, Batch const& batch,
                      Numbers const& numbers) const {
@@ -59,7 +69,9 @@ class ModelStep : public ModelScore<Model> {
     auto const pass = forward(trace, batch);
     auto const scored = score(b, pass.y, batch, scales(b, numbers));
     pass.nodes->backward(trace, scored.gradients);
-    return std::pair{trace.gradients([&](std::size_t index) { return infos()[index].path; }), scored.totals};
+    auto changes = trace.gradients([&](std::size_t index) { return infos()[index].path; });
+    for (auto const& mean : trace.state_means()) changes.push_back(mean);
+    return std::pair{std::move(changes), scored.totals};
   }
 };
 

@@ -23,6 +23,21 @@ struct Parameter {
   std::optional<std::size_t> index;
 };
 
+/// A layer's state, and its place in the model's table: none if it is frozen.
+template <class T, class E>
+struct LayerState {
+  Value<T, E> value;
+  std::optional<std::size_t> index;
+};
+
+/// Rows of a training step's program.
+template <class T>
+struct StepRows {
+  Value<bool, Extents<dynamic>> there;  ///< false for a row that fills up the batch
+  Scalar<T> share;                      ///< of this replica's rows in the global batch
+  std::size_t replicas;
+};
+
 /// A stream of random numbers of layer `layer` for the rows of a step. Its key is an argument of each step.
 struct StreamUse {
   std::uint32_t layer;
@@ -35,14 +50,18 @@ class Trace {
  public:
   using Tensor = Value<T, AnyExtents>;
 
-  /// `parameters` and the `frozen` ones, in the order of their layers. `stored`: the format to which outputs of layers
-  /// are rounded, if they are.
-  Trace(Builder& builder, std::vector<Tensor> parameters, std::vector<Tensor> frozen, bool training,
+  /// Weights in the order of their layers.
+  struct LayerWeights {
+    std::vector<Tensor> parameters, states;
+  };
+  /// `stored`: the format to which outputs of layers are rounded, if they are.
+  Trace(Builder& builder, LayerWeights trained, LayerWeights frozen, bool training,
         std::optional<NumberFormat> stored = {})
       : builder_(builder),
-        parameters_(std::move(parameters)),
-        frozen_parameters_(std::move(frozen)),
-        gradients_(parameters_.size()),
+        trained_(std::move(trained)),
+        frozen_(std::move(frozen)),
+        gradients_(trained_.parameters.size()),
+        state_means_(trained_.states.size()),
         training_(training),
         stored_(stored) {}
 
@@ -52,11 +71,30 @@ class Trace {
   /// The next parameter, which has to have the extents that its layer passes.
   template <class E>
   Parameter<T, E> parameter(E const& extents) {
-    auto const& all = is_frozen_ ? frozen_parameters_ : parameters_;
     std::size_t const index = is_frozen_ ? weights_.frozen++ : weights_.parameters++;
-    if (index >= all.size()) throw Error("a LayerLowering asks for more parameters than its layer says that it has");
-    require_equal(extents.to_vector(), all[index].extents.values);
-    return {{extents, all[index].id}, is_frozen_ ? std::nullopt : std::optional(index)};
+    return {next((is_frozen_ ? frozen_ : trained_).parameters, index, extents),
+            is_frozen_ ? std::nullopt : std::optional(index)};
+  }
+  /// The same for the next state.
+  template <class E>
+  LayerState<T, E> state(E const& extents) {
+    std::size_t const index = is_frozen_ ? weights_.frozen_states++ : weights_.states++;
+    return {next((is_frozen_ ? frozen_ : trained_).states, index, extents),
+            is_frozen_ ? std::nullopt : std::optional(index)};
+  }
+  /// Sets the mean over this replica's rows that a state moves towards, with `decay` of the state left. Where the layer
+  /// runs several times the state moves as often, one after the other.
+  template <class E>
+  void set_state(LayerState<T, E> const& state, Value<T, E> const& mean, double decay) {
+    if (!state.index) return;
+    auto const times = [&](auto const& x) { return builder_.multiply(x, builder_.fill(rows().share, x.extents)); };
+    auto part = times(mean);
+    auto& sum = state_means_.at(*state.index);
+    if (sum) {
+      auto const before = builder_.subtract(typed(*sum, state.value.extents), times(state.value));
+      part = builder_.add(builder_.scale(before, static_cast<T>(decay)), part);
+    }
+    sum = Tensor{{part.extents.to_vector()}, part.id};
   }
   /// Sets a parameter's gradient, or adds to it where the layer runs several times. A frozen parameter has none.
   template <class E>
@@ -69,7 +107,7 @@ class Trace {
 
   /// Number of the weights that layers have taken.
   struct Weights {
-    std::size_t parameters = 0, frozen = 0;
+    std::size_t parameters = 0, frozen = 0, states = 0, frozen_states = 0;
   };
   Weights const& weights() const { return weights_; }
   /// Lets the next layers take weights again.
@@ -101,6 +139,20 @@ class Trace {
     return all;
   }
 
+  /// The means of all states. \throws Error if a layer has set none
+  std::vector<Tensor> state_means() const {
+    std::vector<Tensor> all;
+    for (auto const& mean : state_means_) {
+      if (!mean) throw Error("the LayerLowering of a layer sets no mean for one of its states");
+      all.push_back(*mean);
+    }
+    return all;
+  }
+
+  /// The rows of a training step, for layers that add them up.
+  StepRows<T> const& rows() const { return *rows_; }
+  void set_rows(StepRows<T> const& rows) { rows_ = rows; }
+
   /// Index of the current layer, counted through nested models, for the keys of random numbers.
   std::uint32_t layer() const { return layer_; }
   void set_layer(std::uint32_t layer) { layer_ = layer; }
@@ -125,9 +177,16 @@ class Trace {
   std::vector<StreamUse> const& streams() const { return streams_; }
 
  private:
+  template <class E>
+  static Value<T, E> next(std::vector<Tensor> const& all, std::size_t index, E const& extents) {
+    if (index >= all.size()) throw Error("a LayerLowering asks for more parameters than its layer says that it has");
+    return typed(all[index], extents);
+  }
+
   Builder& builder_;
-  std::vector<Tensor> parameters_, frozen_parameters_;
-  std::vector<std::optional<Tensor>> gradients_;
+  LayerWeights trained_, frozen_;
+  std::vector<std::optional<Tensor>> gradients_, state_means_;
+  std::optional<StepRows<T>> rows_;
   bool training_, is_frozen_ = false;
   Weights weights_;
   std::optional<NumberFormat> stored_;

@@ -10,24 +10,25 @@
 
 namespace trireme::pjrt {
 
-/// One array for each tensor on each replica; the replicas hold the same values. Tensors are the model's parameters in
-/// the order of its table, which programs replace, and behind them frozen weights, which they only read.
+/// One array for each tensor on each replica; the replicas hold the same values. Tensors are the model's parameters
+/// and states in the order of its table, which programs replace, and behind them frozen weights, which they only read.
 template <class T>
 class ArenaArrays {
  public:
   ArenaArrays() = default;
-  /// Copies of an arena, of all weights or of the parameters alone. Not collective.
+  /// Copies of an arena, of all weights or (of an optimizer's) of the parameters alone. Not collective.
   ArenaArrays(Client const& client, std::size_t replicas, ModelDescription const& model, std::span<T const> arena,
-              bool with_frozen)
-      : of_(replicas), replaced_(model.parameters.size()) {
+              bool all_weights)
+      : of_(replicas), replaced_(model.parameters.size() + (all_weights ? model.states.size() : 0)) {
     for (std::size_t r = 0; r < replicas; ++r) {
       auto const copy = [&](WeightInfo const& info) {
         of_[r].push_back(
             copy_to_device(client, r, lowering::tensor_type<T>(info.shape.to_vector()), arena.data() + info.offset));
       };
       for (WeightInfo const& info : model.parameters) copy(info);
-      if (with_frozen)
-        for (WeightInfo const& info : model.frozen) copy(info);
+      if (!all_weights) continue;
+      for (WeightInfo const& info : model.states) copy(info);
+      for (WeightInfo const& info : model.frozen) copy(info);
     }
   }
   /// The results of a program that copies others.
@@ -52,8 +53,9 @@ class ArenaArrays {
     std::vector<T> arena(model.arena_elements());
     auto buffer = of_[replica].begin();
     for (WeightInfo const& info : model.parameters) (buffer++)->to_host(arena.data() + info.offset);
-    for (WeightInfo const& info : model.frozen)
-      if (buffer != of_[replica].end()) (buffer++)->to_host(arena.data() + info.offset);
+    if (buffer == of_[replica].end()) return arena;
+    for (WeightInfo const& info : model.states) (buffer++)->to_host(arena.data() + info.offset);
+    for (WeightInfo const& info : model.frozen) (buffer++)->to_host(arena.data() + info.offset);
     return arena;
   }
 

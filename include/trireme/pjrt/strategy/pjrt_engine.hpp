@@ -190,7 +190,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
           return index + 1;
         },
         words_of(batch), numbers);
-    if (!exchange_) exchange_.emplace(replicas_, Programs(model_, 1, 1).gradient_size(), Programs::number_count);
+    if (!exchange_) exchange_.emplace(replicas_, Programs(model_, 1, 1).change_size(), Programs::number_count);
     std::vector<pjrt::Buffer> gradients;
     for (std::size_t r = 0; r < replicas_; ++r) {
       sums_.totals(Phase::train, r) = run.take(r, 0);

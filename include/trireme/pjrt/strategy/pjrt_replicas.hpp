@@ -12,6 +12,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/hash.hpp"
@@ -161,6 +162,10 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     this->require_same(replicas, [](std::size_t rank) {
       return formatted("rank {} has another number of replicas than rank 0", rank);
     });
+    if (description().row_scope == StatisticsScope::global && group_->size() > 1)
+      raise_uniform(
+          ValueError("SyncBatchNormalization sums over all processes within a step, which programs cannot; take one "
+                     "process with several devices, or BatchNormalization"));
     auto const& optimizer = model_.optimizer();
     if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
     std::vector<T> values(description().arena_elements());
@@ -182,8 +187,8 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
   std::uint64_t iteration_ = 0;
 
  private:
-  pjrt::ArenaArrays<T> on_devices(std::span<T const> arena, bool with_frozen = true) const {
-    return {*client_, replicas_, description(), arena, with_frozen};
+  pjrt::ArenaArrays<T> on_devices(std::span<T const> arena, bool all_weights = true) const {
+    return {*client_, replicas_, description(), arena, all_weights};
   }
   pjrt::ArenaArrays<T> copied(pjrt::ArenaArrays<T> const& arrays) const {
     pjrt::Executable& copy = programs_.copy(model_);

@@ -29,6 +29,7 @@ class StepInputs {
     to[Layout::rows] = static_cast<std::uint32_t>(rows.end - rows.begin);
     to[Layout::first_row] = RandomStream::low(first);
     to[Layout::first_row + 1] = RandomStream::high(first);
+    to[Layout::global_rows] = static_cast<std::uint32_t>(batch.global_rows);
   }
   /// Writes the words of a training step, the `iteration`-th from 0.
   void write_words(std::uint32_t* to, Batch const& batch, RowRange const& rows, Model const& model,
