@@ -159,8 +159,8 @@ void check_layer_of_rank(Case const& c, L const& layer, std::index_sequence<I...
 }
 
 /// False if the case's samples have another rank.
-template <std::size_t Rank, class... Contexts, class L>
-bool check_layer(LayerCase<Contexts...> const& c, L const& layer) {
+template <std::size_t Rank, class Case, class L>
+bool check_layer(Case const& c, L const& layer) {
   if (c.description.at("arrays").at("x").at("shape").size() != Rank + 1) return false;
   check_layer_of_rank(c, layer, std::make_index_sequence<Rank>());
   return true;

@@ -108,10 +108,14 @@ struct LossCase {
 
 template <class Context, class T, class Loss>
 void check_loss(ReferenceCase const& c, Loss const& loss) {
-  LossCase<Context, T, Loss> const run{c, loss};
-  run.check(std::nullopt, "");
-  if (c.has("gradient_weighted")) run.check("sample_weight", "_weighted");
-  if (c.has("gradient_elementwise")) run.check("sample_weight_elementwise", "_elementwise");
+  if constexpr (RunsPrograms<Context>) {
+    Context::template check_loss<T>(c, loss);
+  } else {
+    LossCase<Context, T, Loss> const run{c, loss};
+    run.check(std::nullopt, "");
+    if (c.has("gradient_weighted")) run.check("sample_weight", "_weighted");
+    if (c.has("gradient_elementwise")) run.check("sample_weight_elementwise", "_elementwise");
+  }
 }
 
 /// False if the library has no such loss.

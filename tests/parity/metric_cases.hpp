@@ -34,7 +34,7 @@ struct MetricAt {
 };
 
 template <class Context, class T, class Label, class Metric>
-void check_labels(ReferenceCase const& c, Metric const& metric) {
+void check_in_context(ReferenceCase const& c, Metric const& metric) {
   std::vector<double> results, weighted_results;
   auto const state = in_memory_of<Context>(std::vector<double>(Metric::state_size));
   auto const weighted_state = in_memory_of<Context>(std::vector<double>(Metric::state_size));
@@ -65,6 +65,14 @@ void check_labels(ReferenceCase const& c, Metric const& metric) {
   auto const& expected = c.description.at("expected");
   c.compare<T>("results", expected.at("results").get<std::vector<double>>(), results);
   c.compare<T>("weighted results", expected.at("results_weighted").get<std::vector<double>>(), weighted_results);
+}
+
+template <class Context, class T, class Label, class Metric>
+void check_labels(ReferenceCase const& c, Metric const& metric) {
+  if constexpr (RunsPrograms<Context>)
+    Context::template check_metric<T, Label>(c, metric);
+  else
+    check_in_context<Context, T, Label>(c, metric);
 }
 
 template <class Context, class T, class Metric>

@@ -106,19 +106,7 @@ void step_of(Context& context, std::size_t n, StepAt<T, Rule> const& step) {
 }
 
 template <class Context, class T, class Optimizer>
-void check_optimizer(ReferenceCase const& c, Optimizer o) {
-  nlohmann::json const& config = c.description.at("config");
-  if (c.description.contains("schedule")) {
-    nlohmann::json const& schedule = c.description["schedule"];
-    o.learning_rate = schedule_of(schedule.at("class"), schedule.at("config")).value();
-  } else {
-    o.learning_rate = option(config, "learning_rate", o.learning_rate(0));
-  }
-  o.weight_decay = option(config, "weight_decay", o.weight_decay);
-  o.clipnorm = option(config, "clipnorm", 0.0);
-  o.global_clipnorm = option(config, "global_clipnorm", 0.0);
-  o.clipvalue = option(config, "clipvalue", 0.0);
-
+void check_steps(ReferenceCase const& c, Optimizer const& o) {
   std::vector<Variable<Context, T>> variables;
   Context context;
   for (nlohmann::json const& v : c.description.at("variables")) {
@@ -150,6 +138,25 @@ void check_optimizer(ReferenceCase const& c, Optimizer o) {
     }
   }
   for (auto const& v : variables) c.compare<T>(v.steps_name, c.array<double>(v.steps_name).values, v.steps);
+}
+
+template <class Context, class T, class Optimizer>
+void check_optimizer(ReferenceCase const& c, Optimizer o) {
+  nlohmann::json const& config = c.description.at("config");
+  if (c.description.contains("schedule")) {
+    nlohmann::json const& schedule = c.description["schedule"];
+    o.learning_rate = schedule_of(schedule.at("class"), schedule.at("config")).value();
+  } else {
+    o.learning_rate = option(config, "learning_rate", o.learning_rate(0));
+  }
+  o.weight_decay = option(config, "weight_decay", o.weight_decay);
+  o.clipnorm = option(config, "clipnorm", 0.0);
+  o.global_clipnorm = option(config, "global_clipnorm", 0.0);
+  o.clipvalue = option(config, "clipvalue", 0.0);
+  if constexpr (RunsPrograms<Context>)
+    Context::template check_steps<T>(c, o);
+  else
+    check_steps<Context, T>(c, o);
 }
 
 /// The option that the library does not have, if the case needs one.

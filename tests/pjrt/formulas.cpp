@@ -35,12 +35,12 @@ xt::xarray<T> targets(std::size_t count, Targets kind) {
 
 /// Trains under one device and as a program on 3 replicas; in double, where only rounding differs.
 template <class Make>
-void check(Make const& make, Targets kind = Targets::numbers) {
+void check(Make const& make, Targets kind = Targets::numbers, double limit = 1e-12) {
   auto const x = test::make_samples<double>(29, {5}, 2, 3).x;
   auto const y = targets<double>(29, kind);
   auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{8});  // the last batch has 5 rows
   auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
-  test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
+  test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, limit);
 }
 
 template <class... A>
@@ -77,6 +77,12 @@ struct Bend {
     return x / (1.0 + abs(x)) + 0.1 * sin(x) * exp(-x * x) + max(x, 0.1) + log1p(x * x) + pow(x * x + 1.0, 0.3);
   }
 };
+struct Square {
+  template <class X>
+  KOKKOS_FUNCTION auto operator()(X x) const {
+    return x * x;
+  }
+};
 struct Distance {
   template <class P, class Z>
   KOKKOS_FUNCTION auto operator()(P p, Z z) const {
@@ -86,60 +92,39 @@ struct Distance {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(activations_are_traced) {
+// tests/pjrt/parity_formulas compares all of them with Keras; here they train, with rows that fill up a batch.
+
+BOOST_AUTO_TEST_CASE(activations_are_traced_and_functions_of_a_user_too) {
   check_activations(ReLU{}, LeakyReLU{.negative_slope = 0.2}, Dense<6>{}, ELU{.alpha = 0.7}, Dense<6, HardSigmoid>{},
-                    SiLU{}, Dense<6, Softplus>{});
-  check_activations(GELU{}, Dense<6>{}, GELU{.approximate = true}, Dense<6, Sigmoid>{}, Tanh{}, Linear{}, Softmax{},
-                    Elementwise<Bend>{});
+                    SiLU{}, GELU{}, Dense<6, Softplus>{}, GELU{.approximate = true}, Softmax{}, Elementwise<Bend>{});
 }
 
-BOOST_AUTO_TEST_CASE(optimizers_are_traced) {
-  check_optimizer(Adadelta{.learning_rate = 0.5});
-  check_optimizer(Adagrad{.learning_rate = 0.05, .weight_decay = 1e-3});
+BOOST_AUTO_TEST_CASE(numbers_of_an_optimizer_follow_its_schedule) {
   check_optimizer(
       Adam{.learning_rate = ExponentialDecay{.initial_learning_rate = 0.02, .decay_steps = 3, .decay_rate = 0.8},
            .amsgrad = true});
-  check_optimizer(Adamax{.learning_rate = 0.02});
-  check_optimizer(AdamW{.learning_rate = 0.02});
-  check_optimizer(Ftrl{.learning_rate = 0.05,
-                       .l1_regularization_strength = 1e-3,
-                       .l2_regularization_strength = 1e-3,
-                       .l2_shrinkage_regularization_strength = 1e-3,
-                       .beta = 0.1});
-  check_optimizer(Lion{.learning_rate = 1e-2, .weight_decay = 1e-3});
   check_optimizer(Nadam{.learning_rate = 0.02});
-  check_optimizer(RMSprop{.learning_rate = 0.01, .momentum = 0.5, .centered = true});
-  check_optimizer(RMSprop{.learning_rate = 0.01, .weight_decay = 1e-3});
-  check_optimizer(SGD{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true});
+  check_optimizer(RMSprop{.learning_rate = 0.01, .momentum = 0.5, .centered = true, .weight_decay = 1e-3});
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_every_output_by_itself_are_traced) {
-  check_loss<Linear>(Targets::numbers, MeanAbsoluteError{}, metrics::MeanSquaredError{}, metrics::LogCoshError{},
-                     metrics::RootMeanSquaredError{}, Weighted{metrics::Huber{}});
-  check_loss<Linear>(Targets::numbers, MeanAbsolutePercentageError{});
-  check_loss<Linear>(Targets::numbers, LogCosh{}, metrics::MeanAbsolutePercentageError{});
-  check_loss<Linear>(Targets::numbers, Huber{.delta = 0.4});
+BOOST_AUTO_TEST_CASE(losses_are_means_over_the_global_batch) {
+  check_loss<Linear>(Targets::numbers, MeanAbsoluteError{}, metrics::LogCoshError{}, metrics::RootMeanSquaredError{},
+                     Weighted{metrics::Huber{}});
   check_loss<Linear>(Targets::numbers, ElementwiseLoss<Distance>{});
-  check_loss<Softplus>(Targets::distribution, Poisson{}, metrics::MeanSquaredLogarithmicError{});
-  check_loss<Softplus>(Targets::distribution, MeanSquaredLogarithmicError{}, metrics::Poisson{});
-  check_loss<Softmax>(Targets::distribution, KLDivergence{}, metrics::KLDivergence{});
-  check_loss<Sigmoid>(Targets::answers, BinaryCrossentropy{.label_smoothing = 0.1}, BinaryAccuracy{});
-  check_loss<Linear>(Targets::answers, BinaryCrossentropy{.from_logits = true});
-  check_loss<Sigmoid>(Targets::answers, BinaryFocalCrossentropy{.apply_class_balancing = true});
-  check_loss<Linear>(Targets::answers, BinaryFocalCrossentropy{.gamma = 1.5, .from_logits = true});
-  check_loss<Linear>(Targets::answers, Hinge{}, metrics::SquaredHinge{});
-  check_loss<Tanh>(Targets::answers, SquaredHinge{}, metrics::Hinge{});
+  check_loss<Sigmoid>(Targets::answers, BinaryCrossentropy{.label_smoothing = 0.1}, BinaryAccuracy{},
+                      metrics::SquaredHinge{});
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_a_position_as_a_whole_are_those_of_one_device) {
-  check_loss<Softmax>(Targets::distribution, CategoricalCrossentropy{.label_smoothing = 0.1},
-                      TopKCategoricalAccuracy{.k = 2}, metrics::CosineSimilarity{});
-  check_loss<Softplus>(Targets::distribution, CategoricalCrossentropy{});  // outputs whose sum is not 1
-  check_loss<Linear>(Targets::distribution, CategoricalCrossentropy{.from_logits = true});
-  check_loss<Softmax>(Targets::distribution, CategoricalFocalCrossentropy{.label_smoothing = 0.1});
-  check_loss<Linear>(Targets::distribution, CategoricalFocalCrossentropy{.gamma = 1.5, .from_logits = true});
-  check_loss<Linear>(Targets::answers, CategoricalHinge{}, CategoricalAccuracy{});
-  check_loss<Linear>(Targets::numbers, CosineSimilarity{});
+BOOST_AUTO_TEST_CASE(rows_that_fill_up_a_batch_may_be_where_a_loss_has_no_value) {
+  // The outputs of rows of zeros have the sum 0, by which this loss divides.
+  check(
+      [](auto const& strategy) {
+        return compile<double>(
+            strategy, Sequential{Input<5>{}, Dense<6, Tanh, NoBias>{}, Dense<outputs, NoBias>{}, Elementwise<Square>{}},
+            SGD{.learning_rate = 0.05}, CategoricalCrossentropy{}, TopKCategoricalAccuracy{.k = 2},
+            metrics::CosineSimilarity{}, CompileOptions{.seed = 3});
+      },
+      Targets::distribution, 1e-10);  // quotients of squares near 0 magnify rounding
 }
 
 BOOST_AUTO_TEST_CASE(metrics_of_class_indices_are_those_of_one_device) {

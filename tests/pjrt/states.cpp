@@ -39,8 +39,7 @@ BOOST_AUTO_TEST_CASE(statistics_of_all_rows_do_not_depend_on_the_replicas) {
   if (test::environment().world().size() > 1) return;
   auto const check = [&](auto const&... layers) {
     auto const reference = train(OneDeviceStrategy<>(), layers...);
-    for (std::size_t const replicas : {1u, 3u})
-      test::check_same_run(train(test::pjrt_strategy(replicas), layers...), reference, 1e-12);
+    test::check_same_run(train(test::pjrt_strategy(3), layers...), reference, 1e-12);
   };
   check(Dense<4, NoBias>{}, SyncBatchNormalization<>{.momentum = 0.8}, Tanh{}, Dense<3>{},
         SyncBatchNormalization<Axis<1>, NoScale>{.epsilon = 1e-2});
