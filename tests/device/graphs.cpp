@@ -2,7 +2,7 @@
 // Models of several inputs and outputs, graphs, models of the user's own and layers that models share train on devices
 // as on hosts.
 #define BOOST_TEST_MODULE device_graphs
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "../../examples/own_model/decay.hpp"
 #include "../../examples/own_parts/parts.hpp"
@@ -28,9 +28,9 @@ using test::law::world;
 
 namespace {
 
-using test::TwinDevice;
+using test::Device;
 
-TwinDevice device() { return TwinDevice(1 + world().rank()); }
+Device device() { return test::device(1 + world().rank()); }
 
 template <class Strategy, class Architecture>
 void check_tuples(Strategy const& strategy, Architecture const& architecture, double limit) {
@@ -88,23 +88,23 @@ auto graph() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(tuples_of_inputs_and_outputs) {
-  MultiWorkerMirroredStrategy<TwinDevice> const ranks(world(), device(), 256);
+  MultiWorkerMirroredStrategy<Device> const ranks(world(), device(), 256);
   check_tuples(ranks, test::tuples::towers(), 1e-12);
   check_tuples(ranks, test::tuples::normalized_towers(), 1e-11);
-  check_tuples(ShardedStrategy<TwinDevice, 3>(world(), device()), test::tuples::decoder(), 1e-11);
+  check_tuples(ShardedStrategy<Device, 3>(world(), device()), test::tuples::decoder(), 1e-11);
 }
 
 BOOST_AUTO_TEST_CASE(graphs_of_named_nodes) {
-  check<double>(ShardedStrategy<TwinDevice, 3>(world(), device()), graph(), 1e-11);
-  check<double>(Accumulate<OneDeviceStrategy<TwinDevice>, 1>(device()), graph(), 1e-11);
+  check<double>(ShardedStrategy<Device, 3>(world(), device()), graph(), 1e-11);
+  check<double>(Accumulate<OneDeviceStrategy<Device>, 1>(device()), graph(), 1e-11);
 }
 
 BOOST_AUTO_TEST_CASE(mixed_precision) {
   Sequential const network{test::law::input(), Conv2D<3, 3, 3, ReLU, Same>{}, Flatten{}, Dropout{.rate = 0.25f},
                            Dense<6, Tanh>{},   Dense<test::classes>{}};
   using Precision = Mixed<BFloat16, double>;
-  check<Precision>(ShardedStrategy<TwinDevice, 2>(world(), device()), network, 1e-11);
-  check<Precision>(ShardedStrategy<TwinDevice, 3>(world(), device()), network, 1e-11);
+  check<Precision>(ShardedStrategy<Device, 2>(world(), device()), network, 1e-11);
+  check<Precision>(ShardedStrategy<Device, 3>(world(), device()), network, 1e-11);
 }
 
 BOOST_AUTO_TEST_CASE(models_without_layers) {
@@ -128,9 +128,9 @@ BOOST_AUTO_TEST_CASE(models_without_layers) {
   };
   auto const expected = fitted(OneDeviceStrategy<>());
   BOOST_TEST(expected[0] != 2.0);
-  BOOST_TEST(test::distance(fitted(OneDeviceStrategy<TwinDevice>(device())), expected) <= 1e-12);
-  BOOST_TEST(test::distance(fitted(MultiWorkerMirroredStrategy<TwinDevice>(world(), device())), expected) <= 1e-12);
-  BOOST_TEST(test::distance(fitted(ShardedStrategy<TwinDevice, 2>(world(), device())), expected) <= 1e-12);
+  BOOST_TEST(test::distance(fitted(OneDeviceStrategy<Device>(device())), expected) <= 1e-12);
+  BOOST_TEST(test::distance(fitted(MultiWorkerMirroredStrategy<Device>(world(), device())), expected) <= 1e-12);
+  BOOST_TEST(test::distance(fitted(ShardedStrategy<Device, 2>(world(), device())), expected) <= 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(layers_of_several_models) {
@@ -156,9 +156,9 @@ BOOST_AUTO_TEST_CASE(layers_of_several_models) {
     return all;
   };
   auto const expected = bits(OneDeviceStrategy<>());
-  BOOST_TEST(test::distance(bits(OneDeviceStrategy<TwinDevice>(device())), expected) <= 1e-12);
+  BOOST_TEST(test::distance(bits(OneDeviceStrategy<Device>(device())), expected) <= 1e-12);
   if (world().size() == 1)
-    BOOST_TEST(test::distance(bits(ShardedStrategy<TwinDevice, 3>(world(), device())), expected) <= 1e-12);
+    BOOST_TEST(test::distance(bits(ShardedStrategy<Device, 3>(world(), device())), expected) <= 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_the_users_own) {
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(parts_of_the_users_own) {
     check(model, history);
   };
   train(OneDeviceStrategy<>(), [&](auto const& reference, History const& expected) {
-    train(MultiWorkerMirroredStrategy<TwinDevice>(world(), device()), [&](auto const& model, History const& history) {
+    train(MultiWorkerMirroredStrategy<Device>(world(), device()), [&](auto const& model, History const& history) {
       test::check_same_weights(model, reference, 1e-12);
       test::check_same_history(history, expected, 1e-12);
     });

@@ -1,6 +1,6 @@
 // Predictors, models for inference and calls between trainings give on a device what they give on the host.
 #define BOOST_TEST_MODULE device_inference
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
@@ -36,14 +36,14 @@ using namespace trireme;
 
 namespace {
 
-using test::TwinDevice;
-using Device = OneDeviceStrategy<TwinDevice>;
+using test::Device;
+using OnDevice = OneDeviceStrategy<test::Device>;
 using Host = OneDeviceStrategy<>;
 template <class T>
-using Rows = Kokkos::View<T**, Kokkos::LayoutRight, test::TwinMemory>;
+using Rows = Kokkos::View<T**, Kokkos::LayoutRight, test::Device::memory_space>;
 
-Device const& device() {
-  static Device const strategy(TwinDevice(1));
+OnDevice const& device() {
+  static OnDevice const strategy(test::device(1));
   return strategy;
 }
 
@@ -80,12 +80,12 @@ BOOST_AUTO_TEST_CASE(a_predictor_gives_what_the_host_predicts) {
   // In the device's memory, without a copy.
   for (std::size_t const rows : {5u, 150u, 1u}) {
     Rows<double> const x("x", rows, 6), y("y", rows, 4);
-    copy_view(space_view<TwinDevice>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
+    copy_view(space_view<Device>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
     predictor.infer(x, y);
-    auto const first = to_host(space_view<TwinDevice>(y.data(), y.size()));
+    auto const first = to_host(space_view<Device>(y.data(), y.size()));
     BOOST_TEST(test::distance(first, std::vector<double>(expected.begin(), expected.begin() + rows * 4)) <= limit);
     model.infer(x, y);
-    BOOST_TEST(to_host(space_view<TwinDevice>(y.data(), y.size())) == first, boost::test_tools::per_element());
+    BOOST_TEST(to_host(space_view<Device>(y.data(), y.size())) == first, boost::test_tools::per_element());
   }
 
   // It keeps its weights.
@@ -99,17 +99,17 @@ BOOST_AUTO_TEST_CASE(outputs_of_infer_are_complete_for_other_instances) {
   auto const check = [](auto& model) {
     auto const samples = test::mlp_samples<double>(5);
     Rows<double> const x("x", 5, 6), y("y", 5, 4);
-    copy_view(space_view<TwinDevice>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
+    copy_view(space_view<Device>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
     model.infer(x, y);
     std::vector<double> early(20);
-    TwinDevice const other(2);
-    copy_view(other, host_view(early), space_view<TwinDevice>(y.data(), y.size()));
+    auto const other = test::device(2);
+    copy_view(other, host_view(early), space_view<Device>(y.data(), y.size()));
     other.fence();
-    BOOST_TEST(early == to_host(space_view<TwinDevice>(y.data(), y.size())), boost::test_tools::per_element());
+    BOOST_TEST(early == to_host(space_view<Device>(y.data(), y.size())), boost::test_tools::per_element());
   };
   auto model = trained(device());
   check(model);
-  auto sharded = trained(ShardedStrategy<TwinDevice, 2>(test::environment().world(), TwinDevice(1)));
+  auto sharded = trained(ShardedStrategy<Device, 2>(test::environment().world(), test::device(1)));
   check(sharded);
   auto reader = compile<double>(device(), layers());
   check(reader);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(models_for_inference_read_files_of_trained_ones) {
     BOOST_TEST(test::distance(reader.predictor().predict(samples.x), expected) <= limit);
   };
   check(device());
-  check(MirroredStrategy<TwinDevice>(2, TwinDevice(1)));
+  check(MirroredStrategy<Device>(2, test::device(1)));
   check(Host());
 }
 

@@ -1,6 +1,6 @@
 // Each layer on a device gives Keras's output and gradients, in float and double.
 #define BOOST_TEST_MODULE device_layers
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/kokkos_fixture.hpp"
 
@@ -12,7 +12,7 @@
 
 using namespace trireme::test;
 
-using DeviceCase = LayerCase<trireme::SpaceContext<TwinDevice>>;
+using DeviceCase = LayerCase<trireme::SpaceContext<Device>>;
 
 BOOST_AUTO_TEST_CASE(layers_without_windows) { check_plain_layers<DeviceCase>(); }
 BOOST_AUTO_TEST_CASE(layers_with_windows) { check_window_layers<DeviceCase>(); }

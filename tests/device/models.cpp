@@ -1,7 +1,7 @@
 // ranks: 1 2
 // Tables whose rows travel, frozen layers, GRU, clipping and mixed precision train on devices as on one host.
 #define BOOST_TEST_MODULE device_models
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
@@ -47,7 +47,7 @@ void check_device(Architecture const& architecture, Optimizer const& optimizer, 
   auto const& world = test::environment().world();
   trained<Precision>(
       OneDeviceStrategy<>(), architecture, optimizer, samples, [&](auto const& reference, History const& expected) {
-        MultiWorkerMirroredStrategy<test::TwinDevice> const strategy(world, test::TwinDevice(1 + world.rank()), 256);
+        MultiWorkerMirroredStrategy<test::Device> const strategy(world, test::device(1 + world.rank()), 256);
         trained<Precision>(strategy, architecture, optimizer, samples, [&](auto const& model, History const& history) {
           test::check_same_weights(model, reference, limit);
           test::check_same_history(history, expected, limit);

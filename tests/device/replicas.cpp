@@ -1,7 +1,7 @@
 // ranks: 2 3
 // Replicas on devices train as one host does: rows of the table in support/law_table.hpp.
 #define BOOST_TEST_MODULE device_replicas
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/law_table.hpp"
 
@@ -15,15 +15,15 @@ using namespace trireme::test::law;
 
 namespace {
 
-using Workers = MultiWorkerMirroredStrategy<test::TwinDevice>;
+using Workers = MultiWorkerMirroredStrategy<test::Device>;
 
 /// Not the default instance, whose queue Kokkos uses where a call names no space.
-test::TwinDevice device() { return test::TwinDevice(1 + world().rank()); }
+test::Device device() { return test::device(1 + world().rank()); }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(mirrored) {
-  check_row<Mlp, Normalization>("Mirrored", MirroredStrategy<test::TwinDevice>(world().size() + 1, device()));
+  check_row<Mlp, Normalization>("Mirrored", MirroredStrategy<test::Device>(world().size() + 1, device()));
 }
 
 BOOST_AUTO_TEST_CASE(multi_worker_mirrored) {

@@ -1,6 +1,6 @@
 // Each loss, metric and optimizer on a device gives Keras's numbers, in float and double.
 #define BOOST_TEST_MODULE device_steps
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/kokkos_fixture.hpp"
 
@@ -10,7 +10,7 @@
 
 using namespace trireme::test;
 
-using Context = trireme::SpaceContext<TwinDevice>;
+using Context = trireme::SpaceContext<Device>;
 
 BOOST_AUTO_TEST_CASE(losses) { check_losses<Context>(); }
 BOOST_AUTO_TEST_CASE(metrics) { check_metrics<Context>(); }

@@ -2,7 +2,7 @@
 // Strategies whose ranks step on their own, or send less than they have, do on devices what they do on hosts; so do
 // checkpoints of shards and stages.
 #define BOOST_TEST_MODULE device_strategies
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include "support/law_models.hpp"
 #include "support/law_table.hpp"
@@ -31,7 +31,7 @@ using namespace trireme::test::law;
 
 namespace {
 
-using test::TwinDevice;
+using test::Device;
 
 template <class Space>
 using Workers = MultiWorkerMirroredStrategy<Space>;
@@ -39,8 +39,8 @@ using Workers = MultiWorkerMirroredStrategy<Space>;
 /// Not the default instance, whose queue Kokkos uses where a call names no space.
 template <class Space>
 Space space() {
-  if constexpr (std::is_same_v<Space, TwinDevice>)
-    return TwinDevice(1 + world().rank());
+  if constexpr (std::is_same_v<Space, Device>)
+    return test::device(1 + world().rank());
   else
     return Space();
 }
@@ -70,7 +70,7 @@ void trained(Make const& make, Check const& check) {
 template <class Make>
 void check_same_on_device(Make const& make, double limit = 1e-12) {
   trained<Kokkos::DefaultExecutionSpace>(make, [&](auto const&, auto const& expected, History const& expected_history) {
-    trained<TwinDevice>(make, [&](auto const& strategy, auto const& model, History const& history) {
+    trained<Device>(make, [&](auto const& strategy, auto const& model, History const& history) {
       if (gives_weights(strategy)) test::check_same_weights(model, expected, limit);
       test::check_same_history(history, expected_history, limit);
     });
@@ -132,12 +132,11 @@ void check_resumes(Strategy const& strategy) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(sharded) {
-  check_row<Mlp, Cnn, Normalization, Lstm>("Sharded of stage 2",
-                                           ShardedStrategy<TwinDevice, 2>(world(), space<TwinDevice>()));
+  check_row<Mlp, Cnn, Normalization, Lstm>("Sharded of stage 2", ShardedStrategy<Device, 2>(world(), space<Device>()));
 }
 
 BOOST_AUTO_TEST_CASE(compressed) {
-  Workers<TwinDevice> const ranks(world(), space<TwinDevice>());
+  Workers<Device> const ranks(world(), space<Device>());
   check_row<Mlp, Normalization>("Compressed to double", Compressed(ranks, double{}));
   check_row<Mlp>("Compressed to all values", Compressed(ranks, TopK{.fraction = 1}));
   check_same_on_device(
@@ -169,10 +168,9 @@ BOOST_AUTO_TEST_CASE(parameter_server_with_staleness) {
 }
 
 BOOST_AUTO_TEST_CASE(resumed_runs) {
-  check_resumes(ShardedStrategy<TwinDevice, 2>(world(), space<TwinDevice>()));
-  check_resumes(ShardedStrategy<TwinDevice, 3>(world(), space<TwinDevice>()));
-  check_resumes(
-      PipelineStrategy<TwinDevice>(world(), {.micro_batches = 2, .stages = world().size()}, space<TwinDevice>()));
-  check_resumes(LocalSGD<Workers<TwinDevice>, 3>(world(), space<TwinDevice>()));
-  check_resumes(Compressed(Workers<TwinDevice>(world(), space<TwinDevice>()), TopK{.fraction = 0.2}));
+  check_resumes(ShardedStrategy<Device, 2>(world(), space<Device>()));
+  check_resumes(ShardedStrategy<Device, 3>(world(), space<Device>()));
+  check_resumes(PipelineStrategy<Device>(world(), {.micro_batches = 2, .stages = world().size()}, space<Device>()));
+  check_resumes(LocalSGD<Workers<Device>, 3>(world(), space<Device>()));
+  check_resumes(Compressed(Workers<Device>(world(), space<Device>()), TopK{.fraction = 0.2}));
 }

@@ -2,7 +2,7 @@
 /// other ranks for gradients.
 #pragma once
 
-#include "support/twin_device.hpp"
+#include "support/device.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct FailingLayer {
 };
 
 inline void train_until_rank_1_fails(Communicator const& world, std::function<void()> const& fail) {
-  MultiWorkerMirroredStrategy<TwinDevice> const strategy(world, TwinDevice(1 + world.rank()));
+  MultiWorkerMirroredStrategy<Device> const strategy(world, test::device(1 + world.rank()));
   xt::xtensor<float, 2> const x = xt::zeros<float>({20, 3});
   std::vector<std::int32_t> const y(20, 1);
   std::size_t steps = 0;
