@@ -168,7 +168,8 @@ KOKKOS_INLINE_FUNCTION T sqrt(T x) {
   }
 }
 
-/// The least positive number of T with all digits; a variable, since device code calls no constexpr function of the host.
+/// The least positive number of T with all digits; a variable, since device code calls no constexpr function of the
+/// host.
 template <class T>
 inline constexpr auto smallest_normal = std::numeric_limits<T>::min();
 
