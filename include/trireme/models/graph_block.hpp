@@ -44,6 +44,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
     return std::get<count>(values(in));
   }
 
+  static constexpr std::size_t node_count = count;
   template <std::size_t I>
   constexpr auto const& node() const {
     return std::get<I>(layers_);

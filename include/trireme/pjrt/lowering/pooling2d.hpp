@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/backend/simd/math.hpp"
 #include "trireme/layers/pooling2d.hpp"
 #include "trireme/layers/up_sampling2d.hpp"
 #include "trireme/pjrt/lowering/layer.hpp"
