@@ -84,7 +84,7 @@ struct Neighbours {
   }
 };
 
-/// How many threads of 4 teams read what their neighbour had not yet written.
+/// Number of threads, of 4 teams, that read a value before their neighbour wrote it.
 int too_early(int ahead, bool meets) {
   constexpr int size = 64;
   Values const x("neighbours", 4 * size);

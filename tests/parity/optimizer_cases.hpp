@@ -55,7 +55,7 @@ void scale_down(std::vector<T>& gradient, double limit, double norm) {
   for (T& g : gradient) g = static_cast<T>(static_cast<double>(g) * limit / std::max(norm, limit));
 }
 
-/// What the caller of a step does before it: a plain reference of Keras's three ways to clip.
+/// A plain reference of Keras's three ways to clip, before a step.
 template <class T, class Optimizer>
 void clip(Optimizer const& o, std::vector<std::vector<T>>& gradients) {
   double all = 0;

@@ -13,7 +13,7 @@
 
 namespace trireme::test {
 
-/// Whether the window of a configuration is that of the layer's type.
+/// True if the window of a configuration is that of the layer's type.
 template <class L>
 bool has_window(nlohmann::json const& config, nlohmann::json const& size, std::size_t height, std::size_t width) {
   return size == nlohmann::json{height, width} && config.at("strides") == nlohmann::json{L::S::height, L::S::width} &&

@@ -1,4 +1,4 @@
-/// What programs for the device in software include, in the order that they need.
+/// Headers of programs for the device in software, in the order that they need.
 #pragma once
 
 #include "support/twin_device.hpp"

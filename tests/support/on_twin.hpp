@@ -1,4 +1,4 @@
-/// What nearly every test includes, with the device in software as the space of strategies to which a test gives none.
+/// Headers of nearly every test, with the device in software as the default space of strategies.
 #pragma once
 
 #include "support/twin_device.hpp"

@@ -663,7 +663,7 @@ class TwinPartialValues {
   std::byte* memory_;
 };
 
-/// Where a reduction leaves its result: in the device's memory, or in the launch for the host to read.
+/// Memory for the result of a reduction: the device's, or the launch's for the host to read.
 template <class Reducer>
 struct TwinResult {
   using Pointer = typename Reducer::pointer_type;

@@ -369,7 +369,7 @@ class TeamPolicyInternal<trireme::test::TwinDevice, Properties...> : public Poli
   std::array<std::size_t, 2> per_team_{}, per_thread_{};
 };
 
-/// How a kernel's teams are launched.
+/// Launch parameters of a kernel's teams.
 struct TwinLeague {
   using Member = trireme::test::TwinTeam;
   Member::Sizes sizes;

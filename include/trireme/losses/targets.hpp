@@ -17,7 +17,7 @@ struct ClassIndex {
   using value_type = std::int32_t;
 };
 
-/// How a loss combines the numbers of a position, if its formula takes each of them by itself: `outputs` of the loss.
+/// Reduction of a position's numbers, for a loss whose formula takes each by itself: its member `outputs`.
 enum class LossOutputs { mean, sum };
 
 /// True if outputs of these extents have one number at a position, false if they may have several.

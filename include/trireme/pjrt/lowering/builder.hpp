@@ -308,7 +308,7 @@ class Builder : public ProgramText {
   }
 
  private:
-  /// Where a slice of one element of the first axis begins.
+  /// First indices of a slice of one element of the first axis.
   std::string starts(Scalar<std::int32_t> const& index, std::size_t other_axes) {
     std::string text = formatted("%v{}", index.id);
     if (other_axes == 0) return text;

@@ -113,8 +113,8 @@ class Trace {
   /// Lets the next layers take weights again.
   void set_weights(Weights const& weights) { weights_ = weights; }
 
-  /// What `lower_layers()` returns, which lowers layers whose weights do not train. Normalizations use their moving
-  /// statistics there, and Dropout goes on.
+  /// Calls `lower_layers()` for layers whose weights do not train, and returns its result. Normalizations use their
+  /// moving statistics there, and Dropout goes on.
   template <class F>
   auto frozen(F const& lower_layers) {
     bool const outer = std::exchange(is_frozen_, true);
