@@ -7,7 +7,9 @@
 #include "support/roles.hpp"
 #include "trireme/environment/environment.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -224,6 +226,21 @@ BOOST_AUTO_TEST_CASE(an_error_on_a_thread_ends_all) {
   Outcome const end = run_on_3("thread");
   BOOST_TEST(end.code != 0);
   BOOST_TEST(end.count("trireme: rank 1: the reader fails\n") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_last_line_and_its_end_are_one_write) {
+  std::array<int, 2> ends{};
+  BOOST_REQUIRE(::pipe2(ends.data(), O_DIRECT) == 0);  // which keeps writes apart
+  std::FILE* const file = ::fdopen(ends[1], "w");
+  {
+    detail::MessageScope const scope(file);
+    detail::report_at_once("the reader fails");
+  }
+  std::fclose(file);
+  std::array<char, 64> text{};
+  ssize_t const size = ::read(ends[0], text.data(), text.size());
+  ::close(ends[0]);
+  BOOST_TEST(std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0) == "the reader fails\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_one_rank_that_is_caught_outside_is_reported_there_and_ends_all) {

@@ -3,6 +3,7 @@
 
 #include "trireme/mpi/fault/abort_message.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <mpi.h>
@@ -40,9 +42,9 @@ TRIREME_INLINE void report(std::string const& line) {
 
 TRIREME_INLINE void report_at_once(std::string_view line) noexcept {
   if (messages() == nullptr) return;
-  int const file = ::fileno(messages());
-  [[maybe_unused]] ssize_t written = ::write(file, line.data(), line.size());
-  written = ::write(file, "\n", 1);
+  // One call, so that no line of another rank comes between the text and its end.
+  std::array<iovec, 2> parts{iovec{const_cast<char*>(line.data()), line.size()}, iovec{const_cast<char*>("\n"), 1}};
+  [[maybe_unused]] ssize_t const written = ::writev(::fileno(messages()), parts.data(), static_cast<int>(parts.size()));
 }
 
 TRIREME_INLINE bool has_unread([[maybe_unused]] int pipe) {
