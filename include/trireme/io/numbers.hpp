@@ -22,7 +22,11 @@ std::optional<To> exact_cast(From value) {
     return static_cast<To>(value);
   } else {
     To const result = static_cast<To>(value);
-    if (static_cast<From>(result) != value || (result < To{}) != (value < From{})) return std::nullopt;
+    auto const is_negative = []<class T>(T number) {
+      if constexpr (std::is_signed_v<T>) return number < T{};
+      return false;
+    };
+    if (static_cast<From>(result) != value || is_negative(result) != is_negative(value)) return std::nullopt;
     return result;
   }
 }

@@ -121,7 +121,7 @@ template <class L, class In>
 auto stated_parameters(L const& layer, In const& in) {
   auto const shapes = parameters_of(layer, in);
   std::array<StatedParameter, std::tuple_size_v<decltype(shapes)>> parameters;
-  for (std::size_t i = 0; i < shapes.size(); ++i)
+  for (std::size_t i = 0; i != shapes.size(); ++i)
     parameters[i] = {shapes[i], initializer_of(layer, i), regularizer_of(layer, i), is_by_rows(layer)};
   return parameters;
 }
