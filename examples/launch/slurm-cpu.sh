@@ -12,7 +12,7 @@
 #
 #     sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]
 #
-# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), and under Slurm 22.05 with one rank.
+# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), and under Slurm 22.05 with four ranks on two nodes.
 set -uo pipefail
 (($# > 0)) || { echo "slurm-cpu.sh: no program was given; say sbatch slurm-cpu.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
 

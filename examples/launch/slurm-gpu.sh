@@ -13,7 +13,7 @@
 #
 #     sbatch slurm-gpu.sh PROGRAM [ARGUMENT...]
 #
-# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), not under Slurm.
+# Tried with stand-ins for srun and scontrol (tests/examples/launch.sh), and under Slurm 22.05 without GPUs.
 set -uo pipefail
 (($# > 0)) || { echo "slurm-gpu.sh: no program was given; say sbatch slurm-gpu.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
 

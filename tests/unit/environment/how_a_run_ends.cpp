@@ -36,6 +36,12 @@ extern "C" int posix_fallocate(int file, off_t, off_t size) {
   return ::ftruncate(file, size) == 0 ? 0 : errno;
 }
 
+/// Takes the place of MPI's: it never returns where this variable is set.
+extern "C" int MPI_Finalize() {
+  while (std::getenv("TRIREME_TEST_STUCK") != nullptr) std::this_thread::sleep_for(std::chrono::seconds(1));
+  return PMPI_Finalize();
+}
+
 namespace {
 
 /// The time limits of a role: those that a user may have got wrong, or has switched off.
@@ -46,6 +52,7 @@ EnvironmentOptions options_of(std::string_view role) {
   if (role == "deadline_300_years") options.deadline = options.patience = std::chrono::hours(24 * 365 * 300);
   if (role == "deadline_0") options.deadline = 0ms;
   if (role == "deadline_negative") options.deadline = -5ms;
+  if (role == "finalize") options.deadline = 500ms;
   if (role == "patience_0") options.patience = 0ms;
   return options;
 }
@@ -241,6 +248,16 @@ BOOST_AUTO_TEST_CASE(a_last_line_and_its_end_are_one_write) {
   ssize_t const size = ::read(ends[0], text.data(), text.size());
   ::close(ends[0]);
   BOOST_TEST(std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0) == "the reader fails\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_mpi_that_never_finishes_finalizing_is_ended_at_the_deadline) {
+  Outcome const end = run("env TRIREME_TEST_STUCK=1 " + launcher() + " -n 3", "finalize");
+  BOOST_TEST(end.code != 0);
+  BOOST_TEST(end.count("MPI_Finalize") >= 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+  Outcome const alone = run("env TRIREME_TEST_STUCK=1", "finalize");
+  BOOST_TEST(alone.code == 1);
+  BOOST_TEST(alone.count("MPI_Finalize") >= 1);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_of_one_rank_that_is_caught_outside_is_reported_there_and_ends_all) {
