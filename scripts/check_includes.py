@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that each public header, and each file of definitions (.ipp), includes, itself or through headers of trireme,
-what declares the names it uses of the standard library and of the packages.
+what declares the names it uses of the standard library and of the packages, and optional packages only where they are
+switched on.
 
     scripts/check_includes.py [FOLDER]      default: include/
 
@@ -90,6 +91,12 @@ PACKAGES = {  # pattern -> beginnings of includes of which one is needed
     r"\bprotozero::": ("protozero/",),
     r"\bomp_[a-z]": ("omp.h",),
 }
+OPTIONAL = {  # beginnings of includes -> the macro that switches them on; headers in pjrt need their packages
+    "hdf5.h": "TRIREME_HAVE_HDF5",
+    "zlib.h": "TRIREME_HAVE_ZLIB",
+    "protozero/": "TRIREME_HAVE_PROTOZERO",
+    "cublas": "TRIREME_HAVE_CUBLAS",
+}
 
 header_of = {name: header for header, names in STANDARD.items() for name in names.split()}
 header_of["abs"] = "cmath"
@@ -100,6 +107,22 @@ def code_of(text):
     text = re.sub(r'R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"', '""', text)
     text = re.sub(r"//[^\n]*|/\*(?:.|\n)*?\*/", "", text)
     return re.sub(r"^[ \t]*#[ \t]*(?:include|if|elif|ifdef|ifndef)[^\n]*", "", text, flags=re.M)
+
+
+def optional_includes(text):
+    """Includes of optional packages that are compiled without their macro, as (include, macro)."""
+    conditions = []
+    for directive, rest in re.findall(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif|include)\b(.*)", text, re.M):
+        if directive in ("if", "ifdef", "ifndef"):
+            conditions.append(rest if directive != "ifndef" else "")
+        elif directive in ("elif", "else"):
+            conditions[-1] = rest if directive == "elif" else ""
+        elif directive == "endif":
+            conditions.pop()
+        else:
+            for beginning, macro in OPTIONAL.items():
+                if rest.strip().startswith(f"<{beginning}") and not any(macro in condition for condition in conditions):
+                    yield rest.strip(), macro
 
 
 def check(folder):
@@ -121,6 +144,8 @@ def check(folder):
 
     errors = []
     for name, text in headers.items():
+        if not name.startswith("trireme/pjrt"):
+            errors += [f"{name}: #include {header} outside of #ifdef {macro}" for header, macro in optional_includes(text)]
         code, there = code_of(text), reached(name)
         for used in sorted(set(re.findall(r"\bstd::([A-Za-z_0-9]+)", code))):
             if used in ANYWHERE:

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <string>
 
+#ifdef TRIREME_HAVE_PROTOZERO
 #include <protozero/pbf_writer.hpp>
+#endif
 
 #include "trireme/core/linkage.hpp"
 

@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#ifdef TRIREME_HAVE_ZLIB
 #include <zlib.h>
+#endif
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"

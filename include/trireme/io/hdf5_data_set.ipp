@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#ifdef TRIREME_HAVE_HDF5
 #include <hdf5.h>
+#endif
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"

@@ -17,7 +17,9 @@
 
 #include <unistd.h>
 
+#ifdef TRIREME_HAVE_HDF5
 #include <hdf5.h>
+#endif
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
