@@ -20,9 +20,10 @@ fi
 "$linters/bin/black" -q --check --diff --line-length 99 "$repository" || die "Black would write the recipes otherwise; see above"
 # Names of spack.package come with a star, as everywhere in Spack.
 "$linters/bin/flake8" --max-line-length 99 --extend-ignore F403,F405,E203,W503 "$repository"
-"$linters/bin/python" - "$repository" packaging/spack/environments <<'PYTHON'
+"$linters/bin/python" - "$repository" packaging/spack/environments \
+  packaging/spack/debian-12/packages.yaml <<'PYTHON'
 import pathlib, sys, yaml
-repository, environments = map(pathlib.Path, sys.argv[1:])
+repository, environments, debian = map(pathlib.Path, sys.argv[1:])
 said = yaml.safe_load((repository / "repo.yaml").read_text())["repo"]
 assert said["namespace"] == repository.name, f"repo.yaml names {said['namespace']}, its folder {repository.name}"
 files = sorted(environments.glob("*/spack.yaml"))
@@ -31,6 +32,9 @@ for file in files:
     spack = yaml.safe_load(file.read_text())["spack"]
     for path in [*spack["repos"], *(entry["path"] for entry in spack["develop"].values())]:
         assert (file.parent / path).is_dir(), f"{file}: there is no folder {path}"
+for name, entry in yaml.safe_load(debian.read_text())["packages"].items():
+    for external in entry.get("externals", []):
+        assert external["spec"].startswith(f"{name}@"), f"{debian}: {name} has the external {external['spec']}"
 PYTHON
 say "the recipes have the form that Spack wants"
 
@@ -52,11 +56,13 @@ done <<'VARIANTS'
 +cuda cuda_arch=90
 +rocm~openmp amdgpu_target=gfx90a
 VARIANTS
-while read -r variant; do
+while IFS=: read -r variant sentence; do
   if spack spec "trireme@main $variant" >"$scope/log" 2>&1; then die "trireme@main $variant concretizes, and must not"; fi
-  echo "trireme@main $variant does not concretize, as it should not"
+  grep -qF "trireme: $sentence" "$scope/log" ||
+    { tail -n 40 "$scope/log" >&2; die "trireme@main $variant does not concretize, but not since '$sentence'"; }
+  echo "trireme@main $variant does not concretize: $sentence"
 done <<'VARIANTS'
-~openmp~serial
-+cuda
-+pjrt~protozero
+~openmp~serial:trireme needs a host space: +openmp or +serial
++cuda:+cuda needs an architecture, such as cuda_arch=90
++pjrt~protozero:+pjrt needs +protozero, which writes its messages
 VARIANTS

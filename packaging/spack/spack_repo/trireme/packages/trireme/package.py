@@ -70,9 +70,7 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
     depends_on("boost@1.71: +test", when="+tests")
     depends_on("nlohmann-json@3:", when="+tests")
 
-    requires(
-        "+openmp", "+serial", policy="any_of", msg="trireme needs a host space: +openmp or +serial"
-    )
+    conflicts("~openmp~serial", msg="trireme needs a host space: +openmp or +serial")
     conflicts("+cuda", when="+rocm", msg="one Kokkos has CUDA or ROCm")
     conflicts(
         "+cuda", when="cuda_arch=none", msg="+cuda needs an architecture, such as cuda_arch=90"
@@ -82,9 +80,9 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
         when="amdgpu_target=none",
         msg="+rocm needs an architecture, such as amdgpu_target=gfx90a",
     )
-    conflicts("+pjrt", when="~protozero", msg="protozero writes the messages of PJRT's plugins")
-    conflicts("+tests", when="+cuda", msg="the tests run on host spaces")
-    conflicts("+tests", when="+rocm", msg="the tests run on host spaces")
+    conflicts("+pjrt", when="~protozero", msg="+pjrt needs +protozero, which writes its messages")
+    conflicts("+tests", when="+cuda", msg="+tests has host spaces alone: build it without a GPU")
+    conflicts("+tests", when="+rocm", msg="+tests has host spaces alone: build it without a GPU")
     conflicts("%gcc@:11", msg="trireme needs C++20 of GCC 12 or newer")
     conflicts("%clang@:16", msg="trireme needs C++20 of Clang 17 or newer")
 
