@@ -45,7 +45,8 @@ class Job:
         program = pathlib.Path(arguments.programs, "campaign_" + strategy).resolve()
         ranks = dict(line.split() for line in open(pathlib.Path(arguments.programs, "ranks.txt")))[strategy]
         launcher = [] if ranks == "1" else [*arguments.mpiexec.split(), "-n", ranks]
-        self.command = [*launcher, str(program), str(folder), file_format]
+        emulator = os.environ.get("TRIREME_TEST_EMULATOR", "").split()  # as CTest names it
+        self.command = [*launcher, *emulator, str(program), str(folder), file_format]
         self.ranks = int(ranks)
         self.folder = folder
 

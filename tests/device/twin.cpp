@@ -3,6 +3,7 @@
 #include "support/twin_device.hpp"
 
 #include "support/kokkos_fixture.hpp"
+#include "support/launch.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ struct Ending {
 
 Ending ending_of(char const* misuse) {
   auto const& suite = boost::unit_test::framework::master_test_suite();
-  std::string const command = std::string("TWIN_MISUSE=") + misuse + " " + suite.argv[0] + " -t misuse 2>&1";
+  std::string const command =
+      std::string("TWIN_MISUSE=") + misuse + " " + trireme::test::command_of(suite.argv[0]) + " -t misuse 2>&1";
   std::FILE* const pipe = popen(command.c_str(), "r");
   BOOST_REQUIRE(pipe != nullptr);
   Ending ending{0, {}};

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # expect_misuse.sh RANKS PROGRAM LAUNCHER…: each row that `PROGRAM --list RANKS` lists ends `LAUNCHER… PROGRAM NAME` with
 # an exit code other than 0 and exactly one line with "trireme:" over all ranks, which has the row's text, within a limit
-# that only a hang reaches. `MISUSE_ROWS=REGEX` in the environment runs the rows of matching names alone.
+# that only a hang reaches. `MISUSE_ROWS=REGEX` in the environment runs the rows of matching names alone;
+# `TRIREME_TEST_EMULATOR` names what runs a program of another processor, which the launcher has already.
 set -u
 ranks=$1 program=$2
 shift 2
@@ -31,7 +32,7 @@ while IFS=$'\t' read -r -u 3 name text; do
   else
     printf 'ok      %s: %s\n' "$name" "$lines"
   fi
-done 3< <("$program" --list "$ranks")
+done 3< <(${TRIREME_TEST_EMULATOR:-} "$program" --list "$ranks")
 
 echo "$rows rows on $ranks ranks, $failures failed"
 [ "$rows" -gt 0 ] && [ "$failures" -eq 0 ]

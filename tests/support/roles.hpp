@@ -11,17 +11,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include <mpi.h>
+#include "support/launch.hpp"
 
 namespace trireme::test {
 
-/// The path of this program.
+/// What starts this program.
 inline std::string program;
 
 /// A folder of a test, removed with all that is in it.
@@ -51,15 +50,6 @@ struct Outcome {
   }
 };
 
-/// The launcher that belongs to the MPI of this program.
-inline std::string launcher() {
-  if (char const* chosen = std::getenv("TRIREME_MPIEXEC")) return chosen;
-#ifdef MPICH_VERSION
-  if (std::ifstream("/usr/bin/mpiexec.mpich").good()) return "mpiexec.mpich";
-#endif
-  return "mpiexec";
-}
-
 inline Outcome shell(std::string const& command) {
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), [](FILE*) { return 0; });
   BOOST_REQUIRE(pipe != nullptr);
@@ -88,7 +78,7 @@ inline Outcome run_on(std::size_t ranks, std::string const& role) {
 /// The body of main: `play(role, argc, argv)` where this process has a role, and else the tests.
 inline int play_or_test(int argc, char** argv, int (*play)(std::string_view, int, char**)) {
   if (argc > 2 && std::string_view(argv[1]) == "role") return play(argv[2], argc, argv);
-  program = argv[0];
+  program = command_of(argv[0]);
   return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
 }
 

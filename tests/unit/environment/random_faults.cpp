@@ -29,6 +29,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/launch.hpp"
 #include "support/small_training.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/environment/environment.hpp"
@@ -53,7 +54,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds deadline{3000};
 constexpr std::size_t batches = 6, epochs = 4;
 
-std::string program;
+std::string program;  // what starts this one
 
 enum class Fault {
   exception_in_callback,
@@ -321,14 +322,6 @@ std::vector<FaultPlan> random_plans(std::size_t count, std::uint64_t seed) {
   return plans;
 }
 
-std::string launcher() {
-  if (char const* chosen = std::getenv("TRIREME_MPIEXEC")) return chosen;
-#ifdef MPICH_VERSION
-  if (std::ifstream("/usr/bin/mpiexec.mpich").good()) return "mpiexec.mpich";
-#endif
-  return "mpiexec";
-}
-
 struct Outcome {
   int code = -1;
   std::string text;
@@ -382,7 +375,7 @@ Verdict judge(FaultPlan const& plan) {
       fmt::format("unset OMP_PROC_BIND; export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 KOKKOS_DISABLE_WARNINGS=1 "
                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
                   "TRIREME_STATUS_DIR={}; mkdir -p {}; timeout -k 2 60 {} -n {} {} {} 2>&1",
-                  records.string(), records.string(), launcher(), plan.ranks, program, arguments_of(plan)));
+                  records.string(), records.string(), test::launcher(), plan.ranks, program, arguments_of(plan)));
   auto const now = detail::steady_clock_now();
   std::int64_t fault_time = 0;
   if (!(std::ifstream(fs::path(folder) / "fault-time") >> fault_time)) verdict.complaint = "the fault never happened";
@@ -430,7 +423,7 @@ std::size_t from_environment(char const* name, std::size_t otherwise) {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "role") return play(argc, argv);
-  program = std::filesystem::absolute(argv[0]).string();
+  program = test::command_of(argv[0]);
   return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
 }
 

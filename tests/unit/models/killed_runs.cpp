@@ -5,6 +5,7 @@
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/unit_test.hpp>
 
+#include "support/launch.hpp"
 #include "support/small_training.hpp"
 
 #include <cerrno>
@@ -87,15 +88,7 @@ int train(int argc, char** argv) {
   return 0;
 }
 
-std::string program;
-
-std::string launcher() {
-  if (char const* chosen = std::getenv("TRIREME_MPIEXEC")) return chosen;
-#ifdef MPICH_VERSION
-  if (std::ifstream("/usr/bin/mpiexec.mpich").good()) return "mpiexec.mpich";
-#endif
-  return "mpiexec";
-}
+std::string program;  // what starts this one
 
 /// A training of its own process group, in a folder that outlives it.
 class Job {
@@ -103,8 +96,9 @@ class Job {
   Job(std::size_t ranks, test::Folder const& folder) : ranks_(folder.root / "ranks") {
     std::filesystem::remove_all(ranks_);
     std::filesystem::create_directories(ranks_);
-    std::string const count = std::to_string(ranks), mpiexec = launcher(), log = folder.file("log");
-    std::string const root = folder.root.string();
+    std::string const log = folder.file("log");
+    std::string const many = ranks == 1 ? "" : fmt::format("{} -n {} ", test::launcher(), ranks);
+    std::string const command = fmt::format("exec {}{} train {}", many, program, folder.root.string());
     launcher_ = ::fork();
     BOOST_REQUIRE(launcher_ >= 0);
     if (launcher_ > 0) return;
@@ -119,8 +113,7 @@ class Job {
                                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                       {"OMPI_MCA_rmaps_base_oversubscribe", "1"}})
       ::setenv(name, value, 1);
-    if (ranks == 1) ::execlp(program.c_str(), program.c_str(), "train", root.c_str(), nullptr);
-    ::execlp(mpiexec.c_str(), mpiexec.c_str(), "-n", count.c_str(), program.c_str(), "train", root.c_str(), nullptr);
+    ::execlp("sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
   Job(Job const&) = delete;
@@ -251,7 +244,7 @@ void check_killed_runs(std::size_t ranks, std::size_t kills) {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "train") return train(argc, argv);
-  program = std::filesystem::absolute(argv[0]).string();
+  program = test::command_of(argv[0]);
   return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
 }
 
