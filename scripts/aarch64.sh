@@ -52,5 +52,7 @@ require_sysroot() {
 
 require_packages "${cross_packages[@]}"
 require_sysroot
+# Clang writes headers of the C++ library down as lib/../include, without which Ninja would compile all of them each time.
+ln -sfn usr/include "$sysroot/include"
 export CMAKE_TOOLCHAIN_FILE=$project/cmake/aarch64.cmake
 bash "$project/scripts/kokkos.sh" openmp "$(kokkos_cache openmp aarch64)"
