@@ -141,6 +141,8 @@ inside() {
     boost_with_libcxx /opt/boost-libc++ "${compilers[1]}"
     export Boost_ROOT=/opt/boost-libc++
   fi
+  # Debian 13's libraries need the libstdc++ of GCC 14, which is there when programs run, and GCC 13 links its own.
+  if [ "$compiler" = g++-13 ]; then export LDFLAGS=-Wl,--allow-shlib-undefined; fi
   case $kokkos in
     4.5) ;;
     5.2)  # Debian's package names two libraries without content that it lacks
