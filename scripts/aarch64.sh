@@ -4,8 +4,8 @@
 #
 #   TRIREME_PRESET=aarch64 scripts/test.sh -R '^unit/layers/'     calls this script, builds tests and runs them
 #
-# Tests that start further programs of their own, or look into other processes, cannot run under qemu-user:
-# docs/installing.md has a list.
+# Tests that start programs themselves find the emulator in TRIREME_TEST_EMULATOR (tests/support/launch.hpp);
+# docs/installing.md says which tests have run.
 source "$(dirname "$0")/dependencies.sh"
 
 sysroot=$cache/aarch64
