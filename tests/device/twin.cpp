@@ -50,7 +50,14 @@ Ending ending_of(char const* misuse) {
   return ending;
 }
 
-void check_ends(char const* misuse, char const* text) {
+/// Only on x86-64 does the device tell reads from writes.
+#ifdef __x86_64__
+std::string const reads = "reads", writes = "writes";
+#else
+std::string const reads = "touches", writes = "touches";
+#endif
+
+void check_ends(char const* misuse, std::string const& text) {
   Ending const ending = ending_of(misuse);
   BOOST_TEST(ending.code == trireme::test::twin_exit, misuse << " ends with " << ending.code);
   BOOST_TEST(ending.text.find(text) != std::string::npos, misuse << " says " << ending.text);
@@ -323,15 +330,19 @@ BOOST_AUTO_TEST_CASE(misuse, *boost::unit_test::disabled()) { commit(std::getenv
 BOOST_AUTO_TEST_CASE(a_sound_program_ends_with_0) { BOOST_TEST(ending_of("none").code == 0); }
 
 BOOST_AUTO_TEST_CASE(host_code_that_touches_the_device_is_named) {
-  check_ends("read", "twin: host code reads memory of the device: \"the ramp\"");
-  check_ends("write", "twin: host code writes memory of the device: \"the ramp\"");
+  check_ends("read", "twin: host code " + reads + " memory of the device: \"the ramp\"");
+  check_ends("write", "twin: host code " + writes + " memory of the device: \"the ramp\"");
   check_ends("view", "twin: host code uses a view of the device: \"the ramp\"");
 }
 
 BOOST_AUTO_TEST_CASE(kernels_that_touch_the_host_are_named) {
-  check_ends("heap", "twin: kernel \"reads the heap\" reads memory of the host");
-  check_ends("stack", "twin: kernel \"reads the stack\" reads memory of the host");
-  check_ends("member", "twin: kernel \"reads a vector\" reads memory of the host");
+  check_ends("stack", "twin: kernel \"reads the stack\" " + reads + " memory of the host");
+  if (trireme::test::twin::state().heap == 0) {
+    BOOST_TEST_MESSAGE("left out: this system (qemu-user) does not say where the heap lies");
+    return;
+  }
+  check_ends("heap", "twin: kernel \"reads the heap\" " + reads + " memory of the host");
+  check_ends("member", "twin: kernel \"reads a vector\" " + reads + " memory of the host");
 }
 
 BOOST_AUTO_TEST_CASE(memory_of_the_host_stays_until_copies_are_done) {
