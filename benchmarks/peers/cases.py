@@ -121,6 +121,7 @@ def parse_arguments(description, *switches):
     parser.add_argument("--seconds", type=float, default=0.05, help="an epoch's time, where --steps is 0")
     parser.add_argument("--repetitions", type=int, default=15, help="epochs measured, after one to warm up")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     for name, explanation in switches:
         parser.add_argument(name, action="store_true", help=explanation)
     return parser.parse_args()

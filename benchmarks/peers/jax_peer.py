@@ -5,7 +5,8 @@ import os
 import sys
 
 PJRT = any(argument.startswith("pjrt_") for argument in sys.argv)
-os.environ.setdefault("JAX_PLATFORMS", "pjrt_plugin" if PJRT else "cpu")
+DEVICE = "cuda" if "cuda" in sys.argv else "cpu"  # --device
+os.environ.setdefault("JAX_PLATFORMS", "pjrt_plugin" if PJRT else DEVICE)
 
 import jax
 import jax.numpy as jnp

@@ -165,10 +165,10 @@ def compiled_step(case, model, loss_function):
     return torch.compile(step, mode="max-autotune")
 
 
-def make_batches(case, rank, ranks):
+def make_batches(case, rank, ranks, device):
     x, y = make_data(case)
     rows = slice(case.batch * rank // ranks, case.batch * (rank + 1) // ranks)
-    x, y = torch.from_numpy(x[:, rows].copy()), torch.from_numpy(y[:, rows].copy())
+    x, y = torch.from_numpy(x[:, rows].copy()).to(device), torch.from_numpy(y[:, rows].copy()).to(device)
     if case.model in DEEP or case.model == "cnn":
         x = [a.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last) for a in x]
     if case.loss == "classes":
@@ -180,7 +180,7 @@ def make_batches(case, rank, ranks):
 
 def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
     torch.manual_seed(1)
-    model = make_model(case)
+    model = make_model(case).to(options.device)
     if ranks > 1:
         model = nn.parallel.DistributedDataParallel(model)
     loss_function = {"squares": nn.MSELoss, "pixels": nn.BCEWithLogitsLoss, "classes": nn.CrossEntropyLoss}[case.loss]()
@@ -188,7 +188,7 @@ def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
         train_step = compiled_step(case, model, loss_function)
     else:
         train_step = eager_step(case, model, loss_function, options.compile)
-    batches = make_batches(case, rank, ranks)
+    batches = make_batches(case, rank, ranks, options.device)
 
     def run(steps):
         for step in range(steps):

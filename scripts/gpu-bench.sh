@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Measures training steps of a folder that scripts/gpu-bundle.sh has made against PyTorch and JAX, on a machine with a GPU
+# and these: in turn, in one run. Prints a line of JSON for each program, and a table of ratios to ours.
+#
+#   ./gpu-bench.sh [--cases "mlp_b32 …"] [--peers "torch torch-compile jax jax-scan"] [--pairs 3] [--repetitions 15]
+#                  [--device cuda|cpu] [--json FILE]
+#
+# --device  of the peers: cpu tries a folder that was built with --host
+#
+# A case that a peer cannot run is reported, and left out of the table. Let nothing else run meanwhile.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b65536 transformer_b16 lstm_b32"
+peers="torch torch-compile jax jax-scan" pairs=3 repetitions=15 device=cuda json=""
+while [ $# -gt 0 ]; do
+  case $1 in
+    --cases | --peers | --pairs | --repetitions | --device | --json)
+      [ $# -ge 2 ] || { echo "gpu-bench.sh: $1 needs a value" >&2; exit 2; }
+      printf -v "${1#--}" '%s' "$2"
+      shift 2
+      ;;
+    *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 2 ;;
+  esac
+done
+[ -d "$here/peers" ] || { echo "gpu-bench.sh: $here is not a folder of scripts/gpu-bundle.sh" >&2; exit 2; }
+lines=${json:-$(mktemp)}
+: >"$lines"
+errors=$(mktemp)
+
+# measure NAME COMMAND…: adds the name to the line of JSON that the command writes.
+measure() {
+  local name=$1 line
+  shift
+  line=$("$@" 2>"$errors" | grep '^{"case"' | tail -n 1)
+  if [ -n "$line" ]; then
+    echo "{\"program\": \"$name\", ${line#\{}" | tee -a "$lines"
+  else
+    echo "$name failed on $case: $(tail -n 1 "$errors")" >&2
+  fi
+}
+ours() {
+  local program=${case%%_*}
+  case $program in transformer | lstm) program=sequences ;; esac
+  LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KOKKOS_DISABLE_WARNINGS=1 \
+    "$here/bin/training_$program" --case "$case" --repetitions "$repetitions"
+}
+peer() {
+  local switch=()
+  case $1 in torch-compile) switch=(--compile) ;; jax-scan) switch=(--scan) ;; esac
+  python3 "$here/peers/${1%%-*}_peer.py" --case "$case" --repetitions "$repetitions" --device "$device" "${switch[@]}"
+}
+for case in $cases; do
+  for ((pair = 0; pair < pairs; ++pair)); do
+    measure trireme ours
+    for name in $peers; do measure "$name" peer "$name"; done
+  done
+done
+python3 - "$lines" <<'P'
+import json, statistics, sys
+
+times = {}
+for line in open(sys.argv[1]):
+    row = json.loads(line)
+    times.setdefault(row["case"], {}).setdefault(row["program"], []).append((row["us_min"], row["us_median"]))
+print(f"{'case':20}{'program':16}{'us, minimum':>14}{'median':>14}{'over trireme':>14}{'by medians':>12}")
+for case, programs in times.items():
+    best = {name: (min(t[0] for t in rows), statistics.median(t[1] for t in rows)) for name, rows in programs.items()}
+    ours = best.get("trireme")
+    for name, (least, median) in best.items():
+        ratio = f"{least / ours[0]:14.2f}{median / ours[1]:12.2f}" if ours and name != "trireme" else ""
+        print(f"{case:20}{name:16}{least:14.1f}{median:14.1f}{ratio}")
+P
