@@ -1,4 +1,4 @@
-/// How tests start programs of this build themselves.
+/// Commands by which tests start programs of this build, under a launcher and an emulator.
 #pragma once
 
 #include <cstdlib>

@@ -20,7 +20,7 @@
 
 namespace trireme::test {
 
-/// What starts this program.
+/// The command that starts this program.
 inline std::string program;
 
 /// A folder of a test, removed with all that is in it.

@@ -54,7 +54,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::chrono::milliseconds deadline{3000};
 constexpr std::size_t batches = 6, epochs = 4;
 
-std::string program;  // what starts this one
+std::string program;  // the command that starts this one
 
 enum class Fault {
   exception_in_callback,

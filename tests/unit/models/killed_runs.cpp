@@ -88,7 +88,7 @@ int train(int argc, char** argv) {
   return 0;
 }
 
-std::string program;  // what starts this one
+std::string program;  // the command that starts this one
 
 /// A training of its own process group, in a folder that outlives it.
 class Job {
