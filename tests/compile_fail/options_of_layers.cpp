@@ -117,8 +117,7 @@ void make_layers() {
   [[maybe_unused]] tr::AveragePooling2D<2, 2, tr::Valid> average_pooling;
   [[maybe_unused]] tr::UpSampling2D<2, 2, tr::Bilinear> up_sampling;
   [[maybe_unused]] tr::LSTM<8, tr::ReturnSequences, tr::GoBackwards, tr::NoBias, tr::Tanh,
-                            tr::RecurrentActivation<tr::Sigmoid>>
-      lstm;
+                            tr::RecurrentActivation<tr::Sigmoid>> lstm;
   [[maybe_unused]] tr::BatchNormalization<tr::NoScale, tr::NoCenter, tr::Axis<1>> batch_normalization;
   [[maybe_unused]] tr::LayerNormalization<tr::NoScale, tr::NoCenter, tr::LastAxes<2>> layer_normalization;
   [[maybe_unused]] tr::LayerNormalization plain{};

@@ -20,7 +20,7 @@ struct InOwnMemory : Mean {
 
 #ifndef misuse_no_lowering
 template <class M>
-requires std::is_base_of_v<Mean, M>
+  requires std::is_base_of_v<Mean, M>
 struct trireme::lowering::ModelLowering<M> {
   template <class T, class E>
   static auto forward(Trace<T>& trace, M const&, Value<T, E> const& x) {

@@ -25,8 +25,7 @@ constexpr int count = 1000;
 
 Values ramp(Device const& space = Device(), double factor = 1) {
   Values const x(Kokkos::view_alloc(Kokkos::WithoutInitializing, "the ramp"), count);
-  Kokkos::parallel_for(
-      "ramp", Range(space, 0, count), KOKKOS_LAMBDA(int i) { x(i) = factor * i; });
+  Kokkos::parallel_for("ramp", Range(space, 0, count), KOKKOS_LAMBDA(int i) { x(i) = factor * i; });
   return x;
 }
 
@@ -112,14 +111,11 @@ struct Sums {
   KOKKOS_FUNCTION void operator()(Handle const& team) const {
     int right = 0;
     double sum = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, 101), [](int i, double& s) { s += i; }, sum);
+    Kokkos::parallel_reduce(Kokkos::TeamThreadRange(team, 101), [](int i, double& s) { s += i; }, sum);
     right += sum == 5050;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamVectorRange(team, 3, 101), [](int i, double& s) { s += i; }, sum);
+    Kokkos::parallel_reduce(Kokkos::TeamVectorRange(team, 3, 101), [](int i, double& s) { s += i; }, sum);
     right += sum == 5047;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, 11), [](int i, double& s) { s += i; }, sum);
+    Kokkos::parallel_reduce(Kokkos::ThreadVectorRange(team, 11), [](int i, double& s) { s += i; }, sum);
     right += sum == 55;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, 101), [](int i, double& s) { s = i == 37 || s > 99 ? 100 : s; },
@@ -133,8 +129,7 @@ struct Sums {
     team.team_broadcast(value, 2);
     right += value == 2;
     right += team.team_scan(1) == team.team_rank();
-    Kokkos::single(
-        Kokkos::PerTeam(team), [](double& v) { v = 7; }, value);
+    Kokkos::single(Kokkos::PerTeam(team), [](double& v) { v = 7; }, value);
     right += value == 7;
     value = team.team_rank();
     team.team_reduce(Kokkos::Sum<double>(value));
@@ -181,13 +176,11 @@ void commit(std::string const& name) {
   std::vector<double> const heap(4, 2.0);
   double const* const pointer = heap.data();
   if (name == "heap")
-    Kokkos::parallel_for(
-        "reads the heap", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = pointer[i % 4]; });
+    Kokkos::parallel_for("reads the heap", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = pointer[i % 4]; });
   double const local[2] = {3, 4};
   double const* const stack = local;
   if (name == "stack")
-    Kokkos::parallel_for(
-        "reads the stack", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = stack[i % 2]; });
+    Kokkos::parallel_for("reads the stack", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = stack[i % 2]; });
   if (name == "member")
     Kokkos::parallel_for(
         "reads a vector", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = heap[static_cast<std::size_t>(i) % 4]; });
@@ -218,12 +211,10 @@ static_assert(Kokkos::SpaceAccessibility<Device, Memory>::accessible);
 BOOST_AUTO_TEST_CASE(kernels_reductions_and_teams_compute_what_they_say) {
   Values const x = ramp();
   double sum = 0;
-  Kokkos::parallel_reduce(
-      "sum", Range(0, count), KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
+  Kokkos::parallel_reduce("sum", Range(0, count), KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
   BOOST_TEST(sum == 499500.0);
   Kokkos::View<double, Memory> const on_device("sum");
-  Kokkos::parallel_reduce(
-      "sum", Range(0, count), KOKKOS_LAMBDA(int i, double& s) { s += 2 * x(i); }, on_device);
+  Kokkos::parallel_reduce("sum", Range(0, count), KOKKOS_LAMBDA(int i, double& s) { s += 2 * x(i); }, on_device);
   auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), on_device);
   BOOST_TEST(read() == 999000.0);
   Kokkos::parallel_for(Kokkos::TeamPolicy<Device>(100, Kokkos::AUTO).set_scratch_size(0, Kokkos::PerTeam(256)),
@@ -291,8 +282,7 @@ BOOST_AUTO_TEST_CASE(scratch_memory_of_each_team_holds_no_numbers) {
 BOOST_AUTO_TEST_CASE(indices_that_read_what_others_write_are_wrong) {
   for (int ahead : {-2, -1, 1, 2}) {
     Values const x = ramp();
-    Kokkos::parallel_for(
-        "shift", Range(2, count - 2), KOKKOS_LAMBDA(int i) { x(i) = x(i + ahead); });
+    Kokkos::parallel_for("shift", Range(2, count - 2), KOKKOS_LAMBDA(int i) { x(i) = x(i + ahead); });
     auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
     int wrong = 0;
     for (int i = 2; i < count - 2; ++i) wrong += read(i) == i + ahead ? 0 : 1;

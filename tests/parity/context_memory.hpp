@@ -14,9 +14,7 @@ namespace trireme::test {
 
 /// A context whose formulas are programs: it has functions of its own in place of kernels.
 template <class Context>
-concept RunsPrograms = requires {
-  Context::runs_programs;
-};
+concept RunsPrograms = requires { Context::runs_programs; };
 
 template <class Context>
 std::string name_of_context() {

@@ -61,8 +61,7 @@ class LayerProgram {
   auto input(Parts<P...> const& in, std::size_t rows) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple{input(in.template part<I>(), rows)...};  // in their order, as in all braces
-    }
-    (std::index_sequence_for<P...>());
+    }(std::index_sequence_for<P...>());
   }
 
   template <class Out>

@@ -74,8 +74,7 @@ inline void warm_threads() {
     meeting();  // so that each has a task
     [&]<int... Use>(std::integer_sequence<int, Use...>) {
       (::trireme::detail::pack_buffer<float, Use>(std::size_t{1} << 18), ...);
-    }
-    (std::make_integer_sequence<int, 8>());
+    }(std::make_integer_sequence<int, 8>());
   });
 }
 

@@ -250,7 +250,7 @@ inline void use_labels() {
 
 inline void start() {
   State& s = state();
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigaction(SIGSEGV, &action, nullptr);
@@ -408,8 +408,7 @@ struct Copy {
 };
 
 inline void enqueue_copy(std::size_t device, Copy const& copy) {
-  enqueue(
-      device, "copy", [](void* bytes) { static_cast<Copy const*>(bytes)->run(); }, &copy, sizeof copy, false);
+  enqueue(device, "copy", [](void* bytes) { static_cast<Copy const*>(bytes)->run(); }, &copy, sizeof copy, false);
 }
 
 inline void copy(std::size_t device, void* to, void const* from, std::size_t size) {
@@ -504,10 +503,12 @@ class TwinMemory {
     return memory;
   }
   template <class Space>
-  requires Kokkos::is_execution_space_v<Space>
-  void* allocate(Space const&, std::size_t size) const { return allocate("", size); }
+    requires Kokkos::is_execution_space_v<Space>
+  void* allocate(Space const&, std::size_t size) const {
+    return allocate("", size);
+  }
   template <class Space>
-  requires Kokkos::is_execution_space_v<Space>
+    requires Kokkos::is_execution_space_v<Space>
   void* allocate(Space const&, char const* label, std::size_t size, std::size_t = 0) const {
     return allocate(label, size);
   }

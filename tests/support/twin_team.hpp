@@ -224,8 +224,8 @@ void parallel_for(trireme::test::TwinRange<Index> const& range, F const& f) {
 }
 
 template <class Index, class F, class Reducer>
-requires is_reducer<Reducer>::value void parallel_reduce(trireme::test::TwinRange<Index> const& range, F const& f,
-                                                         Reducer const& reducer) {
+  requires is_reducer<Reducer>::value
+void parallel_reduce(trireme::test::TwinRange<Index> const& range, F const& f, Reducer const& reducer) {
   typename Reducer::value_type value;
   reducer.init(value);
   range.for_own([&](Index i) { f(i, value); });
@@ -233,8 +233,8 @@ requires is_reducer<Reducer>::value void parallel_reduce(trireme::test::TwinRang
   reducer.reference() = value;
 }
 template <class Index, class F, class T>
-requires(!is_reducer<T>::value) void parallel_reduce(trireme::test::TwinRange<Index> const& range, F const& f,
-                                                     T& result) {
+  requires(!is_reducer<T>::value)
+void parallel_reduce(trireme::test::TwinRange<Index> const& range, F const& f, T& result) {
   T value{};
   range.for_own([&](Index i) { f(i, value); });
   range.team.reduce(range.scope, "parallel_reduce", trireme::test::TwinSum<T>(), value);

@@ -27,8 +27,6 @@ constexpr bool needs_preactivation() {
 /// An activation that may wait until the largest value of a pooling window has been found: the largest result is that
 /// of the largest argument, and its derivative is known from it.
 template <class A>
-concept CommutesWithMax = A::elementwise && A::derivative_from_output && requires {
-  requires A::non_decreasing;
-};
+concept CommutesWithMax = A::elementwise && A::derivative_from_output && requires { requires A::non_decreasing; };
 
 }  // namespace trireme

@@ -21,9 +21,7 @@ namespace trireme {
 namespace detail {
 
 template <class Hook, class Callback, class Run>
-concept HookCallable = requires(Callback& callback, Run& run) {
-  Hook::call(callback, run);
-};
+concept HookCallable = requires(Callback& callback, Run& run) { Hook::call(callback, run); };
 
 template <class Hook, class Callback, class Run>
 using HookResult = decltype(Hook::call(std::declval<Callback&>(), std::declval<Run&>()));

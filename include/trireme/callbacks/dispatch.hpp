@@ -58,8 +58,7 @@ auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
   if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (detail::notify_one<Hook>(std::get<I>(callbacks), run, requests), ...);
-    }
-  (std::index_sequence_for<Callbacks...>{});
+    }(std::index_sequence_for<Callbacks...>{});
   return requests;
 }
 

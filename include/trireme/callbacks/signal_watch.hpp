@@ -16,7 +16,7 @@ namespace trireme::detail {
 struct SignalSlot {
   std::atomic<unsigned> count{0};
   std::size_t watches = 0;
-  struct sigaction before {};
+  struct sigaction before{};
 };
 static_assert(std::atomic<unsigned>::is_always_lock_free);  // as all that a handler uses must be
 inline std::array<SignalSlot, NSIG> signal_slots{};

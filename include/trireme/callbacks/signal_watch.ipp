@@ -19,7 +19,7 @@ TRIREME_INLINE SignalWatch::SignalWatch(int signal) : signal_(signal) {
   std::lock_guard const lock(mutex());
   SignalSlot& slot = signal_slots[index()];
   if (slot.watches == 0) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = &SignalWatch::handle;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&action.sa_mask);

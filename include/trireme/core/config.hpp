@@ -73,7 +73,7 @@ class Config {
 
   /// A number. \throws ValueError if it is outside of the range
   template <class Number>
-  requires std::is_arithmetic_v<Number>
+    requires std::is_arithmetic_v<Number>
   void operator()(std::string_view name, Number value, Interval const& range) {
     std::string text = formatted("{}", value);
     std::string full = full_name(name);
@@ -96,7 +96,8 @@ class Config {
 
   /// A switch, an alternative, or an integer that may be any, such as a seed.
   template <class Value>
-  requires(std::is_integral_v<Value> || std::is_enum_v<Value>) void operator()(std::string_view name, Value value) {
+    requires(std::is_integral_v<Value> || std::is_enum_v<Value>)
+  void operator()(std::string_view name, Value value) {
     if constexpr (std::is_enum_v<Value>)
       add(full_name(name), formatted("{}", static_cast<long long>(value)));
     else
@@ -105,7 +106,7 @@ class Config {
 
   /// An object within this one. A stand-in for some value, such as Rate, has `config(Config&, name)` instead.
   template <class Object>
-  requires std::is_class_v<Object>
+    requires std::is_class_v<Object>
   void operator()(std::string_view name, Object const& object) {
     if constexpr (requires { object.config(*this, name); }) {
       object.config(*this, name);

@@ -9,9 +9,7 @@ template <class Class, class Named>
 struct NameProbe : Class, Named {};
 
 template <class Name, class Class>
-concept NamesOneMember = requires {
-  typename Name::template Member<Class>;
-};
+concept NamesOneMember = requires { typename Name::template Member<Class>; };
 
 /// True if Class has a member of the name, whatever its signature, template or access: the name is then ambiguous in a
 /// class that inherits it from elsewhere too. Of a final class this cannot be known, and `if_final` is the answer.

@@ -27,7 +27,8 @@ class Count {
   static constexpr std::size_t largest = std::size_t{1} << 48;
 
   template <class V>
-  requires(std::is_arithmetic_v<V> && !std::is_same_v<V, bool>) Count(V value) {
+    requires(std::is_arithmetic_v<V> && !std::is_same_v<V, bool>)
+  Count(V value) {
     if constexpr (std::is_floating_point_v<V>) {
       if (value >= 0 && value <= static_cast<V>(largest)) value_ = static_cast<std::size_t>(value);
       if (static_cast<V>(value_) != value) invalid_ = formatted("{}", value);

@@ -85,8 +85,8 @@ class Dataset {
   /// Inputs changed by f(std::span<X const> in, std::span<Out> out), where `out` has the given extents. f is host code
   /// and keeps no state: it may be called from several threads, for any sample, any number of times.
   template <class Out = X, class F>
-  requires InputMap<F, X, Out> Dataset<Out, Y> map(std::vector<std::size_t> x_extents, F f)
-  const {
+    requires InputMap<F, X, Out>
+  Dataset<Out, Y> map(std::vector<std::size_t> x_extents, F f) const {
     SampleDescription description = description_;
     description.x_extents = std::move(x_extents);
     description.x_parts.clear();
@@ -98,9 +98,8 @@ class Dataset {
   /// Inputs and targets changed by f(std::span<X const> x, std::span<Y const> y, std::span<OutX> out_x,
   /// std::span<OutY> out_y).
   template <class OutX = X, class OutY = Y, class F>
-  requires SampleMap<F, X, Y, OutX, OutY> Dataset<OutX, OutY> map(std::vector<std::size_t> x_extents,
-                                                                  std::vector<std::size_t> y_extents, F f)
-  const {
+    requires SampleMap<F, X, Y, OutX, OutY>
+  Dataset<OutX, OutY> map(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, F f) const {
     SampleDescription description = description_;
     description.x_extents = std::move(x_extents);
     description.y_extents = std::move(y_extents);

@@ -65,7 +65,7 @@ class GeneratorSource : public SampleSource<X, Y> {
     }
 
     std::optional<Sample<X, Y>> at(std::size_t position) override {
-      if constexpr (requires(Generator & g, std::size_t p) { g.seek(p); }) {
+      if constexpr (requires(Generator& g, std::size_t p) { g.seek(p); }) {
         if (position > pass_->produced && !pass_->ended) {
           pass_->generator.seek(position);
           pass_->produced = position;

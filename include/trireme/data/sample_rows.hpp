@@ -33,7 +33,7 @@ constexpr auto row_scalar() {
     return First{};
   else if constexpr ((std::is_integral_v<First> && ... && std::is_integral_v<Rest>))
     return std::common_type_t<First, Rest...>{};
-  else if constexpr (((is_small(First{}) || std::is_same_v<First, float>)&&... &&
+  else if constexpr (((is_small(First{}) || std::is_same_v<First, float>) && ... &&
                       (is_small(Rest{}) || std::is_same_v<Rest, float>)))
     return float{};
   else

@@ -31,9 +31,7 @@ concept OptimizerLike = requires(O const& optimizer) {
 };
 
 template <class A>
-concept BeginsWithInput = requires(A const& architecture) {
-  architecture.input();
-};
+concept BeginsWithInput = requires(A const& architecture) { architecture.input(); };
 
 template <class>
 inline constexpr bool is_outputs = false;
@@ -167,12 +165,12 @@ struct UnnamedOptions {
 
 // These overloads take the calls that fit no other compile, and never compile.
 template <class T = float, class First, class Second, class Third>
-requires(DistributionStrategy<First> || detail::BeginsWithInput<First> ||
-         detail::OptimizerLike<Second>) auto compile(First const&, Second const&, Third const&) {
+  requires(DistributionStrategy<First> || detail::BeginsWithInput<First> || detail::OptimizerLike<Second>)
+auto compile(First const&, Second const&, Third const&) {
   static_assert(detail::explain_compile<First, Second, Third>());
 }
 template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss>
-requires DistributionStrategy<Strategy>
+  requires DistributionStrategy<Strategy>
 auto compile(Strategy const&, Architecture const&, Optimizer const&, Loss const&, detail::UnnamedOptions const&) {
   static_assert(sizeof(T) == 0, "trireme: options of compile have a name: compile(..., CompileOptions{.seed = 7})");
 }

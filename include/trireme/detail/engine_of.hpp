@@ -21,7 +21,8 @@ struct EngineOf {
   }
 };
 template <class Strategy, class Model>
-requires(!is_trainable<Model>) struct EngineOf<Strategy, Model> {
+  requires(!is_trainable<Model>)
+struct EngineOf<Strategy, Model> {
   static_assert(require_inference<Strategy>());
   using Engine = InferenceEngineOf<Strategy, Model>;
   static Engine build(Strategy const& strategy, Model model, Parallelism plan) {
@@ -33,7 +34,7 @@ requires(!is_trainable<Model>) struct EngineOf<Strategy, Model> {
 template <class Engine>
 inline constexpr bool holds_model = !is_divided<Engine>;
 template <class Engine>
-requires requires { Engine::holds_all; }
+  requires requires { Engine::holds_all; }
 inline constexpr bool holds_model<Engine> = Engine::holds_all;
 
 }  // namespace trireme::detail

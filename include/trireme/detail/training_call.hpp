@@ -33,14 +33,10 @@ concept Compiled = requires {
 };
 
 template <class D>
-concept Batched = requires(D const& data) {
-  data.batches_per_epoch(DataShard{});
-};
+concept Batched = requires(D const& data) { data.batches_per_epoch(DataShard{}); };
 
 template <class D>
-concept NotYetBatched = requires(D const& data, BatchSize size) {
-  data.batch(size);
-};
+concept NotYetBatched = requires(D const& data, BatchSize size) { data.batch(size); };
 
 template <class>
 inline constexpr bool is_validation = false;
@@ -158,61 +154,68 @@ concept ForTraining = (... || (Compiled<Given> || DistributionStrategy<Given>));
 
 // Braces have no type, so there is an overload for options in braces at each place of a call.
 template <class... Given>
-requires detail::ForTraining<Given...> History fit(Given const&...) {
+  requires detail::ForTraining<Given...>
+History fit(Given const&...) {
   static_assert(detail::explain_call<FitOptions, Given...>());
   return {};
 }
 template <class A, class B, class... Rest>
-requires detail::ForTraining<A, B> History fit(A const&, B const&, FitOptions const&, Rest const&...) {
+  requires detail::ForTraining<A, B>
+History fit(A const&, B const&, FitOptions const&, Rest const&...) {
   static_assert(detail::explain_call<FitOptions, A, B, FitOptions, Rest...>());
   return {};
 }
 template <class A, class B, class C, class... Rest>
-requires detail::ForTraining<A, B, C> History fit(A const&, B const&, C const&, FitOptions const&, Rest const&...) {
+  requires detail::ForTraining<A, B, C>
+History fit(A const&, B const&, C const&, FitOptions const&, Rest const&...) {
   static_assert(detail::explain_call<FitOptions, A, B, C, FitOptions, Rest...>());
   return {};
 }
 template <class A, class B, class C, class D, class... Rest>
-requires detail::ForTraining<A, B, C, D> History fit(A const&, B const&, C const&, D const&, FitOptions const&,
-                                                     Rest const&...) {
+  requires detail::ForTraining<A, B, C, D>
+History fit(A const&, B const&, C const&, D const&, FitOptions const&, Rest const&...) {
   static_assert(detail::explain_call<FitOptions, A, B, C, D, FitOptions, Rest...>());
   return {};
 }
 template <class A, class B, class C, class D, class E, class... Rest>
-requires detail::ForTraining<A, B, C, D, E> History fit(A const&, B const&, C const&, D const&, E const&,
-                                                        FitOptions const&, Rest const&...) {
+  requires detail::ForTraining<A, B, C, D, E>
+History fit(A const&, B const&, C const&, D const&, E const&, FitOptions const&, Rest const&...) {
   static_assert(detail::explain_call<FitOptions, A, B, C, D, E, FitOptions, Rest...>());
   return {};
 }
 
 template <class... Given>
-requires detail::ForTraining<Given...> Logs evaluate(Given const&...) {
+  requires detail::ForTraining<Given...>
+Logs evaluate(Given const&...) {
   static_assert(detail::explain_call<EvaluateOptions, Given...>());
   return {};
 }
 template <class A, class B, class... Rest>
-requires detail::ForTraining<A, B> Logs evaluate(A const&, B const&, EvaluateOptions const&, Rest const&...) {
+  requires detail::ForTraining<A, B>
+Logs evaluate(A const&, B const&, EvaluateOptions const&, Rest const&...) {
   static_assert(detail::explain_call<EvaluateOptions, A, B, EvaluateOptions, Rest...>());
   return {};
 }
 template <class A, class B, class C, class... Rest>
-requires detail::ForTraining<A, B, C> Logs evaluate(A const&, B const&, C const&, EvaluateOptions const&,
-                                                    Rest const&...) {
+  requires detail::ForTraining<A, B, C>
+Logs evaluate(A const&, B const&, C const&, EvaluateOptions const&, Rest const&...) {
   static_assert(detail::explain_call<EvaluateOptions, A, B, C, EvaluateOptions, Rest...>());
   return {};
 }
 template <class A, class B, class C, class D, class... Rest>
-requires detail::ForTraining<A, B, C, D> Logs evaluate(A const&, B const&, C const&, D const&, EvaluateOptions const&,
-                                                       Rest const&...) {
+  requires detail::ForTraining<A, B, C, D>
+Logs evaluate(A const&, B const&, C const&, D const&, EvaluateOptions const&, Rest const&...) {
   static_assert(detail::explain_call<EvaluateOptions, A, B, C, D, EvaluateOptions, Rest...>());
   return {};
 }
 
 template <class... Given>
-requires detail::ForTraining<Given...>
-auto predict(Given const&...) { static_assert(detail::explain_call<void, Given...>()); }
+  requires detail::ForTraining<Given...>
+auto predict(Given const&...) {
+  static_assert(detail::explain_call<void, Given...>());
+}
 template <class A, class B, class C, class... Rest>
-requires detail::ForTraining<A, B, C>
+  requires detail::ForTraining<A, B, C>
 auto predict(A const&, B const&, C const&, EvaluateOptions const&, Rest const&...) {
   static_assert(detail::explain_call<void, A, B, C, EvaluateOptions, Rest...>());
 }

@@ -36,7 +36,8 @@ class Initializer {
   constexpr Initializer() = default;
 
   template <InitializerFunction I>
-  requires(!std::same_as<I, Initializer>) constexpr Initializer(I const& initializer) : functions_(&functions_of<I>) {
+    requires(!std::same_as<I, Initializer>)
+  constexpr Initializer(I const& initializer) : functions_(&functions_of<I>) {
     static_assert(std::is_trivially_copyable_v<I> && sizeof(I) <= capacity,
                   "trireme: an initializer is a trivially copyable struct of at most 48 bytes; let it point to more");
     if constexpr (!std::is_empty_v<I>) {

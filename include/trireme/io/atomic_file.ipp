@@ -22,7 +22,7 @@
 namespace trireme {
 
 TRIREME_INLINE AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  struct stat old {};
+  struct stat old{};
   if (::stat(path_.c_str(), &old) == 0 && S_ISREG(old.st_mode)) permissions_ = old.st_mode & 0777;
   mode_t const mode = permissions_ ? (*permissions_ & 0666) | 0600 : 0666;  // readable to no more than the old one
   do {  // names that exist belong to other processes, on other machines too, or to killed ones

@@ -26,7 +26,7 @@ TRIREME_INLINE std::string file_bytes(std::string const& path) {
   errno = 0;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) throw FileError(path, formatted("cannot be opened: {}", std::strerror(errno)));
-  struct stat status {};
+  struct stat status{};
   bool const sized = ::fstat(::fileno(file.get()), &status) == 0 && S_ISREG(status.st_mode);
   std::string bytes(sized ? static_cast<std::size_t>(status.st_size) + 1 : std::size_t{1} << 16, '\0');
   std::size_t size = 0;

@@ -48,9 +48,7 @@ namespace detail {
 std::string_view trimmed(std::string_view text);
 
 template <class V>
-concept HasFromChars = requires(char const* text, V value) {
-  std::from_chars(text, text, value);
-};
+concept HasFromChars = requires(char const* text, V value) { std::from_chars(text, text, value); };
 
 /// As std::from_chars, whose floating-point numbers libc++ lacks before version 20: strtod reads the same where the
 /// text has no space, sign or prefix that it would accept besides.

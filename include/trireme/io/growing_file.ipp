@@ -27,7 +27,7 @@ TRIREME_INLINE GrowingFile::GrowingFile(std::string path) : path_(std::move(path
 }
 
 TRIREME_INLINE std::uint64_t GrowingFile::size() const {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor_, &status) != 0) fail("cannot be written");
   return S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
 }

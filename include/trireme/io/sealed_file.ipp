@@ -26,7 +26,7 @@ namespace trireme::detail {
 
 TRIREME_INLINE MappedFile::MappedFile(std::string const& path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status {};
+  struct stat status{};
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail(path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;

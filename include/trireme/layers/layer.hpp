@@ -42,9 +42,7 @@ namespace trireme {
 /// Forward and Backward hand it its tensors by their index in `parameters`, `states` and `saved`. The context runs
 /// kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
 template <class L, class In>
-concept Layer = requires(L const layer, In const in) {
-  layer.output(in);
-};
+concept Layer = requires(L const layer, In const in) { layer.output(in); };
 
 namespace detail {
 
@@ -114,9 +112,7 @@ Regularizer regularizer_of(L const& layer, std::size_t i) {
 }
 
 template <class L>
-inline constexpr bool is_composite = requires {
-  typename L::composite;
-};
+inline constexpr bool is_composite = requires { typename L::composite; };
 
 /// True if the layer's parameter is a table with sparse gradients: a batch touches some of its rows only.
 template <class L>
@@ -165,9 +161,7 @@ constexpr auto output_of(L const& layer, In const& in) {
 
 /// A layer that only renames its input's numbers: it gets no buffer and no kernel.
 template <class L>
-inline constexpr bool reinterprets = requires {
-  requires L::reinterprets;
-};
+inline constexpr bool reinterprets = requires { requires L::reinterprets; };
 
 /// Elements of the arena that a layer's parameters take.
 template <class T, class L, class In>
@@ -210,15 +204,11 @@ constexpr std::size_t weight_elements(L const& layer, In const& in) {
 
 /// A composite whose layers do not train.
 template <class L>
-inline constexpr bool is_frozen = requires {
-  requires L::frozen;
-};
+inline constexpr bool is_frozen = requires { requires L::frozen; };
 
 /// A layer whose weights other models may have as well (Shared).
 template <class L>
-inline constexpr bool is_shared = requires(L const& layer) {
-  layer.shared_weights;
-};
+inline constexpr bool is_shared = requires(L const& layer) { layer.shared_weights; };
 
 /// Bytes between forward and backward for a slice of `rows`.
 template <class T, class Context, class L, class In>

@@ -169,7 +169,7 @@ class ChosenOptions<Takes<Kinds...>, Options...> {
  public:
   /// The option of the kind, or the default.
   template <class Kind, class Default>
-  requires may_read<Kind>
+    requires may_read<Kind>
   using get = typename FindOption<Kind, Default, Options...>::type;
 
   /// The number in the option `Option<n>`, or the default.
@@ -194,7 +194,8 @@ consteval bool is_size_or_option(Takes<Kinds...>) {
 
 /// The result of a layer's deduction guide, `Dense{32, ReLU{}}`: a sentence instead of a size.
 template <class... Values>
-requires(... || is_size_or_option<Values>(AllOptions{})) consteval std::size_t size_from_values() {
+  requires(... || is_size_or_option<Values>(AllOptions{}))
+consteval std::size_t size_from_values() {
   static_assert(sizeof...(Values) == 0,
                 "trireme: sizes and options of a layer are arguments of its template, not values: Dense<32, ReLU>{}, "
                 "Input<28, 28, 1>{}");

@@ -92,9 +92,8 @@ LayerTensors<Gradient<T>> layer_gradients(Shapes const& shapes, T* base, Gradien
 /// stands.
 template <class L, class Context, class In, class T>
 consteval bool require_forward() {
-  constexpr bool fits = requires(L const& layer, Context& context, In const& in, Forward<T> const& f) {
-    layer.forward(context, in, f);
-  };
+  constexpr bool fits =
+      requires(L const& layer, Context& context, In const& in, Forward<T> const& f) { layer.forward(context, in, f); };
   static_assert(
       fits,
       "trireme: a layer needs forward(context, in, f) const, a template that takes any context, the extents of "

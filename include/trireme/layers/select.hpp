@@ -24,7 +24,7 @@ struct Select {
   template <class In>
   constexpr auto output(In const& in) const {
     static_assert(is_parts<In>, "trireme: Select takes a tuple of tensors");
-    static_assert(((I < parts_count<In>)&&...), "trireme: Select names a part that its input does not have");
+    static_assert(((I < parts_count<In>) && ...), "trireme: Select names a part that its input does not have");
     if constexpr (sizeof...(I) == 1)
       return in.template part<first>();
     else

@@ -14,8 +14,6 @@ Weighted(Metric) -> Weighted<Metric>;
 
 /// True if a metric takes the weights.
 template <class Metric>
-inline constexpr bool is_weighted = requires {
-  requires Metric::weighted;
-};
+inline constexpr bool is_weighted = requires { requires Metric::weighted; };
 
 }  // namespace trireme

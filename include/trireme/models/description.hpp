@@ -92,9 +92,8 @@ class LayerTable {
       offset += elements;
     };
     keep(inner.parameters, inner.elements, [](ParameterInfo const& p) { return FrozenInfo{p, p.initializer}; });
-    keep(inner.states, inner.state_elements, [](StateInfo const& s) {
-      return FrozenInfo{s, Constant{s.initial}, true};
-    });
+    keep(inner.states, inner.state_elements,
+         [](StateInfo const& s) { return FrozenInfo{s, Constant{s.initial}, true}; });
     keep(inner.frozen, inner.frozen_elements, [](FrozenInfo const& f) { return f; });
     description_.frozen_elements = offset;
     std::ranges::sort(description_.frozen, {}, [](FrozenInfo const& f) { return std::pair(f.layer, f.offset); });
@@ -128,9 +127,7 @@ auto stated_parameters(L const& layer, In const& in) {
 
 /// A composite whose layers are named as if they stood beside it.
 template <class L>
-inline constexpr bool is_transparent = requires {
-  requires L::transparent;
-};
+inline constexpr bool is_transparent = requires { requires L::transparent; };
 
 template <class Composite, class In>
 void describe(Composite const& composite, In const& in, LayerTable& table);

@@ -82,8 +82,7 @@ struct GraphWires {
             for (std::size_t const value : inputs<I>()) f(value, I);
           }(),
           ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
   static consteval bool names_differ() {
@@ -106,8 +105,7 @@ struct GraphWires {
               for (std::size_t l = 0; l < k; ++l) differ = differ && values[k] != values[l];
           }(),
           ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
     return differ;
   }
   static consteval bool all_used() {
@@ -143,8 +141,7 @@ struct GraphWires {
   static constexpr auto inputs_within() {
     return []<std::size_t... K>(std::index_sequence<K...>) {
       return std::index_sequence<(inputs<I>()[K] - First)...>();
-    }
-    (std::make_index_sequence<inputs<I>().size()>());
+    }(std::make_index_sequence<inputs<I>().size()>());
   }
 };
 
@@ -160,8 +157,7 @@ constexpr auto graph_segment(std::tuple<Nodes const&...> const& nodes) {
       using Block = GraphBlock<NodeInputs<decltype(Wires::template inputs_within<first + I, first>())...>,
                                typename std::tuple_element_t<first + I, std::tuple<Nodes...>>::Layer...>;
       return Block(std::make_tuple(std::get<first + I>(nodes).layer...));
-    }
-    (std::make_index_sequence<size>());
+    }(std::make_index_sequence<size>());
   }
 }
 

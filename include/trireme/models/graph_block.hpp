@@ -64,8 +64,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
       ValueSources taken;
       [&]<std::size_t... V>(std::index_sequence<V...>) {
         (taken.insert(taken.end(), all[V].begin(), all[V].end()), ...);
-      }
-      (node_inputs<I>());
+      }(node_inputs<I>());
       all.push_back(detail::trace_values(layer, own, taken, tracer));
     });
     return all.back();
@@ -80,8 +79,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
             taken<I>(outputs), builder)),
        ...);
       return outputs[count];
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
   template <class Context, class In, class F>
   constexpr void visit(In const& in, F& f) const {
@@ -92,8 +90,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
     auto const known = values(in);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (detail::visit_back<Context>(node<count - 1 - I>(), input_of<count - 1 - I>(known), f), ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
  private:
@@ -103,8 +100,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
       Values all;
       (all.add(values[V]), ...);
       return all;
-    }
-    (node_inputs<I>());
+    }(node_inputs<I>());
   }
 
   /// Extents of the input and of all outputs.
@@ -130,8 +126,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
                       "trireme: a node of a Graph with several inputs takes tensors; one of its inputs is a tuple");
         return Parts<std::tuple_element_t<V, Known>...>{{std::get<V>(known)...}};
       }
-    }
-    (node_inputs<I>());
+    }(node_inputs<I>());
   }
   /// f(index as a constant, layer, extents of its input), in order.
   template <class In, class F>
@@ -139,8 +134,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
     auto const known = values(in);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (f(std::integral_constant<std::size_t, I>(), node<I>(), input_of<I>(known)), ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
   std::tuple<Layers...> layers_{};

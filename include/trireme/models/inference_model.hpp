@@ -46,7 +46,7 @@ class Head<T, Extents, NoLoss> {
 template <class Model>
 inline constexpr bool is_trainable = true;
 template <class Model>
-requires std::is_same_v<typename Model::Optimizer, detail::NoOptimizer>
+  requires std::is_same_v<typename Model::Optimizer, detail::NoOptimizer>
 inline constexpr bool is_trainable<Model> = false;
 
 namespace detail {

@@ -91,9 +91,7 @@ struct TupleJoin {
 
 /// A layer that joins the parts of a tuple: it reads them, and writes their gradients, where they lie.
 template <class L>
-concept JoinsParts = requires {
-  typename L::join;
-};
+concept JoinsParts = requires { typename L::join; };
 
 template <class>
 inline constexpr bool joins_by_sum = false;

@@ -66,8 +66,7 @@ constexpr auto output(LossAndRest... given) {
           return Output<detail::Name<Name...>, L, Metrics...>{loss, weight, {metric...}};
         },
         std::tuple_cat(keep(rest)...));
-  }
-  (detail::name_of<Text>(), given...);
+  }(detail::name_of<Text>(), given...);
 }
 
 /// In the order of the model's outputs.

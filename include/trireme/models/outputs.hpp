@@ -128,8 +128,9 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
       place.target += place.target_size;
       place.totals += OutputTraits<Out>::totals_width;
     };
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (call(std::get<I>(given_.all), part_of<I>(output_)), ...); }
-    (std::make_index_sequence<outputs>());
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (call(std::get<I>(given_.all), part_of<I>(output_)), ...);
+    }(std::make_index_sequence<outputs>());
   }
 
   /// Numbers of a sample's targets.

@@ -41,8 +41,9 @@ auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all
     return next(model.output);
   } else {
     for (auto const& extents : model.outputs) row_size += size_of(extents);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::array{next(model.outputs[I])...}; }
-    (std::make_index_sequence<Model::outputs>());
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::array{next(model.outputs[I])...};
+    }(std::make_index_sequence<Model::outputs>());
   }
 }
 

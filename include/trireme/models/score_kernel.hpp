@@ -84,7 +84,8 @@ struct TargetAt {
 };
 /// A class index that is kept in a floating-point scalar.
 template <class L>
-requires(!std::is_same_v<L, std::int32_t>) struct TargetAt<ClassIndex, L> {
+  requires(!std::is_same_v<L, std::int32_t>)
+struct TargetAt<ClassIndex, L> {
   std::int32_t index;
   KOKKOS_FUNCTION explicit TargetAt(L const* place) : index(static_cast<std::int32_t>(*place)) {}
   KOKKOS_FUNCTION std::int32_t const* get() const { return &index; }

@@ -53,7 +53,7 @@ struct FinalActivation {
   using type = void;
 };
 template <class L>
-requires requires { typename L::final_activation; }
+  requires requires { typename L::final_activation; }
 struct FinalActivation<L> {
   using type = typename L::final_activation;
 };
@@ -105,8 +105,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return trireme::Sequential<std::tuple_element_t<first + Begin + I, std::tuple<Layers...>>...>(
           layer<Begin + I>()...);
-    }
-    (std::make_index_sequence<End - Begin>());
+    }(std::make_index_sequence<End - Begin>());
   }
 
   /// Calls f(layer, its input's extents) for each layer in order.
@@ -128,8 +127,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   constexpr auto without_activation() const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return trireme::Sequential(std::get<I>(layers_)..., std::get<last - 1>(layers_).without_activation());
-    }
-    (std::make_index_sequence<last - 1>());
+    }(std::make_index_sequence<last - 1>());
   }
 
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());

@@ -63,8 +63,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   constexpr auto output(In const& in) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return Join::output(output_of(std::get<I>(branches_), Source::template of<I>(in))...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
   template <class In, class F>
@@ -97,8 +96,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
         return detail::wire<Context, JoinNode<Join>,
                             decltype(std::declval<SideBySide const&>().joined_input(std::declval<In const&>()))>(
             outputs, builder);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
   template <class Context, class In, class F>
   constexpr void visit(In const& in, F& f) const {
@@ -110,16 +108,16 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     if constexpr (!Join::in_place) f(JoinNode<Join>{}, joined_input(in));
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (detail::visit_back<Context>(std::get<count - 1 - I>(branches_), Source::template of<count - 1 - I>(in), f), ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
  private:
   /// f(branch, its input's extents), from the first to the last.
   template <class In, class F>
   constexpr void for_each_branch(In const& in, F&& f) const {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (f(std::get<I>(branches_), Source::template of<I>(in)), ...); }
-    (std::make_index_sequence<count>());
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f(std::get<I>(branches_), Source::template of<I>(in)), ...);
+    }(std::make_index_sequence<count>());
   }
 
   template <std::size_t I, class In>
@@ -130,8 +128,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   constexpr auto joined_input(In const& in) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return Parts{std::tuple{output_of(std::get<I>(branches_), Source::template of<I>(in))...}};
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
   std::tuple<Branches...> branches_{};

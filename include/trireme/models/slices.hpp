@@ -56,8 +56,9 @@ constexpr auto parameter_cuts() {
       if (cuts[i]) positions[n++] = i;
     return positions;
   }(marked);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::index_sequence<at[I]...>(); }
-  (std::make_index_sequence<count>());
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::index_sequence<at[I]...>();
+  }(std::make_index_sequence<count>());
 }
 
 /// Layers [Begin, Cut), [Cut, next cut), ... as a tuple.
@@ -163,8 +164,7 @@ class Slices {
   constexpr void visit(std::size_t i, F const& f) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (void)((I == i ? (f(std::get<I>(slices_), std::get<I>(inputs_)), true) : false) || ...);
-    }
-    (std::make_index_sequence<count>());
+    }(std::make_index_sequence<count>());
   }
 
   Tuple slices_;

@@ -80,9 +80,7 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
 
 /// True if each process holds only a part of the model.
 template <class Engine>
-inline constexpr bool is_divided = requires {
-  requires Engine::divided;
-};
+inline constexpr bool is_divided = requires { requires Engine::divided; };
 
 /// The groups of all layers and of the composites around them, with the names that the user sees.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);

@@ -59,9 +59,7 @@ enum class NodeKind { layer, sum, concatenation };
 
 /// A layer whose output is some parts of its input, unchanged: those that `selected(parts)` names.
 template <class L>
-concept Selects = requires(Values const& values) {
-  L::selected(values);
-};
+concept Selects = requires(Values const& values) { L::selected(values); };
 
 /// True for a layer that is a node: one that computes. Renamed or selected values stay the values that they are.
 template <class L, class In>

@@ -35,10 +35,7 @@ namespace detail {
 template <class T>
     struct ReachesCommunicator : std::bool_constant < requires(T& object) {
   object.communicator();
-} || requires {
-  typename T::holds_communicator;
-}
-> {};
+} || requires { typename T::holds_communicator; }>{};
 template <class T>
 struct ReachesCommunicator<T*> : ReachesCommunicator<std::remove_cv_t<T>> {};
 template <class T>

@@ -104,7 +104,7 @@ class SharedArrays {
   /// and then kill the program at the first write.
   static bool is_free(std::size_t bytes) {
 #if defined(__linux__)
-    struct statvfs status {};
+    struct statvfs status{};
     if (statvfs("/dev/shm", &status) == 0)
       return static_cast<double>(bytes) <
              0.8 * static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);

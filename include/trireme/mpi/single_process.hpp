@@ -26,10 +26,13 @@ class SingleProcess {
   bool is_chief() const { return true; }
 
   template <class T>
-  requires std::is_arithmetic_v<T> Uniform<T> allreduce_sum(T value)
-  const { return detail::UniformAccess::make(value); }
+    requires std::is_arithmetic_v<T>
+  Uniform<T> allreduce_sum(T value) const {
+    return detail::UniformAccess::make(value);
+  }
   template <class Range>
-  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void allreduce_sum(Range&&) const {}
+    requires(!std::is_arithmetic_v<std::decay_t<Range>>)
+  void allreduce_sum(Range&&) const {}
   template <class T>
   Uniform<T> allreduce_max(T value) const {
     return detail::UniformAccess::make(value);
@@ -42,10 +45,13 @@ class SingleProcess {
   Uniform<bool> allreduce_and(bool value) const { return detail::UniformAccess::make(value); }
 
   template <class Range>
-  requires(!std::is_arithmetic_v<std::decay_t<Range>>) void broadcast(Range&&, std::size_t = 0) const {}
+    requires(!std::is_arithmetic_v<std::decay_t<Range>>)
+  void broadcast(Range&&, std::size_t = 0) const {}
   template <class T>
-  requires std::is_arithmetic_v<T> Uniform<T> broadcast(T value, std::size_t = 0)
-  const { return detail::UniformAccess::make(value); }
+    requires std::is_arithmetic_v<T>
+  Uniform<T> broadcast(T value, std::size_t = 0) const {
+    return detail::UniformAccess::make(value);
+  }
   template <class T>
   std::vector<T> allgather(T const& value) const {
     return {value};

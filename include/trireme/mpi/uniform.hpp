@@ -28,8 +28,8 @@ class Uniform {
   }
   /// Conversion from another type if the values convert: Uniform<float> to Uniform<double>.
   template <class U>
-  requires(!std::same_as<U, T> && std::convertible_to<U const&, T>) Uniform(Uniform<U> const& other)
-      : value_(static_cast<T>(other.value())) {}
+    requires(!std::same_as<U, T> && std::convertible_to<U const&, T>)
+  Uniform(Uniform<U> const& other) : value_(static_cast<T>(other.value())) {}
   Uniform(Uniform const&) = default;
   Uniform& operator=(Uniform const&) = default;
 

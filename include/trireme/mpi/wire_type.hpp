@@ -14,7 +14,7 @@ namespace trireme {
 
 /// A number that MPI can add and compare.
 template <class T>
-concept Reducible = std::floating_point<T> ||(std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>);
+concept Reducible = std::floating_point<T> || (std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>);
 
 /// A value that consists of its bytes alone, so that a copy can be sent to another process.
 template <class T>
@@ -28,7 +28,7 @@ concept TransferableRange =
 /// Contiguous numbers that can be reduced in place.
 template <class R>
 concept ReducibleRange = TransferableRange<R> && Reducible<std::ranges::range_value_t<R>> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+                         !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 namespace detail {
 /// Most elements of one MPI call, since MPI counts in int; longer arrays take several calls.

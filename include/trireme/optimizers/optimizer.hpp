@@ -21,19 +21,17 @@ concept ElementRule = requires(Rule const& rule, T* weights, T gradient, T* cons
 
 /// A rule that is to have sums over each tensor.
 template <class Rule>
-concept DeclaresTensorSums = requires {
-  Rule::tensor_sums;
-};
+concept DeclaresTensorSums = requires { Rule::tensor_sums; };
 
 /// A rule for an element that depends on sums over its tensor, such as norms, before the step: `tensor_sums` of them,
 /// to which `add` adds the summands of element i, without changing anything; `of_tensor(sums)` is the ElementRule of a
 /// tensor. A tensor is a parameter of a layer. Sums are in double, over all processes that hold parts of the tensor.
 template <class Rule, class T>
-concept TensorRule = DeclaresTensorSums<Rule> &&(Rule::tensor_sums > 0) &&
+concept TensorRule = DeclaresTensorSums<Rule> && (Rule::tensor_sums > 0) &&
                      requires(Rule const& rule, T const* weights, T gradient, T const* const* slots, double* sums) {
-  rule.add(std::size_t{}, weights, gradient, slots, sums);
-  { rule.of_tensor(static_cast<double const*>(sums)) } -> ElementRule<T>;
-};
+                       rule.add(std::size_t{}, weights, gradient, slots, sums);
+                       { rule.of_tensor(static_cast<double const*>(sums)) } -> ElementRule<T>;
+                     };
 
 namespace detail {
 template <class Rule, class T>
@@ -48,7 +46,6 @@ concept Optimizer = requires(O const& optimizer) {
   optimizer.learning_rate(std::uint64_t{});
   { optimizer.slots() } -> std::convertible_to<std::size_t>;
   { optimizer.initial(std::size_t{}) } -> std::convertible_to<double>;
-}
-&&detail::is_rule<RuleOf<O, T>, T>;
+} && detail::is_rule<RuleOf<O, T>, T>;
 
 }  // namespace trireme

@@ -22,10 +22,12 @@ concept Schedule = std::is_invocable_r_v<double, S const&, std::uint64_t> && !st
 class Rate {
  public:
   template <class Number>
-  requires std::is_arithmetic_v<Number> Rate(Number constant) : constant_(static_cast<double>(constant)) {}
+    requires std::is_arithmetic_v<Number>
+  Rate(Number constant) : constant_(static_cast<double>(constant)) {}
 
   template <class S>
-  requires(Schedule<S> && !std::same_as<S, Rate>) Rate(S schedule)
+    requires(Schedule<S> && !std::same_as<S, Rate>)
+  Rate(S schedule)
       : schedule_(schedule), config_([s = std::move(schedule)](Config& c, std::string_view name) { c(name, s); }) {}
 
   /// True if it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.

@@ -29,10 +29,7 @@ namespace trireme {
 ///   placement(), layer_placement()   (optional) how it has placed the model, as text, and the stage or ranks of each
 ///                                layer where they differ: for summary() and plot_model
 template <class S>
-concept DistributionStrategy = requires {
-  typename S::Space;
-}
-&&requires(S const& strategy) { strategy.group(); };
+concept DistributionStrategy = requires { typename S::Space; } && requires(S const& strategy) { strategy.group(); };
 
 /// Compile-time check of the DistributionStrategy concept, with a sentence for each missing member.
 template <class S>
@@ -75,7 +72,7 @@ consteval bool require_engine() {
       requires(P const& engine) { DataShard(engine.data_shard(Phase::train)); },
       "trireme: a strategy's engine needs data_shard(phase), which says which rows of each global batch it draws");
   static_assert(
-      requires(P & engine) {
+      requires(P& engine) {
         engine.acquires_batches();
         engine.acquire(std::size_t{0});
         engine.release();
@@ -84,35 +81,35 @@ consteval bool require_engine() {
       "whole batches "
       "of an epoch, as EngineBase has them");
   static_assert(
-      requires(P & engine, Rows const& batch) { engine.train_step(batch); },
+      requires(P& engine, Rows const& batch) { engine.train_step(batch); },
       "trireme: a strategy's engine needs train_step(batch), one optimizer step on the global batch, of which `batch` "
       "is "
       "its rows");
   static_assert(
-      requires(P & engine, Rows const& batch) { engine.test_step(batch); },
+      requires(P& engine, Rows const& batch) { engine.test_step(batch); },
       "trireme: a strategy's engine needs test_step(batch), which adds its rows to the metrics of a test");
   static_assert(
-      requires(P & engine, Rows const& batch, typename P::T* out) { engine.predict_step(batch, out); },
+      requires(P& engine, Rows const& batch, typename P::T* out) { engine.predict_step(batch, out); },
       "trireme: a strategy's engine needs predict_step(batch, out), which puts the outputs of its rows into host "
       "memory");
   static_assert(
-      requires(P & engine) { engine.reset_metrics(Phase::train); },
+      requires(P& engine) { engine.reset_metrics(Phase::train); },
       "trireme: a strategy's engine needs reset_metrics(phase), after which loss and metrics are summed up anew");
   static_assert(
-      requires(P & engine) { engine.metrics(Phase::train).value(); },
+      requires(P& engine) { engine.metrics(Phase::train).value(); },
       "trireme: a strategy's engine needs metrics(phase), the loss and metrics over all processes as a Uniform");
   static_assert(
-      requires(P & engine, SomeStopRequests requests) { bool(engine.resolve(requests)); },
+      requires(P& engine, SomeStopRequests requests) { bool(engine.resolve(requests)); },
       "trireme: a strategy's engine needs resolve(requests), which turns requests of callbacks into a decision of all "
       "processes, as EngineBase has it");
   static_assert(
-      requires(P & engine) { bool(engine.finish_epoch()); },
+      requires(P& engine) { bool(engine.finish_epoch()); },
       "trireme: a strategy's engine needs finish_epoch(), which returns when nothing is in flight, and whether to "
       "stop, "
       "as a "
       "Uniform<bool>");
   static_assert(
-      requires(P & engine) { engine.verify_replicas(); },
+      requires(P& engine) { engine.verify_replicas(); },
       "trireme: a strategy's engine needs verify_replicas(), which throws if the processes no longer agree");
   return true;
 }
@@ -140,7 +137,7 @@ template <class S, class CompiledModel>
 inline constexpr bool is_own_strategy =
     std::is_same_v<typename S::template Engine<typename CompiledModel::Model>, typename CompiledModel::Engine>;
 template <class S, class CompiledModel>
-requires requires { typename CompiledModel::Strategy; }
+  requires requires { typename CompiledModel::Strategy; }
 inline constexpr bool is_own_strategy<S, CompiledModel> = std::is_same_v<S, typename CompiledModel::Strategy>;
 
 }  // namespace detail

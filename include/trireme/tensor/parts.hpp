@@ -32,8 +32,9 @@ struct Parts {
   /// Of them, those before part I.
   template <std::size_t I>
   constexpr std::size_t before() const {
-    return [&]<std::size_t... J>(std::index_sequence<J...>) { return (std::get<J>(all).size() + ... + std::size_t{0}); }
-    (std::make_index_sequence<I>());
+    return [&]<std::size_t... J>(std::index_sequence<J...>) {
+      return (std::get<J>(all).size() + ... + std::size_t{0});
+    }(std::make_index_sequence<I>());
   }
 
   std::vector<std::size_t> to_vector() const { return {size()}; }
@@ -66,8 +67,7 @@ constexpr void for_each_part(E const& extents, F&& f) {
   if constexpr (is_parts<E>) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (f(extents.template part<I>(), extents.template before<I>()), ...);
-    }
-    (std::make_index_sequence<E::count>());
+    }(std::make_index_sequence<E::count>());
   } else {
     f(extents, std::size_t{0});
   }

@@ -74,7 +74,8 @@ class TensorView : public xt::xstrided_container<TensorView<T>>, public xt::xcon
     return Semantic::operator=(e);
   }
   template <class Scalar>
-  requires std::is_arithmetic_v<Scalar> TensorView& operator=(Scalar value) {
+    requires std::is_arithmetic_v<Scalar>
+  TensorView& operator=(Scalar value) {
     require_attached();
     std::fill_n(this->data(), this->size(), static_cast<T>(value));
     return *this;

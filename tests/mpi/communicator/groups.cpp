@@ -71,7 +71,9 @@ BOOST_AUTO_TEST_CASE(the_caller_keeps_his_communicator_and_its_error_handler) {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &own);
   MPI_Comm_set_errhandler(own, MPI_ERRORS_ARE_FATAL);
-  { Communicator const ours(own); }
+  {
+    Communicator const ours(own);
+  }
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(own, &handler);
   BOOST_TEST((handler == MPI_ERRORS_ARE_FATAL));

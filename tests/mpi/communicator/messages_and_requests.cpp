@@ -66,7 +66,9 @@ BOOST_AUTO_TEST_CASE(a_started_sum_is_complete_after_waiting) {
 
 BOOST_AUTO_TEST_CASE(a_request_is_complete_when_its_owner_is_gone) {
   std::vector<float> values(10, 1.0f);
-  { Request const request = world().iallreduce_sum(values.data(), values.size()); }
+  {
+    Request const request = world().iallreduce_sum(values.data(), values.size());
+  }
   BOOST_TEST(values[0] == size_as_float());
 }
 

@@ -125,15 +125,12 @@ void check_law(Strategy const& strategy) {
   BackupAndRestore const backup{.path = folder.file(), .signals = {SIGTERM, SIGUSR1}};
   std::size_t const last = world().size() - 1;
   std::string const left = "; " + folder.file() + " holds the run, and the same program goes on from there";
-  BOOST_TEST(test::message_of<Interrupted>([&] {
-               train(strategy, backup, {2, last});
-             }) == "a signal interrupted training in epoch 1 after 3 of its batches" + left);
-  BOOST_TEST(test::message_of<Interrupted>([&] {
-               train(strategy, backup, {1, 0});
-             }) == "a signal interrupted training in epoch 1 after 5 of its batches" + left);
-  BOOST_TEST(test::message_of<Interrupted>([&] {
-               train(strategy, backup, {0, last});
-             }) == "a signal interrupted training in epoch 2 after 1 of its batches" + left);
+  BOOST_TEST(test::message_of<Interrupted>([&] { train(strategy, backup, {2, last}); }) ==
+             "a signal interrupted training in epoch 1 after 3 of its batches" + left);
+  BOOST_TEST(test::message_of<Interrupted>([&] { train(strategy, backup, {1, 0}); }) ==
+             "a signal interrupted training in epoch 1 after 5 of its batches" + left);
+  BOOST_TEST(test::message_of<Interrupted>([&] { train(strategy, backup, {0, last}); }) ==
+             "a signal interrupted training in epoch 2 after 1 of its batches" + left);
   Result const result = train(strategy, backup, never);
   BOOST_TEST(result.weights == expected.weights);
   BOOST_TEST((result.history.values == expected.history.values));

@@ -244,10 +244,8 @@ BOOST_AUTO_TEST_CASE(a_shared_layer_outlives_its_model_and_fits_only_its_extents
   }
   auto const second = compiled(Sequential{Input<6>{}, Fork{layer, Dense<3>{}}, Add{}});
   BOOST_TEST((second.weights("common/kernel") == kernel));
-  BOOST_TEST(message_of([&] {
-               compiled(Sequential{Input<7>{}, layer});
-             }) == "'common/kernel' is Shared and has extents (7, 3), but (6, 3) in the model that was compiled first");
-  BOOST_TEST(message_of([&] {
-               compiled(Sequential{Input<3>{}, layer, layer});
-             }) == "the layer 'common' is Shared and stands twice in one model");
+  BOOST_TEST(message_of([&] { compiled(Sequential{Input<7>{}, layer}); }) ==
+             "'common/kernel' is Shared and has extents (7, 3), but (6, 3) in the model that was compiled first");
+  BOOST_TEST(message_of([&] { compiled(Sequential{Input<3>{}, layer, layer}); }) ==
+             "the layer 'common' is Shared and stands twice in one model");
 }

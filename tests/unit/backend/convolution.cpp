@@ -104,10 +104,10 @@ double tolerance(std::size_t terms) {
 /// Memory of exactly so many bytes, aligned as an arena's.
 struct Memory {
   explicit Memory(std::size_t bytes)
-      : begin(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{tr::arena_alignment}))) {}
+      : begin(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{tr::arena_alignment}))) {}
   Memory(Memory const&) = delete;
   Memory& operator=(Memory const&) = delete;
-  ~Memory() { ::operator delete (begin, std::align_val_t{tr::arena_alignment}); }
+  ~Memory() { ::operator delete(begin, std::align_val_t{tr::arena_alignment}); }
   std::byte* begin;
 };
 

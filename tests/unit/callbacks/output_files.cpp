@@ -126,8 +126,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_in_the_way_is_named, Folder) {
 }
 
 BOOST_FIXTURE_TEST_CASE(files_that_exist_are_not_touched, Folder) {
-  struct stat before {
-  }, after{};
+  struct stat before{}, after{};
   for (char const* name : {"a.npz", "log.csv", "run.npz"}) {
     std::ofstream(at(name)) << "old";
     ::stat(at(name).c_str(), &before);

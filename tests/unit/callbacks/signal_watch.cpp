@@ -18,7 +18,7 @@ void count(int) { ++calls; }
 void count_with_information(int, siginfo_t* info, void*) { calls += info != nullptr ? 10 : 0; }
 
 struct sigaction action_of(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   BOOST_REQUIRE_EQUAL(::sigaction(signal, nullptr, &action), 0);
   return action;
 }
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(the_last_watch_gives_the_signal_back) {
 }
 
 BOOST_AUTO_TEST_CASE(the_programs_own_handler_is_called_and_kept) {
-  struct sigaction own {};
+  struct sigaction own{};
   own.sa_handler = count;
   ::sigaction(SIGUSR1, &own, nullptr);
   own.sa_sigaction = count_with_information;

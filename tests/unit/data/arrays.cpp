@@ -150,9 +150,8 @@ BOOST_AUTO_TEST_CASE(a_tensor_is_sliced_reshaped_and_cut_into_columns) {
   BOOST_TEST(tensor.column(2).extents == Sizes{4}, per_element());
   BOOST_TEST(tensor.columns(0, 2).origin == "table.csv");
   BOOST_TEST(tensor.reshaped({2, 6}).data == array.data());
-  BOOST_TEST(message_of<ShapeError>([&] {
-               tensor.reshaped({5, 2});
-             }) == "table.csv of extents (4, 3) cannot be reshaped to (5, 2)");
+  BOOST_TEST(message_of<ShapeError>([&] { tensor.reshaped({5, 2}); }) ==
+             "table.csv of extents (4, 3) cannot be reshaped to (5, 2)");
   BOOST_TEST(message_of<ValueError>([&] { tensor.columns(1, 4); }) ==
              "columns [1, 4) are not within the 3 of table.csv");
   BOOST_TEST(message_of<ValueError>([&] { tensor.slice(0, 5); }) == "samples [0, 5) are not within the 4 of table.csv");

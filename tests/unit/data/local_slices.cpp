@@ -153,13 +153,11 @@ BOOST_AUTO_TEST_CASE(samples_of_another_process_and_sizes_that_do_not_agree_are_
   auto const data = dataset({3, 5}, 1).batch(GlobalBatch{4});
   BOOST_TEST(data.is_local());
   BOOST_TEST(data.size().value() == 8);
-  BOOST_TEST(message_of<ValueError>([&] {
-               data.stream<float, std::int32_t>({0, 2});
-             }) == "the data belong to process 1 of 2, but this is process 0 of 2");
+  BOOST_TEST(message_of<ValueError>([&] { data.stream<float, std::int32_t>({0, 2}); }) ==
+             "the data belong to process 1 of 2, but this is process 0 of 2");
   std::vector<float> const two(2);
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data::from_local_slices(data::LocalSizes{{2, 3}, 1}, two, two);
-             }) == "2 samples of process 1 do not agree with the sizes given");
+  BOOST_TEST(message_of<ShapeError>([&] { data::from_local_slices(data::LocalSizes{{2, 3}, 1}, two, two); }) ==
+             "2 samples of process 1 do not agree with the sizes given");
 }
 
 BOOST_AUTO_TEST_CASE(checksums_of_local_slices_agree_though_the_samples_differ) {

@@ -59,17 +59,13 @@ std::vector<std::pair<std::string, Data>> sources() {
     weight.push_back(0.5 + i);
   }
   data::LocalSizes const local{{samples, 0, 4}, 0};
-  return {{"tensors", data::from_tensor_slices(std::vector(x), std::vector(y))},
-          {"weighted tensors", data::from_tensor_slices(std::vector(x), std::vector(y), std::vector(weight))},
-          {"local slices", data::from_local_slices(local, std::vector(x), std::vector(y))},
-          {"generator", data::from_generator({}, {}, [] { return Counting{}; })},
-          {"generator of passes", data::from_generator({}, {},
-                                                       [](std::uint64_t pass) {
-                                                         return Counting{0, pass};
-                                                       })},
-          {"generator that seeks", data::from_generator({}, {}, [](std::uint64_t pass) {
-             return Seekable{{0, pass}};
-           })}};
+  return {
+      {"tensors", data::from_tensor_slices(std::vector(x), std::vector(y))},
+      {"weighted tensors", data::from_tensor_slices(std::vector(x), std::vector(y), std::vector(weight))},
+      {"local slices", data::from_local_slices(local, std::vector(x), std::vector(y))},
+      {"generator", data::from_generator({}, {}, [] { return Counting{}; })},
+      {"generator of passes", data::from_generator({}, {}, [](std::uint64_t pass) { return Counting{0, pass}; })},
+      {"generator that seeks", data::from_generator({}, {}, [](std::uint64_t pass) { return Seekable{{0, pass}}; })}};
 }
 
 std::vector<Named> transformations() {

@@ -28,24 +28,20 @@ std::vector<std::int32_t> const good{0, 4, 2};
 
 BOOST_AUTO_TEST_CASE(samples_of_other_extents_are_an_error_that_names_both) {
   auto const data = dataset({3, 4, 2}, labels_of(good));
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data.verify({{2, 4}, {}, 5});
-             }) == "samples of x.npy have the extents (4, 2), but the model takes (2, 4)");
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data.verify({{8}, {}, 5});
-             }) == "samples of x.npy have the extents (4, 2), but the model takes (8,)");
+  BOOST_TEST(message_of<ShapeError>([&] { data.verify({{2, 4}, {}, 5}); }) ==
+             "samples of x.npy have the extents (4, 2), but the model takes (2, 4)");
+  BOOST_TEST(message_of<ShapeError>([&] { data.verify({{8}, {}, 5}); }) ==
+             "samples of x.npy have the extents (4, 2), but the model takes (8,)");
   data.verify({{4, 2}, {}, 5});
   data.verify({{4, 2, 1}, {}, 5});
 }
 
 BOOST_AUTO_TEST_CASE(targets_of_other_extents_are_an_error_that_names_both) {
   auto const data = dataset({3, 8}, HostTensor<float>{nullptr, values.data(), {3, 5}, "y.npy"});
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data.verify({{8}, {}, 5});
-             }) == "targets of y.npy have the extents (5,), but the model's output and loss need () (class indices)");
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data.verify({{8}, {1}, 0});
-             }) == "targets of y.npy have the extents (5,), but the model's output and loss need (1,)");
+  BOOST_TEST(message_of<ShapeError>([&] { data.verify({{8}, {}, 5}); }) ==
+             "targets of y.npy have the extents (5,), but the model's output and loss need () (class indices)");
+  BOOST_TEST(message_of<ShapeError>([&] { data.verify({{8}, {1}, 0}); }) ==
+             "targets of y.npy have the extents (5,), but the model's output and loss need (1,)");
   data.verify({{8}, {5}, 0});
   dataset({3, 8}, HostTensor<float>{nullptr, values.data(), {3, 1}, {}}).verify({{8}, {}, 5});
   dataset({3, 8}, labels_of(good)).verify({{8}, {1}, 0});
@@ -73,12 +69,10 @@ BOOST_AUTO_TEST_CASE(the_first_label_out_of_range_is_named_with_its_index_its_va
 
 BOOST_AUTO_TEST_CASE(a_dataset_may_be_named_by_the_user) {
   auto const data = data::from_tensor_slices(values, values).named("the wind tunnel").batch(GlobalBatch{2});
-  BOOST_TEST(message_of<ShapeError>([&] {
-               data.verify({{3}, {}, 2});
-             }) == "samples of the wind tunnel have the extents (), but the model takes (3,)");
-  BOOST_TEST(message_of<ValueError>([&] {
-               data.named("the valley").verify({{}, {}, 1});
-             }) == "label 1 at index 0 of the valley is outside of [0, 1)");
+  BOOST_TEST(message_of<ShapeError>([&] { data.verify({{3}, {}, 2}); }) ==
+             "samples of the wind tunnel have the extents (), but the model takes (3,)");
+  BOOST_TEST(message_of<ValueError>([&] { data.named("the valley").verify({{}, {}, 1}); }) ==
+             "label 1 at index 0 of the valley is outside of [0, 1)");
 }
 
 BOOST_AUTO_TEST_CASE(labels_that_are_computed_are_checked_as_their_batch_comes) {

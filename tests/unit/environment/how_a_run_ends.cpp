@@ -64,14 +64,18 @@ int play(std::string_view role, int argc, char** argv) {
   if (role == "joined") {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, nullptr);
     Kokkos::initialize(argc, argv);
-    { Environment const environment(argc, argv, options); }
+    {
+      Environment const environment(argc, argv, options);
+    }
     bool const up = Kokkos::is_initialized() && !detail::mpi_is_finalized();
     Kokkos::finalize();
     MPI_Finalize();
     return up ? 0 : 5;
   }
   if (role == "again") {
-    { Environment const environment(argc, argv, options); }
+    {
+      Environment const environment(argc, argv, options);
+    }
     bool const down = Kokkos::is_finalized() && detail::mpi_is_finalized();
     try {
       Environment const environment(argc, argv, options);
@@ -92,7 +96,9 @@ int play(std::string_view role, int argc, char** argv) {
   }
   if (role == "nested") {
     Environment const environment(argc, argv, options);
-    { Environment const inner(argc, argv, options); }
+    {
+      Environment const inner(argc, argv, options);
+    }
     environment.world().barrier();
     return Kokkos::is_initialized() ? 0 : 5;
   }

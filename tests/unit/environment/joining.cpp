@@ -132,7 +132,7 @@ void own_error(MPI_Comm*, int*, ...) {}
 std::map<int, void (*)(int)> signal_handlers() {
   std::map<int, void (*)(int)> handlers;
   for (int signal = 1; signal < 32; ++signal) {
-    struct sigaction now {};
+    struct sigaction now{};
     if (sigaction(signal, nullptr, &now) == 0) handlers[signal] = now.sa_handler;
   }
   return handlers;

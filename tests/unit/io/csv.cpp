@@ -41,9 +41,8 @@ BOOST_AUTO_TEST_CASE(a_table_has_rows_and_columns_and_gives_inputs_and_labels) {
   BOOST_TEST(table.read<float>() == (std::vector<float>{1, 2.5f, 0, -3, 0.4f, 1, 5, 6, 2}), per_element());
   auto const data = data::from_tensor_slices(tensor.columns(0, 2), tensor.column(2)).batch(GlobalBatch{2});
   data.verify({{2}, {}, 3});
-  BOOST_TEST(message_of<ValueError>([&] {
-               data.verify({{2}, {}, 2});
-             }) == "label 2 at index 2 of " + table.path + " is outside of [0, 2)");
+  BOOST_TEST(message_of<ValueError>([&] { data.verify({{2}, {}, 2}); }) ==
+             "label 2 at index 2 of " + table.path + " is outside of [0, 2)");
 }
 
 BOOST_AUTO_TEST_CASE(integers_may_be_written_as_decimals_and_are_exact) {

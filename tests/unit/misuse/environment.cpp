@@ -98,7 +98,9 @@ Misuse const table[] = {
      1,
      {},
      [](int& argc, char**& argv) {
-       { Environment const environment(argc, argv, {.threads = 1}); }
+       {
+         Environment const environment(argc, argv, {.threads = 1});
+       }
        OneDeviceStrategy<> const strategy;
      },
      1},

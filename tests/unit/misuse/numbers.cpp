@@ -101,9 +101,7 @@ Misuse const table[] = {
     {"no_steps_per_epoch", "FitOptions::steps_per_epoch is 0",
      [](Environment& e) { train(e, {.options = {.steps_per_epoch = 0}}); }},
     {"class_weight_of_nan", "FitOptions::class_weight[1] is nan",
-     [](Environment& e) {
-       train(e, {.options = {.class_weight = {1, nan, 1}}});
-     }},
+     [](Environment& e) { train(e, {.options = {.class_weight = {1, nan, 1}}}); }},
     {"no_steps_to_evaluate", "EvaluateOptions::steps is 0", [](Environment& e) { train(e, {.steps = 0}); }},
     {"rate_set_below_0", "the learning rate is -1, which is outside of [0, inf)",
      [](Environment& e) { train_with(e, SetsNegativeRate{}); }},

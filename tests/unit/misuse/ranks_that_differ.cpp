@@ -83,11 +83,11 @@ Misuse const table[] = {
               World const strategy(e.world());
               small(strategy, {.learning_rate = e.world().rank() == 1 ? -1 : 1});
             }),
-    differs(
-        "architectures_of_one_size", "compile: rank 1 has layer 'dense' Dense<4, ReLU> where rank 0 has Dense<4>",
-        [](Environment& e) {
-          either(e, compiles(Sequential{Input<3>{}, Dense<4>{}}), compiles(Sequential{Input<3>{}, Dense<4, ReLU>{}}));
-        }),
+    differs("architectures_of_one_size", "compile: rank 1 has layer 'dense' Dense<4, ReLU> where rank 0 has Dense<4>",
+            [](Environment& e) {
+              either(e, compiles(Sequential{Input<3>{}, Dense<4>{}}),
+                     compiles(Sequential{Input<3>{}, Dense<4, ReLU>{}}));
+            }),
     differs("architectures_of_other_sizes", "compile: rank 1 has layer 'dense' Dense<5> where rank 0 has Dense<4>",
             [](Environment& e) {
               either(e, compiles(Sequential{Input<3>{}, Dense<4>{}}), compiles(Sequential{Input<3>{}, Dense<5>{}}));
@@ -105,9 +105,7 @@ Misuse const table[] = {
     differs("epochs", "fit: rank 1 has FitOptions::epochs 2 where rank 0 has 1",
             [](Environment& e) { either(e, fits({.epochs = 1}), fits({.epochs = 2})); }),
     differs("class_weights", "fit: rank 1 has FitOptions::class_weight 2 numbers where rank 0 has 0 numbers",
-            [](Environment& e) {
-              either(e, fits({}), fits({.class_weight = {1, 2}}));
-            }),
+            [](Environment& e) { either(e, fits({}), fits({.class_weight = {1, 2}})); }),
     differs("callbacks", "fit: rank 1 has the argument History where rank 0 has TerminateOnNaN",
             [](Environment& e) {
               auto const with = [](auto callback) {

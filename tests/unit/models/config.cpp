@@ -54,7 +54,7 @@ struct Number {
 };
 
 template <class Object, class Member>
-Number<Object> number(char const* name, Member Object::*member, std::vector<double> const& outside,
+Number<Object> number(char const* name, Member Object::* member, std::vector<double> const& outside,
                       std::vector<double> const& inside = {}, Object const& object = {}) {
   Number<Object> row{name, {}, {}};
   auto const with = [&](double value) {

@@ -130,9 +130,8 @@ BOOST_AUTO_TEST_CASE(a_predictor_writes_to_arrays_spans_and_views) {
 BOOST_AUTO_TEST_CASE(arrays_that_do_not_fit_are_one_sentence) {
   auto model = trained();
   auto const predictor = model.predictor();
-  BOOST_TEST(message_of<ShapeError>([&] {
-               predictor.predict(xt::xarray<float>::from_shape({3, 5}));
-             }) == "samples of a tensor have the extents (5,), but the model takes (6,)");
+  BOOST_TEST(message_of<ShapeError>([&] { predictor.predict(xt::xarray<float>::from_shape({3, 5})); }) ==
+             "samples of a tensor have the extents (5,), but the model takes (6,)");
   BOOST_TEST(message_of<ShapeError>([&] { predictor.predict(std::vector<float>(7)); }) ==
              "7 inputs were given, which are no whole rows of 6");
   std::vector<float> const x(12);

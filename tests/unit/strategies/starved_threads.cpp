@@ -51,7 +51,7 @@ std::vector<pid_t> threads_of_this_process() {
 class RandomStops {
  public:
   RandomStops() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = stop_for_a_while;
     action.sa_flags = SA_RESTART;
     sigaction(SIGUSR2, &action, nullptr);  // for good: a signal may arrive later

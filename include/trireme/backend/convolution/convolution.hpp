@@ -25,7 +25,8 @@ enum class ConvolutionWay { unfolded, rows, winograd, patches };
 
 /// True if a context runs kernels of this processor's vectors.
 template <class Context>
-inline constexpr bool computes_in_vectors = has_simd&&
+inline constexpr bool computes_in_vectors =
+    has_simd &&
     Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Context::memory_space>::accessible;
 
 /// Bytes of a kernel beyond which one thread's row products, which read all of it for each line, are slower than blocks

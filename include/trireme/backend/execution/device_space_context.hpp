@@ -52,7 +52,8 @@ struct AddTotals {
 
 /// Sums are by teams, in an order that does not depend on the device.
 template <class Space>
-requires(!is_host_space<Space>) class SpaceContext<Space> {
+  requires(!is_host_space<Space>)
+class SpaceContext<Space> {
  public:
   using memory_space = typename Space::memory_space;
   static constexpr bool on_host = false;

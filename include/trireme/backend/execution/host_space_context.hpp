@@ -91,7 +91,7 @@ struct BlockColumnSums {
 
 /// Kernels are divided among the threads of the space.
 template <class Space>
-requires is_host_space<Space>
+  requires is_host_space<Space>
 class SpaceContext<Space> {
  public:
   using memory_space = typename Space::memory_space;

@@ -71,9 +71,7 @@ class StoringContext {
 
 /// True if outputs are stored in another type than they are computed in.
 template <class Context>
-concept StoresOutputs = requires {
-  typename Context::storage;
-};
+concept StoresOutputs = requires { typename Context::storage; };
 
 namespace detail {
 template <class Context, class T>

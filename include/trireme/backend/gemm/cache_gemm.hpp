@@ -56,8 +56,7 @@ void dot_gemm(Product<T> const& p) {
   std::size_t ld = p.ldb;
   if (!p.transpose_b) {
     T* const packed = pack_buffer<T, 0>(p.n * p.k);
-    pack_left(
-        p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed);
+    pack_left(p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed);
     columns = packed;
     ld = p.k;
   }

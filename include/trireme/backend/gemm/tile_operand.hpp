@@ -44,8 +44,7 @@ struct StridedOperand {
     return row_stride == 1 && segments == 1 && step * segment * sizeof(T) > bytes;
   }
   void pack(std::size_t m, T* to) const {
-    pack_left(
-        m, segment, [this](std::size_t k) { return first + k * step; }, to);
+    pack_left(m, segment, [this](std::size_t k) { return first + k * step; }, to);
   }
   void ask(std::size_t, std::size_t) const {}
 
@@ -105,8 +104,7 @@ struct ColumnsOperand {
 
   bool reads_badly(std::size_t m, std::size_t bytes) const { return m * segment * sizeof(T) > bytes; }
   void pack(std::size_t m, T* to) const {
-    pack_left(
-        m, segment, [this](std::size_t k) { return rows[k] + first; }, to);
+    pack_left(m, segment, [this](std::size_t k) { return rows[k] + first; }, to);
   }
   void ask(std::size_t, std::size_t) const {}
 

@@ -22,8 +22,8 @@ struct Value {
 
   Value() = default;
   template <class C>
-  requires(std::is_arithmetic_v<C> || std::is_same_v<C, T>) KOKKOS_FUNCTION constexpr Value(C number)
-      : value(static_cast<T>(number)) {}
+    requires(std::is_arithmetic_v<C> || std::is_same_v<C, T>)
+  KOKKOS_FUNCTION constexpr Value(C number) : value(static_cast<T>(number)) {}
 };
 
 /// A number and its derivative with respect to the variable (`Dual<T>::variable(x)`); constants have 0.
@@ -35,7 +35,8 @@ struct Dual {
 
   Dual() = default;
   template <class C>
-  requires std::is_arithmetic_v<C> KOKKOS_FUNCTION constexpr Dual(C number) : value(static_cast<T>(number)) {}
+    requires std::is_arithmetic_v<C>
+  KOKKOS_FUNCTION constexpr Dual(C number) : value(static_cast<T>(number)) {}
   KOKKOS_FUNCTION constexpr Dual(Value<T> number) : value(number.value) {}
   KOKKOS_FUNCTION constexpr Dual(T number, T slope) : value(number), derivative(slope) {}
 
@@ -65,9 +66,8 @@ template <class A, class B>
 using common_variable = typename CommonVariable<A, B>::type;
 
 template <class A, class B>
-concept MixedOperands = (Variable<A> || Variable<B>)&&(Variable<A> ||
-                                                       std::is_arithmetic_v<A>)&&(Variable<B> ||
-                                                                                  std::is_arithmetic_v<B>);
+concept MixedOperands = (Variable<A> || Variable<B>) && (Variable<A> || std::is_arithmetic_v<A>) &&
+                        (Variable<B> || std::is_arithmetic_v<B>);
 
 /// f(x) with the derivative f'(x), which is not computed for a Value.
 template <Variable N>
@@ -98,25 +98,29 @@ KOKKOS_INLINE_FUNCTION N choose(Condition condition, N const& yes, N const& no) 
 }
 
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator+(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator+(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
   return detail::chain(x, y, x.value + y.value, 1, 1);
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator-(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator-(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
   return detail::chain(x, y, x.value - y.value, 1, -1);
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator*(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator*(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
   return detail::chain(x, y, x.value * y.value, y.value, x.value);
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator/(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator/(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   using T = typename N::scalar;
   N const x(a), y(b);
@@ -132,31 +136,52 @@ KOKKOS_INLINE_FUNCTION N operator+(N const& x) {
   return x;
 }
 template <detail::Variable N, class B>
-requires detail::MixedOperands<N, B> KOKKOS_INLINE_FUNCTION N& operator+=(N& a, B const& b) { return a = a + b; }
+  requires detail::MixedOperands<N, B>
+KOKKOS_INLINE_FUNCTION N& operator+=(N& a, B const& b) {
+  return a = a + b;
+}
 template <detail::Variable N, class B>
-requires detail::MixedOperands<N, B> KOKKOS_INLINE_FUNCTION N& operator-=(N& a, B const& b) { return a = a - b; }
+  requires detail::MixedOperands<N, B>
+KOKKOS_INLINE_FUNCTION N& operator-=(N& a, B const& b) {
+  return a = a - b;
+}
 template <detail::Variable N, class B>
-requires detail::MixedOperands<N, B> KOKKOS_INLINE_FUNCTION N& operator*=(N& a, B const& b) { return a = a * b; }
+  requires detail::MixedOperands<N, B>
+KOKKOS_INLINE_FUNCTION N& operator*=(N& a, B const& b) {
+  return a = a * b;
+}
 template <detail::Variable N, class B>
-requires detail::MixedOperands<N, B> KOKKOS_INLINE_FUNCTION N& operator/=(N& a, B const& b) { return a = a / b; }
+  requires detail::MixedOperands<N, B>
+KOKKOS_INLINE_FUNCTION N& operator/=(N& a, B const& b) {
+  return a = a / b;
+}
 
 // Comparisons look at the values.
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator<(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator<(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value < N(b).value;
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator>(A const& a, B const& b) { return b < a; }
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator>(A const& a, B const& b) {
+  return b < a;
+}
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator<=(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator<=(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value <= N(b).value;
 }
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator>=(A const& a, B const& b) { return b <= a; }
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator>=(A const& a, B const& b) {
+  return b <= a;
+}
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto operator==(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto operator==(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   return N(a).value == N(b).value;
 }
@@ -231,7 +256,8 @@ KOKKOS_INLINE_FUNCTION N erf(N const& x) {
 }
 /// x to a constant power.
 template <detail::Variable N, class C>
-requires std::is_arithmetic_v<C> KOKKOS_INLINE_FUNCTION N pow(N const& x, C exponent) {
+  requires std::is_arithmetic_v<C>
+KOKKOS_INLINE_FUNCTION N pow(N const& x, C exponent) {
   using Kokkos::pow;
   using T = typename N::scalar;
   T const p = static_cast<T>(exponent);
@@ -247,7 +273,8 @@ KOKKOS_INLINE_FUNCTION N abs(N const& x) {
 }
 /// The slope of the first where both are equal.
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto max(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto max(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
   auto const second = x.value < y.value;
@@ -255,7 +282,8 @@ requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto max(A const& a,
 }
 /// The smaller of two numbers, with its derivative.
 template <class A, class B>
-requires detail::MixedOperands<A, B> KOKKOS_INLINE_FUNCTION auto min(A const& a, B const& b) {
+  requires detail::MixedOperands<A, B>
+KOKKOS_INLINE_FUNCTION auto min(A const& a, B const& b) {
   using N = detail::common_variable<A, B>;
   N const x(a), y(b);
   auto const second = y.value < x.value;

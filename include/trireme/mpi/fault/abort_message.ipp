@@ -49,7 +49,7 @@ TRIREME_INLINE void report_at_once(std::string_view line) noexcept {
 
 TRIREME_INLINE bool has_unread([[maybe_unused]] int pipe) {
 #if defined(__GLIBC__)
-  struct stat kind {};
+  struct stat kind{};
   int bytes = 0;
   return fstat(pipe, &kind) == 0 && S_ISFIFO(kind.st_mode) && ioctl(pipe, FIONREAD, &bytes) == 0 && bytes > 0;
 #else

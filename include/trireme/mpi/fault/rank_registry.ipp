@@ -127,7 +127,7 @@ TRIREME_INLINE void RankRegistry::add(std::string const& file) {
 }
 
 TRIREME_INLINE std::uint64_t RankRegistry::process_namespace() {
-  struct stat status {};
+  struct stat status{};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
 }
 

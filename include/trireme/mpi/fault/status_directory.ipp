@@ -38,7 +38,7 @@ TRIREME_INLINE void StatusDirectory::open(std::string const& parent, std::string
   path_ = parent + '/' + name;
   if (::mkdirat(parent_.get(), name_.c_str(), 0700) != 0 && errno != EEXIST) fail(path_, "cannot be created");
   Descriptor found(::openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
+  struct stat status{};
   if (!found || ::fstat(found.get(), &status) != 0) fail(path_, "cannot be used");
   if (status.st_uid != ::geteuid() || (status.st_mode & 0777) != 0700)
     throw FileError(path_, "is no directory that this user alone can use, as the status records of a run need");
@@ -62,7 +62,7 @@ TRIREME_INLINE Descriptor StatusDirectory::create(std::string const& file, std::
 
 TRIREME_INLINE Descriptor StatusDirectory::find(std::string const& file, std::size_t size) const {
   Descriptor found(::openat(directory_.get(), file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status {};
+  struct stat status{};
   bool const fits = found && ::fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                     status.st_uid == ::geteuid() && static_cast<std::size_t>(status.st_size) == size;
   return fits ? std::move(found) : Descriptor();

@@ -11,7 +11,8 @@ namespace trireme::lowering {
 
 /// Each element by the activation's own formula.
 template <class A>
-requires(ActivationFunction<A>&& A::elementwise) struct ActivationLowering<A> {
+  requires(ActivationFunction<A> && A::elementwise)
+struct ActivationLowering<A> {
   template <class T, class E>
   static Value<T, E> forward(Builder& b, A const& activation, Value<T, E> const& z) {
     return activation(Traced<T, E>(b, z)).in(b, z.extents);

@@ -114,8 +114,7 @@ class ModelArguments {
           return b.reshape(own, with_rows(rows_, sample));
         };
         return std::tuple{part(in.template before<I>(), in.template part<I>())...};
-      }
-      (std::make_index_sequence<parts_count<typename Model::InputExtents>>());
+      }(std::make_index_sequence<parts_count<typename Model::InputExtents>>());
     } else {
       return b.argument<T>(with_rows(rows_, in));
     }

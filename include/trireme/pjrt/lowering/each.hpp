@@ -29,8 +29,7 @@ struct LayerLowering<Each<L>> {
     return Lowered{y, [parts](Trace<T>& t, auto const& dy) {
                      return [&]<std::size_t... I>(std::index_sequence<I...>) {
                        return std::tuple{std::get<I>(parts).backward(t, std::get<I>(dy))...};
-                     }
-                     (std::index_sequence_for<E...>());
+                     }(std::index_sequence_for<E...>());
                    }};
   }
 };

@@ -152,8 +152,7 @@ class GraphTrace {
   auto values(Builder& b, Values const& numbers, Parts<E...> const& sample) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple<decltype(value(b, 0, E{}))...>{value(b, numbers[I], sample.template part<I>())...};
-    }
-    (std::index_sequence_for<E...>());
+    }(std::index_sequence_for<E...>());
   }
 
   template <std::size_t... E, class V>
@@ -164,8 +163,7 @@ class GraphTrace {
   static void require_samples(std::tuple<V...> const& y, Parts<E...> const& sample) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (require_samples(std::get<I>(y), sample.template part<I>()), ...);
-    }
-    (std::index_sequence_for<E...>());
+    }(std::index_sequence_for<E...>());
   }
 
   Values results_;

@@ -22,9 +22,7 @@ struct ActivationLowering {
 };
 
 template <class Lowering>
-inline constexpr bool exists = !requires {
-  Lowering::missing;
-};
+inline constexpr bool exists = !requires { Lowering::missing; };
 
 template <class L>
 consteval bool require_layer_lowering() {

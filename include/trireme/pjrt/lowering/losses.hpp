@@ -142,7 +142,7 @@ TracedCondition<Extents<dynamic, C>> are_zero_one_labels(Traced<T, Extents<dynam
 
 /// A loss whose formula takes every output by itself: the formula of one output, for all of them.
 template <class Loss>
-requires requires { Loss::outputs; }
+  requires requires { Loss::outputs; }
 struct LossLowering<Loss> {
   template <class T, std::size_t C>
   static PositionLosses<T, C> positions(Builder& b, Loss const& loss, Value<T, Extents<dynamic, C>> const& prediction,

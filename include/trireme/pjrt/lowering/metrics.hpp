@@ -135,8 +135,8 @@ void is_mean_of_loss(metrics::MeanOf<Loss, Named, direction> const&);
 
 /// The mean of a loss, by the loss's own lowering.
 template <class Metric>
-requires(!is_weighted<Metric> &&
-         requires(Metric const& metric) { detail::is_mean_of_loss(metric); }) struct MetricLowering<Metric> {
+  requires(!is_weighted<Metric> && requires(Metric const& metric) { detail::is_mean_of_loss(metric); })
+struct MetricLowering<Metric> {
   template <class M, class T, std::size_t C, class Target>
   static auto sums(Builder& b, M const& metric, Value<T, Extents<dynamic, C>> const& prediction, Target const& target,
                    Value<double, Extents<dynamic>> const& weight) {

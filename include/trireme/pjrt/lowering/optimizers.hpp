@@ -33,7 +33,8 @@ struct OptimizerLowering {
 /// An optimizer whose rule for an element needs no sums over the element's tensor: by the rule itself. Every number of
 /// the rule is an argument of the step.
 template <class Optimizer>
-requires(!DeclaresTensorSums<RuleOf<Optimizer, double>>) struct OptimizerLowering<Optimizer> {
+  requires(!DeclaresTensorSums<RuleOf<Optimizer, double>>)
+struct OptimizerLowering<Optimizer> {
   using HostRule = RuleOf<Optimizer, double>;
   template <class T>
   using Number = Traced<T, AnyExtents>;

@@ -51,8 +51,8 @@ decltype(auto) layers_of(Model const& model) {
 /// An error message for a model without layers that programs can be made of.
 template <class Model>
 consteval bool require_model_lowering() {
-  constexpr bool has_layers = LowersItself<Model> || requires(Model const& model) { model.architecture(); }
-  || requires(Model const& model) { model.exact_architecture(); };
+  constexpr bool has_layers = LowersItself<Model> || requires(Model const& model) { model.architecture(); } ||
+                              requires(Model const& model) { model.exact_architecture(); };
   constexpr bool in_own_memory = requires(Model const& model) { model.parameter_view(); };
   static_assert(has_layers,
                 "trireme: a PJRT device takes a model that is made of layers, or one of your own that has a "

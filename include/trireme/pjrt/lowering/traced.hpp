@@ -25,7 +25,7 @@ class TracedCondition {
 
   /// Does not compile: a program takes both ways of a branch, so that a formula cannot have one.
   template <class Answer>
-  requires std::is_same_v<Answer, bool>
+    requires std::is_same_v<Answer, bool>
   explicit operator Answer() const {
     static_assert(sizeof(E) == 0,
                   "trireme: a formula that branches on a number cannot be compiled for a PJRT device; let it choose by "
@@ -74,7 +74,8 @@ class Traced {
  public:
   Traced() = default;
   template <class Number>
-  requires std::is_arithmetic_v<Number> Traced(Number number) : number_(static_cast<T>(number)) {}
+    requires std::is_arithmetic_v<Number>
+  Traced(Number number) : number_(static_cast<T>(number)) {}
   Traced(Builder& b, Value<T, E> const& value) : builder_(&b), value_(value) {}
 
   /// The program of a tensor.

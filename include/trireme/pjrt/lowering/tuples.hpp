@@ -52,8 +52,7 @@ template <class T, class... E>
 std::tuple<Value<T, E>...> values_like(std::tuple<Value<T, E>...> const& like, Tensors<T> const& list) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::tuple{values_like(std::get<I>(like), list, I)...};
-  }
-  (std::index_sequence_for<E...>());
+  }(std::index_sequence_for<E...>());
 }
 
 /// Checks that values have the extents of others. Does not compile if their number or their types differ.
@@ -63,8 +62,9 @@ void require_alike(Value<T, E> const& a, Value<T, F> const& b) {
 }
 template <class... A, class... B>
 void require_alike(std::tuple<A...> const& a, std::tuple<B...> const& b) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (require_alike(std::get<I>(a), std::get<I>(b)), ...); }
-  (std::index_sequence_for<A...>());
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (require_alike(std::get<I>(a), std::get<I>(b)), ...);
+  }(std::index_sequence_for<A...>());
 }
 
 }  // namespace trireme::lowering

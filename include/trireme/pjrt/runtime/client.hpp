@@ -75,7 +75,7 @@ class Client {
   std::vector<PJRT_Device*> const& devices() const { return devices_; }
 
   template <class Function, class Arguments>
-  void call(Function* PJRT_Api::*function, Arguments& arguments, char const* name) const {
+  void call(Function* PJRT_Api::* function, Arguments& arguments, char const* name) const {
     plugin_->call(function, arguments, name);
   }
 

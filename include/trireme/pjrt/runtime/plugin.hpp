@@ -63,14 +63,14 @@ class Plugin {
 
   /// Calls a function of the table. \throws PluginError with the plugin's own message
   template <class Function, class Arguments>
-  void call(Function* PJRT_Api::*function, Arguments& arguments, char const* name) const {
+  void call(Function* PJRT_Api::* function, Arguments& arguments, char const* name) const {
     if (!has(function)) throw PluginError(formatted("{}: this plugin of PJRT {} has no {}", path_, version(), name));
     check((api_->*function)(&arguments), name);
   }
 
   /// True if the plugin's table has the function; a table older than the header may end before it.
   template <class Function>
-  bool has(Function* PJRT_Api::*function) const {
+  bool has(Function* PJRT_Api::* function) const {
     auto const offset = reinterpret_cast<char const*>(&(api_->*function)) - reinterpret_cast<char const*>(api_);
     return static_cast<std::size_t>(offset) < api_->struct_size && api_->*function != nullptr;
   }

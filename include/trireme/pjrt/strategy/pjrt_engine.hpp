@@ -95,8 +95,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   void predict_step(Batch<T, L> const& batch, T* out) {
     auto& program = programs_.for_batch(Work::predict, model_, batch.rows);
     auto& run = program.executable();
-    program.run(
-        batch, {.targets = false}, [&](std::size_t r) { return weights_.give(run, r, 0); }, nothing, nothing);
+    program.run(batch, {.targets = false}, [&](std::size_t r) { return weights_.give(run, r, 0); }, nothing, nothing);
     std::size_t const size = model_.output_size();
     predicted_.resize(program.rows() * size);
     for (std::size_t r = 0; r < replicas_; ++r) {

@@ -11,9 +11,7 @@ namespace trireme {
 
 /// True if a strategy builds engines of another type than its own (`build_as`), for adaptors around it.
 template <class Strategy>
-inline constexpr bool builds_engines = requires {
-  requires Strategy::builds_engines;
-};
+inline constexpr bool builds_engines = requires { requires Strategy::builds_engines; };
 
 namespace detail {
 
@@ -38,14 +36,17 @@ class Adaptor {
 
   /// Takes the arguments of the strategy's constructor. Collective if that is.
   template <class... Arguments>
-  requires std::constructible_from<Strategy, Arguments const&...>
+    requires std::constructible_from<Strategy, Arguments const&...>
   explicit Adaptor(Arguments const&... arguments) : strategy_(arguments...) {}
 
   Strategy const& strategy() const { return strategy_; }
   void config(Config& c) const { c("strategy", strategy_); }
   decltype(auto) group() const { return strategy_.group(); }
-  decltype(auto) communicator() const requires requires(Strategy const& s) { s.communicator(); }
-  { return strategy_.communicator(); }
+  decltype(auto) communicator() const
+    requires requires(Strategy const& s) { s.communicator(); }
+  {
+    return strategy_.communicator();
+  }
 
  protected:
   Strategy strategy_;

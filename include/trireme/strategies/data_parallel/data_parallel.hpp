@@ -24,7 +24,7 @@ namespace detail {
 template <class Model>
 inline constexpr bool may_have_tables = true;
 template <class Model>
-requires requires { Model::has_tables; }
+  requires requires { Model::has_tables; }
 inline constexpr bool may_have_tables<Model> = Model::has_tables;
 
 /// Adds gradients up as they are.

@@ -68,9 +68,8 @@ class ShardTree {
 
  private:
   template <class T>
-  static constexpr bool sends = requires(Group const& group, std::span<T> values) {
-    group.send(values, std::size_t{0});
-  };
+  static constexpr bool sends =
+      requires(Group const& group, std::span<T> values) { group.send(values, std::size_t{0}); };
 
   /// A node that another process has a part of: `partition` is sent to `other`, or adds what `other` sends, or adds the
   /// values of the partition `other`.

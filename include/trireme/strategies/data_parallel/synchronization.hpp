@@ -36,7 +36,7 @@ struct LocalWeights {
 template <class Synchronization>
 inline constexpr bool steps_locally = false;
 template <class Synchronization>
-requires requires { requires Synchronization::local_steps; }
+  requires requires { requires Synchronization::local_steps; }
 inline constexpr bool steps_locally<Synchronization> = true;
 
 namespace detail {
@@ -44,7 +44,7 @@ namespace detail {
 template <class S, class T, class Space>
 consteval bool require_local_synchronization() {
   static_assert(
-      requires(S & s, LocalWeights<T, Space> const& weights) {
+      requires(S& s, LocalWeights<T, Space> const& weights) {
         s.after_update(weights);
         s.at_epoch_end(weights);
       },

@@ -40,7 +40,7 @@ struct CodecExchange {
   using type = DenseExchange<T, Codec>;
 };
 template <class T, class Codec>
-requires requires { typename Codec::template Exchange<T>; }
+  requires requires { typename Codec::template Exchange<T>; }
 struct CodecExchange<T, Codec> {
   using type = typename Codec::template Exchange<T>;
 };
