@@ -12,6 +12,7 @@
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/thin_gemm.hpp"
 #include "trireme/backend/gemm/tile_gemm.hpp"
+#include "trireme/core/linkage.hpp"
 
 namespace trireme::detail {
 
@@ -127,5 +128,16 @@ void cache_gemm(Product<T> const& p) {
        // a single column is a row
        .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
 }
+
+/// Products in T, which trireme::compiled instantiates. EXTERN is `extern`, or empty in the library.
+#define TRIREME_PRODUCTS_OF(EXTERN, T)                    \
+  EXTERN template void cache_gemm(Product<T> const&);     \
+  EXTERN template void scattered_gemm(Product<T> const&); \
+  EXTERN template void TileGemm<T>::run(TileProduct<T> const&);
+
+#ifdef TRIREME_COMPILED
+TRIREME_PRODUCTS_OF(extern, float)
+TRIREME_PRODUCTS_OF(extern, double)
+#endif
 
 }  // namespace trireme::detail
