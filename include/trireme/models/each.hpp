@@ -240,21 +240,27 @@ struct Each {
   }
 
   template <class In>
-  constexpr void require_same_parameters(In const& in) const {
-    if constexpr (In::is_static && std::is_default_constructible_v<L>)
-      static_assert(
-          counts_are_equal(L{}, In{}),
-          "trireme: the layer in Each would need other parameters for one part of its input than for another");
-    else if (!counts_are_equal(layer, in))
-      throw ShapeError("the layer in Each would need other parameters for one part of its input than for another");
-  }
-  template <class In>
   static constexpr bool counts_are_equal(L const& l, In const& in) {
     std::size_t const expected = detail::parameter_count(l, in.template part<0>());
     bool equal = true;
     for_each_part(
         in, [&](auto const& part, std::size_t) { equal = equal && detail::parameter_count(l, part) == expected; });
     return equal;
+  }
+
+  /// False for a layer that needs arguments or, like Shared, owns memory.
+  template <class In>
+  static constexpr bool is_compared_when_compiling =
+      In::is_static && requires { typename std::bool_constant<(counts_are_equal(L{}, In{}), true)>; };
+
+  template <class In>
+  constexpr void require_same_parameters(In const& in) const {
+    if constexpr (is_compared_when_compiling<In>)
+      static_assert(
+          counts_are_equal(L{}, In{}),
+          "trireme: the layer in Each would need other parameters for one part of its input than for another");
+    else if (!counts_are_equal(layer, in))
+      throw ShapeError("the layer in Each would need other parameters for one part of its input than for another");
   }
 };
 template <class L>

@@ -230,6 +230,25 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_frozen_layer_follows_the_model_that_trains_it, S
     BOOST_TEST(same(gan, "sequential_1" + path.substr(path.find('/')), judge, path));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_shared_layer_is_called_for_each_part_of_a_tuple, Strategy, Strategies) {
+  Strategy const strategy(world());
+  Shared layer{Dense<6, Tanh>{.name = "common"}};
+  auto const compiled = [&](auto const& twin) {
+    return compile<double>(strategy, Sequential{Input<6>{}, Fork{Skip{}, Dense<6>{}}, twin, Add{}},
+                           SGD{.learning_rate = 0.1}, MeanSquaredError{}, CompileOptions{.seed = 6});
+  };
+  auto shared = compiled(Each{Sequential{layer, Dense<2>{}}});
+  auto alone = compiled(Each{Sequential{Dense<6, Tanh>{.name = "common"}, Dense<2>{}}});
+  auto other = compile<double>(strategy, Sequential{Input<6>{}, Fork{Skip{}, Dense<6>{}}, Each{layer}, Add{}},
+                               SGD{.learning_rate = 0.1}, MeanSquaredError{}, CompileOptions{.seed = 7});
+  auto const samples = test::mlp_samples<double>(5);
+  xt::xarray<double> const y = xt::ones<double>({5, 2});
+  shared.train_on_batch(samples.x, y);
+  alone.train_on_batch(samples.x, y);
+  for (auto const& path : alone.weight_names()) BOOST_TEST(same(shared, path, alone, path));
+  BOOST_TEST(same(other, "common/kernel", alone, "sequential/common/kernel"));
+}
+
 BOOST_AUTO_TEST_CASE(a_shared_layer_outlives_its_model_and_fits_only_its_extents) {
   MultiWorkerMirroredStrategy<Space> const strategy(world());
   Shared layer{Dense<3>{.name = "common"}};
