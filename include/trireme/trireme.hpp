@@ -250,7 +250,6 @@
 #include "trireme/strategies/data_parallel/workspace.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
-#include "trireme/strategies/engine/host_stage.hpp"
 #include "trireme/strategies/engine/initial_parameters.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/update_kernels.hpp"

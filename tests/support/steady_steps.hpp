@@ -12,7 +12,7 @@
 
 #include "support/allocations.hpp"
 #include "trireme/backend/gemm/pack.hpp"
-#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
@@ -69,9 +69,9 @@ struct SteadySteps {
 /// partition is not fixed, so that one may come to its first partition at any time.
 inline void warm_threads() {
   ThreadPool& pool = ThreadPool::of(Kokkos::DefaultHostExecutionSpace());
-  ThreadMeeting meeting(pool.threads(), pool.patience());
+  ThreadBarrier barrier(pool.threads(), pool.patience());
   pool.run_at_once(pool.threads(), [&](std::size_t) {
-    meeting();  // so that each has a task
+    barrier();  // so that each has a task
     [&]<int... Use>(std::integer_sequence<int, Use...>) {
       (::trireme::detail::pack_buffer<float, Use>(std::size_t{1} << 18), ...);
     }(std::make_integer_sequence<int, 8>());

@@ -25,7 +25,7 @@ inline std::array<SignalSlot, NSIG> signal_slots{};
 /// before is called too. The last watch of a signal gives it back to that handler. Any thread may hold one.
 class SignalWatch {
  public:
-  /// \throws ValueError if the system lets nobody handle the signal
+  /// \throws ValueError if the system lets no program handle the signal
   explicit SignalWatch(int signal);
   ~SignalWatch();
   SignalWatch(SignalWatch const&) = delete;

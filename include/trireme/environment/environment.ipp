@@ -48,7 +48,7 @@ TRIREME_INLINE Environment::~Environment() {
   bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
   if (!failed) require_last();
   if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
-  if (shutdown_.meet(failed)) return;
+  if (shutdown_.await_others(failed)) return;
   mpi_.abandon();
   status_.abandon();
   detail::Shutdown::abort_at_exit(world_.rank());

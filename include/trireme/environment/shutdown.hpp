@@ -43,7 +43,7 @@ class Shutdown {
   /// Waits for the other processes: until the deadline if this one ends in order, and beyond it while others of the
   /// node still progress. \return the lowest rank that ends with an error, or the number of ranks if none does; nothing
   /// if MPI fails, or this process has failed and the others did not arrive within its patience.
-  std::optional<std::size_t> meet(bool failed) noexcept;
+  std::optional<std::size_t> await_others(bool failed) noexcept;
 
   /// True unless an Environment that began later still lives.
   bool is_innermost() const { return innermost() == this; }

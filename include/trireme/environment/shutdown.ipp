@@ -49,7 +49,7 @@ TRIREME_INLINE Shutdown::~Shutdown() {
   run_communicator() = outer_run_;
 }
 
-TRIREME_INLINE std::optional<std::size_t> Shutdown::meet(bool failed) noexcept {
+TRIREME_INLINE std::optional<std::size_t> Shutdown::await_others(bool failed) noexcept {
   // Static, since MPI may still write there if the others arrive too late.
   static std::uint64_t lowest;
   lowest = failed ? communicator_.rank() : communicator_.size();
@@ -138,7 +138,7 @@ TRIREME_INLINE void Shutdown::end(std::string const& what, bool uniform) noexcep
     end_without_mpi(with_rank);
   }
   if (uniform) {
-    if (std::optional<std::size_t> const lowest = shutdown->meet(true)) {
+    if (std::optional<std::size_t> const lowest = shutdown->await_others(true)) {
       std::string const message = "trireme: " + what + where();
       if (*lowest == shutdown->rank() && claim(message)) report(message);
       status().state.store(StatusRecord::State::ended, std::memory_order_release);

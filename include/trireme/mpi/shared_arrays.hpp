@@ -59,7 +59,7 @@ class SharedArrays {
   std::size_t rank() const { return rank_; }
 
   /// Publishes what this rank has written to the ranks that wait. This rank has finished reading the others' arrays.
-  void arrive() { arrivals_[rank_]->store(++meetings_, std::memory_order_release); }
+  void arrive() { arrivals_[rank_]->store(++own_arrivals_, std::memory_order_release); }
   /// Returns when all ranks have arrived as often as this one.
   void wait() const {
     if (std::ranges::none_of(arrivals_, [this](Arrivals const* other) { return has_to_come(*other); })) return;
@@ -119,14 +119,14 @@ class SharedArrays {
 
   bool has_to_come(Arrivals const& other) const {
     // Of two counters at most one is ahead, by less than half of what fits: the difference survives an overflow.
-    return static_cast<std::int32_t>(other.load(std::memory_order_acquire) - meetings_) < 0;
+    return static_cast<std::int32_t>(other.load(std::memory_order_acquire) - own_arrivals_) < 0;
   }
 
   std::size_t rank_;
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<Arrivals*> arrivals_;
   std::vector<T const*> arrays_;
-  std::uint32_t meetings_ = 0;
+  std::uint32_t own_arrivals_ = 0;
 };
 
 }  // namespace trireme

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "trireme/backend/threads/stall_record.hpp"
-#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 
 using namespace trireme;
@@ -57,15 +57,15 @@ BOOST_AUTO_TEST_CASE(tasks_at_once_may_meet) {
   constexpr std::size_t threads = 4;
   ThreadPool pool(threads);
   for (int round = 0; round < 300; ++round) {
-    ThreadMeeting meeting(threads, pool.patience());
+    ThreadBarrier barrier(threads, pool.patience());
     std::vector<std::size_t> given(threads), sums(threads);
     pool.run_at_once(threads, [&](std::size_t task) {
       for (std::size_t step = 1; step <= 3; ++step) {
         given[task] = task * step;
-        meeting();
+        barrier();
         sums[task] = 0;
         for (std::size_t const value : given) sums[task] += value;
-        meeting();
+        barrier();
       }
     });
     for (std::size_t const sum : sums) BOOST_REQUIRE(sum == 18);
@@ -149,9 +149,9 @@ BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
   }
   ThreadPool pool(4, places);
   std::vector<cpu_set_t> seen(4);
-  ThreadMeeting meeting(4, pool.patience());
+  ThreadBarrier barrier(4, pool.patience());
   pool.run_at_once(4, [&](std::size_t task) {
-    meeting();  // so that each has a thread of its own
+    barrier();  // so that each has a thread of its own
     sched_getaffinity(0, sizeof(cpu_set_t), &seen[task]);
   });
   BOOST_TEST(CPU_EQUAL(&seen[0], &usable));  // the caller's are its own

@@ -28,15 +28,28 @@ struct NumberLayout {
   static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
 };
 
-/// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows.
+/// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows for each of `replicas`.
 template <class Model>
 class ModelArguments {
   static_assert(require_model_lowering<Model>());
 
  public:
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+  using Positions = Extents<dynamic>;
   using Numbers = NumberLayout<Model::outputs>;
   /// Counts of numbers that the training programs take.
   static constexpr std::size_t number_count = Numbers::optimizer + OptimizerLowering<typename Model::Optimizer>::count;
+  /// True if the targets of a row lie one after the other: those of Outputs.
+  static constexpr bool joined_targets = requires(Model const& model) { model.head().target_parts(); };
+
+  /// The model has to outlive the arguments.
+  ModelArguments(Model const& model, std::size_t rows, std::size_t replicas)
+      : model_(model), rows_(rows), replicas_(replicas) {}
+
+  Model const& model() const { return model_; }
+  std::size_t rows() const { return rows_; }
+  std::size_t replicas() const { return replicas_; }
 
   /// (rows, extents of the input), or of several inputs (rows, all elements).
   std::vector<std::size_t> input_extents() const {
@@ -54,30 +67,10 @@ class ModelArguments {
     return sum;
   }
 
- protected:
-  using T = typename Model::scalar;
-  using L = typename Model::label;
-  using Positions = Extents<dynamic>;
-  /// True if the targets of a row lie one after the other: those of Outputs.
-  static constexpr bool joined_targets = requires(Model const& model) { model.head().target_parts(); };
-
-  ModelArguments(Model const& model, std::size_t rows, std::size_t replicas)
-      : model_(model), rows_(rows), replicas_(replicas) {}
-
   std::vector<ParameterInfo> const& infos() const { return model_.description().parameters; }
-  bool penalized() const {
-    for (auto const& info : infos())
-      if (info.regularizer.active()) return true;
-    return false;
-  }
 
   // ---- arguments
 
-  Tensors<T> take_parameters(Builder& b) const {
-    Tensors<T> tensors;
-    for (auto const& info : infos()) tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
-    return tensors;
-  }
   /// Weights that a step changes: parameters, then states.
   Tensors<T> take_weights(Builder& b) const {
     Tensors<T> tensors = take_parameters(b);
@@ -99,6 +92,7 @@ class ModelArguments {
     return tensors;
   }
   static auto take_totals(Builder& b) { return b.argument<double>(Extents<Model::totals_width>{}); }
+  static auto take_numbers(Builder& b) { return b.argument<double>(Extents<number_count>{}); }
   std::vector<Scalar<double>> take_penalty(Builder& b) const {
     if (!penalized()) return {};
     return {b.argument<double>(NoExtents{})};
@@ -164,6 +158,18 @@ class ModelArguments {
       auto const times = b.element(numbers, Numbers::positions);
       b.result(b.add(sum, b.multiply(times, penalty(b, infos(), weights))), sum);
     }
+  }
+
+ private:
+  Tensors<T> take_parameters(Builder& b) const {
+    Tensors<T> tensors;
+    for (auto const& info : infos()) tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
+    return tensors;
+  }
+  bool penalized() const {
+    for (auto const& info : infos())
+      if (info.regularizer.active()) return true;
+    return false;
   }
 
   Model const& model_;

@@ -14,47 +14,26 @@
 namespace trireme::lowering {
 
 template <class Model>
-class ModelPrograms : public ModelStep<Model> {
-  using Base = ModelStep<Model>;
-  using Base::differentiate;
-  using Base::forward;
-  using Base::give;
-  using Base::give_penalty;
-  using Base::infos;
-  using Base::model_;
-  using Base::predictions;
-  using Base::replicas_;
-  using Base::rows_;
-  using Base::score;
-  using Base::take_batch;
-  using Base::take_frozen;
-  using Base::take_input;
-  using Base::take_penalty;
-  using Base::take_slots;
-  using Base::take_totals;
-  using Base::take_weights;
-  using Base::trace_of;
-  using Base::unscaled;
-  using typename Base::T;
-  using Optimizer = typename Model::Optimizer;
+class ModelPrograms {
+  using Arguments = ModelArguments<Model>;
+  using T = typename Arguments::T;
 
  public:
-  using Base::change_size;
-
   /// `rows` of each replica.
-  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas) : Base(model, rows, replicas) {}
+  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas)
+      : arguments_(model, rows, replicas), score_(arguments_), step_(arguments_) {}
 
-  using Base::number_count;
+  Arguments const& arguments() const { return arguments_; }
   /// Count of words that the training programs take.
   std::size_t word_count() const { return StepLayout::keys + 2 * streams().size(); }
   /// Layers that draw random numbers, in the order of their keys among the words.
   std::vector<StreamUse> const& streams() const {
     if (!found_streams_) {
       Builder b;
-      auto const arguments = take_batch(b, StepLayout::keys + 2 * max_streams);
-      auto const weights = take_weights(b), frozen = take_frozen(b);
-      Trace<T> trace = trace_of(b, weights, frozen, true);
-      forward(trace, arguments);
+      auto const batch = arguments_.take_batch(b, StepLayout::keys + 2 * max_streams);
+      auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
+      Trace<T> trace = step_.trace_of(b, weights, frozen, true);
+      step_.forward(trace, batch);
       streams_ = trace.streams();
       found_streams_ = true;
     }
@@ -65,18 +44,19 @@ class ModelPrograms : public ModelStep<Model> {
   /// the weights, slots, totals and penalty.
   Program train() const {
     Builder b;
-    auto const weights = take_weights(b), frozen = take_frozen(b), slots = take_slots(b);
-    auto const totals = take_totals(b);
-    auto const penalty = take_penalty(b);
-    auto const arguments = take_batch(b, word_count());
-    auto const numbers = b.argument<double>(Extents<number_count>{});
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b),
+               slots = arguments_.take_slots(b);
+    auto const totals = arguments_.take_totals(b);
+    auto const penalty = arguments_.take_penalty(b);
+    auto const batch = arguments_.take_batch(b, word_count());
+    auto const numbers = Arguments::take_numbers(b);
 
-    auto const [changes, sums] = differentiate(b, weights, frozen, arguments, numbers);
-    auto const next = changed(b, weights, slots, sum_replicas(b, changes, replicas_), numbers);
-    give(b, next.weights, weights);
-    give(b, next.slots, slots);
+    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers);
+    auto const next = changed(b, weights, slots, sum_replicas(b, changes, arguments_.replicas()), numbers);
+    Arguments::give(b, next.weights, weights);
+    Arguments::give(b, next.slots, slots);
     b.result(b.add(totals, sums), totals);
-    give_penalty(b, penalty, weights, numbers);
+    arguments_.give_penalty(b, penalty, weights, numbers);
     return b.finish();
   }
 
@@ -84,14 +64,14 @@ class ModelPrograms : public ModelStep<Model> {
   /// means of states in one vector).
   Program gradients() const {
     Builder b;
-    auto const weights = take_weights(b), frozen = take_frozen(b);
-    auto const totals = take_totals(b);
-    auto const arguments = take_batch(b, word_count());
-    auto const numbers = b.argument<double>(Extents<number_count>{});
-    auto const [changes, sums] = differentiate(b, weights, frozen, arguments, numbers);
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
+    auto const totals = arguments_.take_totals(b);
+    auto const batch = arguments_.take_batch(b, word_count());
+    auto const numbers = Arguments::take_numbers(b);
+    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers);
     b.result(b.add(totals, sums), totals);
     Tensors<T> vectors;
-    for (auto const& change : sum_replicas(b, changes, replicas_))
+    for (auto const& change : sum_replicas(b, changes, arguments_.replicas()))
       vectors.push_back(b.reshape(change, AnyExtents{{size(change)}}));
     b.result(b.concatenate(vectors));
     return b.finish();
@@ -101,10 +81,11 @@ class ModelPrograms : public ModelStep<Model> {
   /// and penalty.
   Program apply() const {
     Builder b;
-    auto const weights = take_weights(b), frozen = take_frozen(b), slots = take_slots(b);
-    auto const penalty = take_penalty(b);
-    auto const all = b.argument<T>(AnyExtents{{change_size()}});
-    auto const numbers = b.argument<double>(Extents<number_count>{});
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b),
+               slots = arguments_.take_slots(b);
+    auto const penalty = arguments_.take_penalty(b);
+    auto const all = b.argument<T>(AnyExtents{{arguments_.change_size()}});
+    auto const numbers = Arguments::take_numbers(b);
     Tensors<T> changes;
     std::size_t begin = 0;
     for (auto const& weight : weights) {
@@ -113,40 +94,40 @@ class ModelPrograms : public ModelStep<Model> {
       begin = end;
     }
     auto const next = changed(b, weights, slots, changes, numbers);
-    give(b, next.weights, weights);
-    give(b, next.slots, slots);
-    give_penalty(b, penalty, weights, numbers);
+    Arguments::give(b, next.weights, weights);
+    Arguments::give(b, next.slots, slots);
+    arguments_.give_penalty(b, penalty, weights, numbers);
     return b.finish();
   }
 
   /// (weights, frozen weights, test totals, x, y, sample weights, words) -> test totals.
   Program test() const {
     Builder b;
-    auto const weights = take_weights(b), frozen = take_frozen(b);
-    auto const totals = take_totals(b);
-    auto const arguments = take_batch(b, StepLayout::keys);
-    Trace<T> trace = trace_of(b, weights, frozen, false);
-    auto const forward_pass = forward(trace, arguments);
-    b.result(b.add(totals, score(b, forward_pass.y, arguments, unscaled(b)).totals), totals);
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
+    auto const totals = arguments_.take_totals(b);
+    auto const batch = arguments_.take_batch(b, StepLayout::keys);
+    Trace<T> trace = step_.trace_of(b, weights, frozen, false);
+    auto const forward_pass = step_.forward(trace, batch);
+    b.result(b.add(totals, score_.score(b, forward_pass.y, batch, score_.unscaled(b)).totals), totals);
     return b.finish();
   }
 
   /// (weights, frozen weights, x) -> (rows, outputs).
   Program predict() const {
     Builder b;
-    auto const weights = take_weights(b), frozen = take_frozen(b);
-    auto const x = take_input(b);
-    Trace<T> trace = trace_of(b, weights, frozen, false);
-    auto const y = lower_graph(trace, layers_of(model_), x, false).y;
-    b.result(predictions(b, y));
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
+    auto const x = arguments_.take_input(b);
+    Trace<T> trace = step_.trace_of(b, weights, frozen, false);
+    auto const y = lower_graph(trace, layers_of(arguments_.model()), x, false).y;
+    b.result(score_.predictions(b, y));
     return b.finish();
   }
 
   /// (weights, frozen weights) -> copies of them.
   Program copy() const {
     Builder b;
-    for (auto const& weight : take_weights(b)) b.result(weight);
-    for (auto const& weight : take_frozen(b)) b.result(weight);
+    for (auto const& weight : arguments_.take_weights(b)) b.result(weight);
+    for (auto const& weight : arguments_.take_frozen(b)) b.result(weight);
     return b.finish();
   }
 
@@ -159,15 +140,15 @@ class ModelPrograms : public ModelStep<Model> {
   template <class Numbers>
   Updated<T> changed(Builder& b, Tensors<T> const& weights, Tensors<T> const& slots, Tensors<T> const& changes,
                      Numbers const& numbers) const {
-    auto const& states = model_.description().states;
-    auto const parameters = static_cast<std::ptrdiff_t>(infos().size());
+    auto const& states = arguments_.model().description().states;
+    auto const parameters = static_cast<std::ptrdiff_t>(arguments_.infos().size());
     auto const first = [&](Tensors<T> const& all) { return Tensors<T>(all.begin(), all.begin() + parameters); };
-    auto next =
-        update(b, model_.optimizer(), infos(), first(weights), slots, first(changes), optimizer_numbers(b, numbers));
+    auto next = update(b, arguments_.model().optimizer(), arguments_.infos(), first(weights), slots, first(changes),
+                       optimizer_numbers(b, numbers));
     for (std::size_t i = 0; i < states.size(); ++i) {
       T const decay = static_cast<T>(states[i].decay);
-      next.weights.push_back(
-          b.add(b.scale(weights[infos().size() + i], decay), b.scale(changes[infos().size() + i], T{1} - decay)));
+      next.weights.push_back(b.add(b.scale(weights[arguments_.infos().size() + i], decay),
+                                   b.scale(changes[arguments_.infos().size() + i], T{1} - decay)));
     }
     return next;
   }
@@ -175,11 +156,14 @@ class ModelPrograms : public ModelStep<Model> {
   template <class Numbers>
   static std::vector<Scalar<T>> optimizer_numbers(Builder& b, Numbers const& numbers) {
     std::vector<Scalar<T>> result;
-    for (std::size_t i = Base::Numbers::optimizer; i < number_count; ++i)
+    for (std::size_t i = Arguments::Numbers::optimizer; i < Arguments::number_count; ++i)
       result.push_back(b.convert<T>(b.element(numbers, i)));
     return result;
   }
 
+  Arguments arguments_;
+  ModelScore<Model> score_;
+  ModelStep<Model> step_;
   mutable std::vector<StreamUse> streams_;
   mutable bool found_streams_ = false;
 };

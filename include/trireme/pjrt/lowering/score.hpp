@@ -30,25 +30,23 @@ consteval bool require_loss_lowering() {
 
 /// Scores of a model's outputs: of one, or of several with a loss and metrics each.
 template <class Model>
-class ModelScore : public ModelArguments<Model> {
-  using Base = ModelArguments<Model>;
+class ModelScore {
+  using Arguments = ModelArguments<Model>;
+  using T = typename Arguments::T;
+  using L = typename Arguments::L;
+  using Positions = typename Arguments::Positions;
   using Place = trireme::detail::OutputPlace;
 
- protected:
-  using Base::Base;
-  using Base::model_;
-  using Base::rows_;
-  using typename Base::L;
-  using typename Base::Positions;
-  using typename Base::T;
+ public:
+  explicit ModelScore(Arguments const& arguments) : model_(arguments.model()), rows_(arguments.rows()) {}
 
   /// For each output a number by position, with which its loss's gradient is multiplied.
   using Scales = std::vector<Value<T, Positions>>;
-  Scales scales(Builder& b, Value<double, Extents<Base::number_count>> const& numbers) const {
+  Scales scales(Builder& b, Value<double, Extents<Arguments::number_count>> const& numbers) const {
     Scales all;
     model_.head().for_each_output([&](auto const& out, auto const&, Place const& place) {
-      auto number = b.element(numbers, Base::Numbers::scale + place.index);
-      if constexpr (Base::joined_targets) number = b.scale(number, out.weight);
+      auto number = b.element(numbers, Arguments::Numbers::scale + place.index);
+      if constexpr (Arguments::joined_targets) number = b.scale(number, out.weight);
       all.push_back(b.fill(b.convert<T>(number), positions(place)));
     });
     return all;
@@ -146,7 +144,7 @@ class ModelScore : public ModelArguments<Model> {
   /// The targets of an output: (positions), or (positions, elements of a position).
   template <class Target, class E, class Batch>
   auto target_of(Builder& b, Batch const& batch, Place const& place) const {
-    if constexpr (!Base::joined_targets) {
+    if constexpr (!Arguments::joined_targets) {
       return batch.y;
     } else {
       auto const own = b.columns(batch.y, place.target, Extents<dynamic, dynamic>{{rows_, place.target_size}});
@@ -180,6 +178,9 @@ class ModelScore : public ModelArguments<Model> {
          MetricLowering<Metric>::sums(b, metric, prediction, target, is_weighted<Metric> ? weight : one))
       sums.push_back(sum);
   }
+
+  Model const& model_;
+  std::size_t rows_;
 };
 
 }  // namespace trireme::lowering

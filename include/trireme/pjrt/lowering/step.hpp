@@ -16,26 +16,21 @@ namespace trireme::lowering {
 /// Step of a model. A program has a fixed number of rows. A batch with fewer is padded, and the number of its rows is
 /// an argument: padded rows take no part in loss, gradients, counts or metrics.
 template <class Model>
-class ModelStep : public ModelScore<Model> {
-  using Base = ModelScore<Model>;
+class ModelStep {
+  using Arguments = ModelArguments<Model>;
+  using T = typename Arguments::T;
 
- protected:
-  using Base::Base;
-  using Base::infos;
-  using Base::model_;
-  using Base::replicas_;
-  using Base::rows_;
-  using Base::scales;
-  using Base::score;
-  using typename Base::T;
+ public:
+  explicit ModelStep(Arguments const& arguments) : arguments_(arguments), score_(arguments) {}
 
   /// A trace that hands the weights to the layers; `frozen`: all frozen ones.
   Trace<T> trace_of(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, bool training) const {
     typename Trace<T>::LayerWeights trained, untrained;
     for (std::size_t i = 0; i < weights.size(); ++i)
-      (i < infos().size() ? trained.parameters : trained.states).push_back(weights[i]);
+      (i < arguments_.infos().size() ? trained.parameters : trained.states).push_back(weights[i]);
     for (std::size_t i = 0; i < frozen.size(); ++i)
-      (model_.description().frozen[i].is_state ? untrained.states : untrained.parameters).push_back(frozen[i]);
+      (arguments_.model().description().frozen[i].is_state ? untrained.states : untrained.parameters)
+          .push_back(frozen[i]);
     std::optional<NumberFormat> stored;
     if constexpr (requires { typename Model::storage; }) {
       stored = number_format<typename Model::storage>;
@@ -52,13 +47,14 @@ class ModelStep : public ModelScore<Model> {
     auto const high = b.convert<std::uint64_t>(b.element(batch.words, StepLayout::first_row + 1));
     auto const shifted = b.binary<"shift_left">(high, b.constant<std::uint64_t>(32));
     trace.set_random(batch.words, StepLayout::keys, b.binary<"or">(shifted, low));
-    if (!model_.description().states.empty() && trace.training()) {
+    if (!arguments_.model().description().states.empty() && trace.training()) {
       auto const own = b.element(batch.words, StepLayout::rows), all = b.element(batch.words, StepLayout::global_rows);
-      Extents<dynamic> const rows{{rows_}};
+      Extents<dynamic> const rows{{arguments_.rows()}};
       auto const there = b.compare<"LT">(b.iota<std::uint32_t>(0, rows), b.fill(own, rows));
-      trace.set_rows({there, b.convert<T>(b.divide(b.convert<double>(own), b.convert<double>(all))), replicas_});
+      trace.set_rows(
+          {there, b.convert<T>(b.divide(b.convert<double>(own), b.convert<double>(all))), arguments_.replicas()});
     }
-    return lower_graph(trace, layers_of(model_), batch.x, false);
+    return lower_graph(trace, layers_of(arguments_.model()), batch.x, false);
   }
 
   /// Gradients of this replica's rows followed by their part of the means that states move towards, and its totals.
@@ -67,12 +63,16 @@ class ModelStep : public ModelScore<Model> {
                      Numbers const& numbers) const {
     Trace<T> trace = trace_of(b, weights, frozen, true);
     auto const pass = forward(trace, batch);
-    auto const scored = score(b, pass.y, batch, scales(b, numbers));
+    auto const scored = score_.score(b, pass.y, batch, score_.scales(b, numbers));
     pass.nodes->backward(trace, scored.gradients);
-    auto changes = trace.gradients([&](std::size_t index) { return infos()[index].path; });
+    auto changes = trace.gradients([&](std::size_t index) { return arguments_.infos()[index].path; });
     for (auto const& mean : trace.state_means()) changes.push_back(mean);
     return std::pair{std::move(changes), scored.totals};
   }
+
+ private:
+  Arguments arguments_;
+  ModelScore<Model> score_;
 };
 
 }  // namespace trireme::lowering

@@ -33,7 +33,7 @@ namespace trireme {
 template <class ModelType, class GroupType>
 class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   using Base = PjrtReplicas<ModelType, GroupType>;
-  using Programs = lowering::ModelPrograms<ModelType>;
+  using Arguments = lowering::ModelArguments<ModelType>;
   using Inputs = pjrt::StepInputs<ModelType>;
   using Work = pjrt::BatchWork;
 
@@ -123,8 +123,8 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
 
   /// Waits for the steps in flight, and returns false, since no process ends an epoch by itself. Not collective.
   Uniform<bool> finish_epoch() {
-    programs_.drain();
-    if (exchange_) exchange_->drain();
+    programs_.wait_all();
+    if (exchange_) exchange_->wait_all();
     return detail::UniformAccess::make(false);
   }
 
@@ -189,7 +189,7 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
           return index + 1;
         },
         words_of(batch), numbers);
-    if (!exchange_) exchange_.emplace(replicas_, Programs(model_, 1, 1).change_size(), Programs::number_count);
+    if (!exchange_) exchange_.emplace(replicas_, Arguments(model_, 1, 1).change_size(), Arguments::number_count);
     std::vector<pjrt::Buffer> gradients;
     for (std::size_t r = 0; r < replicas_; ++r) {
       sums_.totals(Phase::train, r) = run.take(r, 0);

@@ -42,7 +42,7 @@ class GradientExchange {
 
   /// Records the event of the program in flight.
   void set_done(std::size_t replica, Event event) { done_[replica] = std::move(event); }
-  void drain() {
+  void wait_all() {
     for (Event& event : done_) event.await();
   }
 

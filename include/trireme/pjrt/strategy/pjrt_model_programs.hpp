@@ -38,9 +38,10 @@ class ModelPrograms {
       if (program->rows() >= needed && (!best || program->rows() < best->rows())) best = program.get();
     if (best) return *best;
     Lowered const lowered(model, needed, replicas_);
-    BatchExtents const extents{lowered.input_extents(), lowered.target_extents(), needed,
+    auto const& arguments = lowered.arguments();
+    BatchExtents const extents{arguments.input_extents(), arguments.target_extents(), needed,
                                work == BatchWork::test ? lowering::StepLayout::keys : lowered.word_count(),
-                               Lowered::number_count};
+                               arguments.number_count};
     programs.push_back(std::make_unique<BatchProgram>(client_, compiled(written(work, lowered)), extents));
     return *programs.back();
   }
@@ -57,9 +58,9 @@ class ModelPrograms {
   }
 
   /// Waits for the batches that are in flight.
-  void drain() {
+  void wait_all() {
     for (auto& programs : for_batches_)
-      for (auto& program : programs) program->drain();
+      for (auto& program : programs) program->wait_all();
   }
 
   /// Number of programs, and of those among them that came from the cache.

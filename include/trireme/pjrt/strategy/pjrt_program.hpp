@@ -76,7 +76,7 @@ class BatchProgram {
   }
 
   /// Waits for all batches in flight.
-  void drain() {
+  void wait_all() {
     for (Stage& stage : stages_) stage.wait();
   }
 

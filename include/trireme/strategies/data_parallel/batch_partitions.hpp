@@ -17,7 +17,7 @@
 #include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/profiling.hpp"
-#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/layers/copy.hpp"
@@ -55,7 +55,7 @@ class BatchPartitions {
         elements_(model.description().reduced_elements()),
         row_flops_(model.description().flops()),
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
-        meeting_(plan),
+        cross_replica_sum_(plan),
         totals_(plan.partitions, Model::totals_width),
         products_(plan.partitions) {
     if (plan.threads > static_cast<std::size_t>(space.concurrency()))
@@ -112,16 +112,16 @@ class BatchPartitions {
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
     reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
-    meeting_.begin(processes);
+    cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update);
     products_.begin(defers ? batch.rows : 0);
     if constexpr (is_host_space<Space>) {
       if (by_samples) {
         ThreadPool& threads = pool();
-        ThreadMeeting meeting(plan_.threads, threads.patience());
+        ThreadBarrier barrier(plan_.threads, threads.patience());
         auto const pass = [&](std::size_t partition) {
-          PartitionSum exchange(meeting_, partition, meeting);
+          PartitionSum exchange(cross_replica_sum_, partition, barrier);
           ThreadContext context(&exchange);
           RowRange const rows = partition_rows(partition, batch.rows);
           train_partition(context, partition, products_.sink(partition, rows.end - rows.begin, gradients(partition)));
@@ -138,7 +138,7 @@ class BatchPartitions {
         return;
       }
     }
-    SpaceSum exchange(meeting_);
+    SpaceSum exchange(cross_replica_sum_);
     context_.set_exchange(&exchange);
     std::size_t const partitions = whole ? 1 : plan_.partitions;
     for (std::size_t partition = 0; partition < partitions; ++partition)
@@ -306,7 +306,7 @@ class BatchPartitions {
   std::size_t first_shard_ = 0, global_rows_ = 0;
   std::size_t elements_, row_flops_;
   bool mixes_rows_;
-  CrossReplicaSum meeting_;
+  CrossReplicaSum cross_replica_sum_;
   PartitionTotals<Space> totals_;
   DeferredProducts<T> products_;
   std::vector<Partition> partitions_;

@@ -153,18 +153,18 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
                                   std::size_t concurrency) {
     constexpr bool host = is_host_space<Space>;
     std::size_t const partitions = tree.partitions();
-    bool const meet = model.row_scope == StatisticsScope::global;
+    bool const at_once = model.row_scope == StatisticsScope::global;
     if (host && plan == Parallelism::intra_op)
       throw ValueError(
           "VirtualReplicas runs by rows on a host: products that threads share would differ with their number");
-    if (!host && meet && partitions > 1)
+    if (!host && at_once && partitions > 1)
       throw ValueError(formatted(
           "a model with statistics over the whole batch cannot run {} shards in turn on one device; take as many "
           "processes as shards, or BatchNormalization",
           partitions));
     return {.replicas = partitions,
             .partitions = partitions,
-            .threads = host ? (meet ? partitions : std::min(partitions, concurrency)) : 1,
+            .threads = host ? (at_once ? partitions : std::min(partitions, concurrency)) : 1,
             .by_samples = host,
             .shards = Shards};
   }

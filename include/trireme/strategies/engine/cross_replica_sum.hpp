@@ -9,7 +9,7 @@
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
-#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 
 namespace trireme {
@@ -22,7 +22,7 @@ class CrossReplicaSum {
   void begin(ProcessSum const* processes);
 
   /// All partitions call this at once, each on its own thread.
-  void sum(std::size_t partition, ThreadMeeting& barrier, std::span<double> values, StatisticsScope scope);
+  void sum(std::size_t partition, ThreadBarrier& barrier, std::span<double> values, StatisticsScope scope);
 
   /// The same if the whole space runs one partition at a time.
   void sum(std::span<double> values, StatisticsScope scope) const;
@@ -41,24 +41,24 @@ class CrossReplicaSum {
 /// A partition's sums under parallelism over samples.
 class PartitionSum final : public StatisticsSum {
  public:
-  PartitionSum(CrossReplicaSum& meeting, std::size_t partition, ThreadMeeting& barrier)
-      : meeting_(meeting), lane_(partition), barrier_(barrier) {}
+  PartitionSum(CrossReplicaSum& sum, std::size_t partition, ThreadBarrier& barrier)
+      : sum_(sum), partition_(partition), barrier_(barrier) {}
   void sum(double* values, std::size_t count, StatisticsScope scope) override;
 
  private:
-  CrossReplicaSum& meeting_;
-  std::size_t lane_;
-  ThreadMeeting& barrier_;
+  CrossReplicaSum& sum_;
+  std::size_t partition_;
+  ThreadBarrier& barrier_;
 };
 
 /// The same under parallelism within operators.
 class SpaceSum final : public StatisticsSum {
  public:
-  explicit SpaceSum(CrossReplicaSum const& meeting) : meeting_(meeting) {}
-  void sum(double* values, std::size_t count, StatisticsScope scope) override { meeting_.sum({values, count}, scope); }
+  explicit SpaceSum(CrossReplicaSum const& sum) : sum_(sum) {}
+  void sum(double* values, std::size_t count, StatisticsScope scope) override { sum_.sum({values, count}, scope); }
 
  private:
-  CrossReplicaSum const& meeting_;
+  CrossReplicaSum const& sum_;
 };
 
 }  // namespace trireme

@@ -11,7 +11,7 @@
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
-#include "trireme/backend/threads/thread_meeting.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 
@@ -22,7 +22,7 @@ TRIREME_INLINE void CrossReplicaSum::begin(ProcessSum const* processes) {
   main_ = std::this_thread::get_id();
 }
 
-TRIREME_INLINE void CrossReplicaSum::sum(std::size_t partition, ThreadMeeting& barrier, std::span<double> values,
+TRIREME_INLINE void CrossReplicaSum::sum(std::size_t partition, ThreadBarrier& barrier, std::span<double> values,
                                          StatisticsScope scope) {
   std::size_t const per_replica = plan_.partitions / plan_.replicas;
   bool const global = scope == StatisticsScope::global;
@@ -58,7 +58,7 @@ TRIREME_INLINE void CrossReplicaSum::add(RowRange const& partitions, std::size_t
 }
 
 TRIREME_INLINE void PartitionSum::sum(double* values, std::size_t count, StatisticsScope scope) {
-  meeting_.sum(lane_, barrier_, {values, count}, scope);
+  sum_.sum(partition_, barrier_, {values, count}, scope);
 }
 
 }  // namespace trireme

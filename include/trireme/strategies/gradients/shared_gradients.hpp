@@ -103,11 +103,11 @@ class SharedGradients {
   void sum() {
     ProfilingRegion const region("trireme::SharedGradients::sum");
     space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
-    meet();
+    barrier();
     // A rank stores its share of the sums in its own arena, where the others do not read yet.
     auto const share = [&](std::size_t rank) { return elements_ * rank / arrays_->all().size(); };
     for_sums(share(arrays_->rank()), share(arrays_->rank() + 1), kernels::StoreSums<T>{arena()});
-    meet();
+    barrier();
     for (std::size_t rank = 0; rank < arrays_->all().size(); ++rank)
       if (rank != arrays_->rank()) {
         for_ranges(share(rank), share(rank + 1), [&](std::size_t begin, std::size_t end) {
@@ -115,7 +115,7 @@ class SharedGradients {
           loop("trireme::copy_sums", kernel.blocks(), kernel);
         });
       }
-    meet();  // now the others have this rank's share too, and the arena is the caller's
+    barrier();  // now the others have this rank's share too, and the arena is the caller's
   }
 
   /// Calls f(begin, n, sums) for all blocks of the arena on the threads of the space, and stores no sums. The arena is
@@ -124,7 +124,7 @@ class SharedGradients {
   void for_each_sum(F const& f) {
     ProfilingRegion const region("trireme::SharedGradients::for_each_sum");
     space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
-    meet();
+    barrier();
     for_sums(0, elements_, f);
     arrays_->arrive();
   }
@@ -134,7 +134,7 @@ class SharedGradients {
                   std::vector<BucketRange> ranges)
       : arrays_(std::move(arrays)), space_(space), elements_(elements), ranges_(std::move(ranges)) {}
 
-  void meet() {
+  void barrier() {
     arrays_->arrive();
     arrays_->wait();
   }

@@ -17,7 +17,7 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/strategies/engine/host_stage.hpp"
+#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/parameter_server/server_messages.hpp"
@@ -71,10 +71,10 @@ class ParameterShard {
   /// Receives a worker's gradient of this range, which replaces the current one or is added to it.
   void receive(Communicator const& group, std::size_t worker, bool adds) {
     Weights const& to = adds ? incoming_ : gradients_;
-    auto const place = stage_.place(to.data(), range_.size());
-    group.receive(place, worker, server_tags::gradients);
-    applied_.add(place);
-    stage_.placed(to.data(), range_.size());
+    std::span<T> const values = mirror_.bind(to.data(), range_.size());
+    group.receive(values, worker, server_tags::gradients);
+    applied_.add(values);
+    mirror_.push_all(context_.space());
     if (adds)
       context_.for_each("trireme::sum_workers", range_.size(), kernels::AddTo<T>{incoming_.data(), gradients_.data()});
     context_.fence("trireme: gradient added before the next one arrives");
@@ -90,7 +90,11 @@ class ParameterShard {
   }
 
   /// The weights for messages, valid until the next call of a member.
-  std::span<T> host_weights() const { return stage_.read(weights_.data(), range_.size()); }
+  std::span<T> host_weights() const {
+    mirror_.bind(weights_.data(), range_.size());
+    mirror_.pull(context_.space());
+    return mirror_.values();
+  }
   std::vector<T> host_slot(std::size_t slot) const { return to_host(updater_.slots()[slot]); }
 
   /// Assigns its part of the arena's elements from `offset` on.
@@ -136,7 +140,7 @@ class ParameterShard {
   std::shared_ptr<Communicator const> servers_;
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   Weights weights_, gradients_, incoming_;
-  mutable HostStage<T, Space> stage_;
+  mutable HostMirror<T, Space> mirror_;
   GradientLedger applied_;
 };
 

@@ -90,7 +90,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
       this->set_counted(group_->broadcast(this->iteration(), servers_.rank(0)));
     }
     this->check_ledgers();
-    return group_->allreduce_or(std::exchange(wished_, false));
+    return group_->allreduce_or(std::exchange(stop_requested_, false));
   }
 
   /// While the processes go their own pace a request to stop ends the epoch for all; `finish_epoch` agrees on it.
@@ -98,8 +98,8 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
   bool resolve(StopRequests const& requests) {
     if (!apart_) return Base::resolve(requests);
     if (!requests.local_request && !requests.uniform_request) return false;
-    if (!wished_) servers_.close();
-    return wished_ = true;
+    if (!stop_requested_) servers_.close();
+    return stop_requested_ = true;
   }
   Uniform<bool> agree(bool request) const {
     this->require_together("agree");
@@ -160,6 +160,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
   /// Sends the servers' weights to every process that holds all weights.
   void exchange_weights() {
     if (roles_.ranks == 1) return;
+    requests_.wait_all();  // gradients under way may lie where weights are received
     if (replica_)
       for (std::size_t server = 0; server < servers_.count(); ++server)
         requests_.push(replica_->pull(servers_, server));
@@ -169,7 +170,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
         if (roles_.is_replica(rank)) requests_.push(group_->isend(weights, rank, server_tags::weights));
     }
     requests_.wait_all();
-    if (replica_) replica_->take_pulled(servers_);
+    if (replica_) replica_->take_pulled();
   }
 
   /// Receives the weights after so many updates or more.
@@ -179,7 +180,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
       servers_.pull(server, version);
     }
     requests_.wait_all();
-    replica_->take_pulled(servers_);
+    replica_->take_pulled();
     replica_->set_iteration(version);
   }
 
@@ -202,7 +203,7 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
   Requests requests_;
   ServerLoop<Shard> loop_;
   std::uint64_t step_number_ = 0;  ///< of the batch acquired, for random keys
-  bool wished_ = false;            ///< a hook of this process has ended the epoch for all
+  bool stop_requested_ = false;    ///< a hook of this process has ended the epoch for all
 };
 
 }  // namespace trireme

@@ -10,9 +10,9 @@
 
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/mpi/request.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
-#include "trireme/strategies/engine/host_stage.hpp"
 #include "trireme/strategies/parameter_server/parameter_shard.hpp"
 #include "trireme/strategies/parameter_server/server_client.hpp"
 #include "trireme/strategies/parameter_server/server_messages.hpp"
@@ -34,7 +34,7 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   /// \param workers  the processes that share a batch's rows if all work on the same one.
   ServerReplica(Model model, Space const& space, std::shared_ptr<Communicator const> workers, Parallelism plan,
                 std::size_t servers)
-      : Base(std::move(model), space, std::move(workers), 1, plan, false), pushed_(servers), stages_(servers) {}
+      : Base(std::move(model), space, std::move(workers), 1, plan, false), pushed_(servers), mirrors_(servers) {}
 
   /// Puts the summands of these rows to the mean gradient over so many positions into `gradients()`, complete on
   /// return. `number`: of the step, for random keys. `shared`: true if other workers have the batch's other rows.
@@ -47,22 +47,21 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   /// Starts sending a server its range of the gradient.
   Request push(ServerClient const& servers, std::size_t server) {
     ElementRange const range = servers.range(server);
-    auto const values = stages_[server].read(gradients() + range.begin, range.size());
-    pushed_[server].add(values);
-    return servers.group().isend(values, servers.rank(server), server_tags::gradients);
+    HostMirror<T, Space>& mirror = mirrors_[server];
+    mirror.bind(gradients() + range.begin, range.size());
+    mirror.pull(partitions_.context().space());
+    pushed_[server].add(mirror.values());
+    return servers.group().isend(mirror.values(), servers.rank(server), server_tags::gradients);
   }
   /// Starts receiving a server's range of the weights.
   Request pull(ServerClient const& servers, std::size_t server) {
     ElementRange const range = servers.range(server);
-    return servers.group().ireceive(stages_[server].place(parameters_.data() + range.begin, range.size()),
+    return servers.group().ireceive(mirrors_[server].bind(parameters_.data() + range.begin, range.size()),
                                     servers.rank(server), server_tags::weights);
   }
-  /// Copies the received weights of all servers into the arena.
-  void take_pulled(ServerClient const& servers) {
-    for (std::size_t server = 0; server < servers.count(); ++server) {
-      ElementRange const range = servers.range(server);
-      stages_[server].placed(parameters_.data() + range.begin, range.size());
-    }
+  /// Copies the received weights of all servers into the arena. Call it after `pull` of each.
+  void take_pulled() {
+    for (auto const& mirror : mirrors_) mirror.push_all(partitions_.context().space());
   }
 
   /// Overwrites the arena's elements from `offset` on. Not collective.
@@ -87,7 +86,7 @@ class ServerReplica : public Replica<ModelType, SpaceType, Communicator> {
   using Base::processes_;
 
   std::vector<GradientLedger> pushed_;
-  std::vector<HostStage<T, Space>> stages_;
+  std::vector<HostMirror<T, Space>> mirrors_;
 };
 
 }  // namespace trireme

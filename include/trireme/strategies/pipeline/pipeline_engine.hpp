@@ -20,7 +20,7 @@
 #include "trireme/models/flops.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
-#include "trireme/mpi/host_twin.hpp"
+#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/partial_engine.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
@@ -64,8 +64,8 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     ProfilingRegion const region("trireme::train_step");
     Step const step = this->begin_step(batch, place_.is_last());
     workspace_.reserve(pass_, batch.rows);
-    meeting_.begin(data_sum_.get());
-    SpaceSum exchange(meeting_);
+    cross_replica_sum_.begin(data_sum_.get());
+    SpaceSum exchange(cross_replica_sum_);
     context_.set_exchange(&exchange);
     schedule_.run(
         [&](std::size_t m) {
@@ -201,9 +201,9 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
         parameters_(slices.range(place_.last_slice - 1).end - slices.range(place_.first_slice).begin),
         arenas_(std::span(slices.ranges()).subspan(place_.first_slice, place_.last_slice - place_.first_slice),
                 place_.first_slice, held_.data(), micro_batches),
-        twin_(arenas_.gradient_sums(), arenas_.size()),
+        mirror_(arenas_.gradient_sums(), arenas_.size()),
         mixes_rows_(model_.description().row_scope != StatisticsScope::none),
-        meeting_(PartitionPlan{}),
+        cross_replica_sum_(PartitionPlan{}),
         data_sum_(std::make_unique<GroupSum<Communicator>>(*place_.data_group)),
         onwards_(*place_.stage_group, space, place_.stage + 1, schedule_.in_flight()),
         back_(*place_.stage_group, space, place_.stage - 1, 2) {
@@ -279,9 +279,9 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   /// Sums of gradients over the pipelines.
   void add_up_replicas() {
     if (place_.data_group->size() == 1) return;
-    twin_.pull(context_.space(), 0, arenas_.size());
-    place_.data_group->iallreduce_sum(twin_.data(), arenas_.size()).wait();
-    twin_.push(context_.space(), 0, arenas_.size());
+    mirror_.pull(context_.space(), 0, arenas_.size());
+    place_.data_group->iallreduce_sum(mirror_.data(), arenas_.size()).wait();
+    mirror_.push(context_.space(), 0, arenas_.size());
   }
 
   /// True if inputs are stored. The first stage reads its input in place, unless several inputs must be separated.
@@ -300,9 +300,9 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   StageWorkspace<T, Space> workspace_;
   std::size_t parameters_;
   StageArenas<T, Space> arenas_;
-  HostTwin<T, Space> twin_;
+  HostMirror<T, Space> mirror_;
   bool mixes_rows_;
-  CrossReplicaSum meeting_;
+  CrossReplicaSum cross_replica_sum_;
   std::unique_ptr<GroupSum<Communicator>> data_sum_;
   PipelineLink<T, Space> onwards_, back_;
   std::vector<T*> outputs_ = std::vector<T*>(schedule_.in_flight());

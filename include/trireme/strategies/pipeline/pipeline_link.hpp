@@ -6,8 +6,8 @@
 
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/mpi/request.hpp"
-#include "trireme/strategies/engine/host_stage.hpp"
 
 namespace trireme {
 
@@ -29,28 +29,30 @@ class PipelineLink {
   void send(std::size_t slot, T* data, std::size_t count) {
     if (count == 0) return;
     ProfilingRegion const region("trireme::PipelineLink::send");
-    space_.fence(tool_label("trireme: activations complete before they travel"));
-    slots_[slot].request = group_->isend(slots_[slot].stage.read(data, count), neighbour_);
+    HostMirror<T, Space>& mirror = slots_[slot].mirror;
+    mirror.bind(data, count);
+    mirror.pull(space_);
+    slots_[slot].request = group_->isend(mirror.values(), neighbour_);
   }
 
   void receive(T* data, std::size_t count) {
     if (count == 0) return;
     ProfilingRegion const region("trireme::PipelineLink::receive");
-    group_->receive(received_.place(data, count), neighbour_);
-    received_.placed(data, count);
+    group_->receive(received_.bind(data, count), neighbour_);
+    received_.push_all(space_);
   }
 
  private:
   struct Slot {
     Request request;
-    HostStage<T, Space> stage;
+    HostMirror<T, Space> mirror;
   };
 
   Communicator const* group_;
   Space space_;
   std::size_t neighbour_;
   std::vector<Slot> slots_;
-  HostStage<T, Space> received_;
+  HostMirror<T, Space> received_;
 };
 
 }  // namespace trireme

@@ -54,8 +54,8 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     auto const step = this->begin_step(batch);
-    meeting_.begin(sum_.get());
-    SpaceSum exchange(meeting_);
+    cross_replica_sum_.begin(sum_.get());
+    SpaceSum exchange(cross_replica_sum_);
     context_.set_exchange(&exchange);
     pass_.train(model_, context_, step.slice, step.scales(), reserve(batch.rows), arenas_, this->totals(Phase::train),
                 step.keys);
@@ -161,7 +161,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
       : Base(model, space, group, group,
              division(model.description(), Layout(pass.ranges(), group->rank(), group->size()))),
         pass_(std::move(pass)),
-        meeting_(PartitionPlan{}),
+        cross_replica_sum_(PartitionPlan{}),
         sum_(std::make_unique<GroupSum<Communicator>>(*group_)),
         arenas_(*group_, space, Layout(pass_.ranges(), group_->rank(), group_->size()), held_.data(),
                 model_.description().state_elements) {
@@ -189,7 +189,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   }
 
   Pass pass_;
-  CrossReplicaSum meeting_;
+  CrossReplicaSum cross_replica_sum_;
   std::unique_ptr<GroupSum<Communicator>> sum_;
   mutable ShardedArenas<T, Space, Stage> arenas_;  // new parameters may still arrive
   Kokkos::View<std::byte*, typename Space::memory_space> workspace_;

@@ -8,7 +8,7 @@
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/mpi/communicator.hpp"
-#include "trireme/mpi/host_twin.hpp"
+#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/mpi/request.hpp"
 #include "trireme/strategies/sharded/shard_layout.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -35,14 +35,14 @@ class ShardedArenas {
         held_(held),
         held_elements_(Stage == 3 ? shard() : layout_.elements()),
         gradients_(make_view<Memory>("trireme::gradients", gradient_elements() + states)),
-        held_twin_(held, held_elements_),
-        gradient_twin_(gradients_.data(), gradients_.extent(0)),
+        held_mirror_(held, held_elements_),
+        gradient_mirror_(gradients_.data(), gradients_.extent(0)),
         states_(states) {
     std::size_t const size = buffers_ * layout_.largest();
     if (Stage > 1) buckets_ = make_view<Memory>("trireme::gradient_buffers", size);
     if (Stage == 3) gathered_ = make_view<Memory>("trireme::parameter_buffers", size);
-    bucket_twin_ = {buckets_.data(), buckets_.extent(0)};
-    gathered_twin_ = {gathered_.data(), gathered_.extent(0)};
+    bucket_mirror_ = {buckets_.data(), buckets_.extent(0)};
+    gathered_mirror_ = {gathered_.data(), gathered_.extent(0)};
     in_buffer_.fill(nowhere);
   }
 
@@ -75,8 +75,8 @@ class ShardedArenas {
 
   T* gradients(std::size_t i) {
     if (i + 1 == layout_.count() && states_ > 0) {
-      gradient_twin_.pull(space_, gradient_elements(), states_);
-      updates_sum_ = group_->iallreduce_sum(gradient_twin_.data() + gradient_elements(), states_);
+      gradient_mirror_.pull(space_, gradient_elements(), states_);
+      updates_sum_ = group_->iallreduce_sum(gradient_mirror_.data() + gradient_elements(), states_);
     }
     if constexpr (Stage == 1) return gradients_.data() + layout_.slice(i).begin;
     finish_reduction(i % buffers_);
@@ -88,19 +88,19 @@ class ShardedArenas {
     if (layout_.slice(i).elements() == 0) return;
     ProfilingRegion const region("trireme::ShardedArenas::finished");
     if constexpr (Stage == 1) {
-      gradient_twin_.pull(space_, layout_.slice(i).begin, layout_.slice(i).elements());
+      gradient_mirror_.pull(space_, layout_.slice(i).begin, layout_.slice(i).elements());
       RankParts const& parts = layout_.parts(i);
       for (std::size_t rank = 0; rank < parts.ranks(); ++rank)
         if (parts.count(rank) > 0)
-          reductions_.push(group_->ireduce_sum(gradient_twin_.data() + layout_.slice(i).begin + parts.offset(rank),
+          reductions_.push(group_->ireduce_sum(gradient_mirror_.data() + layout_.slice(i).begin + parts.offset(rank),
                                                parts.count(rank), rank));
       reductions_.progress();
     } else {
       std::size_t const buffer = i % buffers_, begin = buffer * layout_.largest();
-      bucket_twin_.pull(space_, begin, layout_.slice(i).elements());
+      bucket_mirror_.pull(space_, begin, layout_.slice(i).elements());
       reduces_[buffer] = true;
       reducing_[buffer] = group_->ireduce_scatter_sum<T>(
-          bucket_twin_.data() + begin, gradient_twin_.data() + layout_.own(i).local, layout_.parts(i));
+          bucket_mirror_.data() + begin, gradient_mirror_.data() + layout_.own(i).local, layout_.parts(i));
       reduced_[buffer] = i;
       for (Request& request : gathering_) request.test();
     }
@@ -111,28 +111,28 @@ class ShardedArenas {
     ProfilingRegion const region("trireme::ShardedArenas::finish");
     if constexpr (Stage == 1) {
       reductions_.wait_all();
-      gradient_twin_.push(space_, sizes_.offset(group_->rank()), shard());
+      gradient_mirror_.push(space_, sizes_.offset(group_->rank()), shard());
     } else {
       for (std::size_t buffer = 0; buffer < buffers_; ++buffer) finish_reduction(buffer);
     }
     updates_sum_.wait();
-    gradient_twin_.push(space_, gradient_elements(), states_);
+    gradient_mirror_.push(space_, gradient_elements(), states_);
   }
 
   /// Starts to send the owners' new parameters to the ranks that hold them.
   void spread() {
     if constexpr (Stage < 3) {
       std::size_t const begin = sizes_.offset(group_->rank());
-      held_twin_.pull(space_, begin, shard());
+      held_mirror_.pull(space_, begin, shard());
       spreads_ = true;
-      spreading_ = group_->iallgather_parts<T>(held_twin_.data() + begin, held_twin_.data(), sizes_);
+      spreading_ = group_->iallgather_parts<T>(held_mirror_.data() + begin, held_mirror_.data(), sizes_);
     }
   }
   /// Waits until they have arrived.
   void settle() {
     if (!std::exchange(spreads_, false)) return;
     spreading_.wait();
-    held_twin_.push(space_, 0, held_elements_);
+    held_mirror_.push(space_, 0, held_elements_);
   }
 
  private:
@@ -148,7 +148,7 @@ class ShardedArenas {
     std::size_t const buffer = i % buffers_, begin = buffer * layout_.largest();
     if (std::exchange(gathers_[buffer], false)) {
       gathering_[buffer].wait();
-      gathered_twin_.push(space_, begin, layout_.slice(i).elements());
+      gathered_mirror_.push(space_, begin, layout_.slice(i).elements());
     }
     if (next < layout_.count()) fetch(next);
     return gathered_.data() + begin;
@@ -162,17 +162,17 @@ class ShardedArenas {
     if (layout_.slice(i).elements() == 0) return;
     ProfilingRegion const region("trireme::ShardedArenas::fetch");
     HeldRange const& own = layout_.own(i);
-    held_twin_.pull(space_, own.local, own.end - own.begin);  // also waits for kernels that still read the buffer
+    held_mirror_.pull(space_, own.local, own.end - own.begin);  // also waits for kernels that still read the buffer
     gathers_[buffer] = true;
     gathering_[buffer] = group_->iallgather_parts<T>(
-        held_twin_.data() + own.local, gathered_twin_.data() + buffer * layout_.largest(), layout_.parts(i));
+        held_mirror_.data() + own.local, gathered_mirror_.data() + buffer * layout_.largest(), layout_.parts(i));
   }
 
   void finish_reduction(std::size_t buffer) {
     if (!std::exchange(reduces_[buffer], false)) return;
     reducing_[buffer].wait();
     HeldRange const& own = layout_.own(reduced_[buffer]);
-    gradient_twin_.push(space_, own.local, own.end - own.begin);
+    gradient_mirror_.push(space_, own.local, own.end - own.begin);
   }
 
   Communicator const* group_;
@@ -183,7 +183,7 @@ class ShardedArenas {
   T* held_;
   std::size_t held_elements_;
   Memory gradients_, buckets_, gathered_;
-  HostTwin<T, Space> held_twin_, gradient_twin_, bucket_twin_, gathered_twin_;
+  HostMirror<T, Space> held_mirror_, gradient_mirror_, bucket_mirror_, gathered_mirror_;
   std::size_t states_;
   std::array<std::size_t, 2> in_buffer_{}, reduced_{};
   Requests reductions_;

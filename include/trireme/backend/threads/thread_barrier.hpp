@@ -11,10 +11,10 @@
 namespace trireme {
 
 /// Waits for all threads that take part.
-class ThreadMeeting {
+class ThreadBarrier {
  public:
   /// \param patience  the time that a thread spins before it sleeps
-  ThreadMeeting(std::size_t threads, std::chrono::nanoseconds patience)
+  ThreadBarrier(std::size_t threads, std::chrono::nanoseconds patience)
       : patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
 
   void operator()() {
