@@ -57,7 +57,8 @@ constexpr CompileOptions find_options(Rest const&... rest) {
 template <class Strategy, class Make>
 auto agreed_model(Strategy const& strategy, Parallelism plan, Make const& make) {
   using M = std::invoke_result_t<Make const&>;
-  static_assert(sizeof(EngineOf<Strategy, M>) > 0);  // its requirements first, to be the first error
+  // Its requirements first, to be the first error. NOLINTNEXTLINE(bugprone-sizeof-expression)
+  static_assert(sizeof(EngineOf<Strategy, M>) > 0);
   require_kokkos("a compiled model");
   std::optional<M> model;
   require_same_config(strategy.group(), "compile", [&](Config& c) {

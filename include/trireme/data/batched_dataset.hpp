@@ -44,19 +44,19 @@ class BatchedDataset {
   BatchedDataset& operator=(BatchedDataset const&) = default;
 
   /// The first `count` batches.
-  BatchedDataset take(Count count) const {
+  BatchedDataset take(Count const& count) const {
     BatchedDataset result = *this;
     result.order_.take(count.of("take", "batches"));
     return result;
   }
   /// All but the first `count` batches.
-  BatchedDataset skip(Count count) const {
+  BatchedDataset skip(Count const& count) const {
     BatchedDataset result = *this;
     result.order_.skip(count.of("skip", "batches"));
     return result;
   }
   /// `count` passes in one epoch, without end if no number is given (or -1); each ends with its own partial batch.
-  BatchedDataset repeat(Count count = forever) const {
+  BatchedDataset repeat(Count const& count = forever) const {
     BatchedDataset result = *this;
     result.order_.repeat(count.unlimited() ? forever : count.of("repeat", "passes"));
     return result;
@@ -69,7 +69,7 @@ class BatchedDataset {
   }
   /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); not where
   /// samples lie in memory and the step's own threads take them from there.
-  BatchedDataset prefetch(Count count) const {
+  BatchedDataset prefetch(Count const& count) const {
     BatchedDataset result = *this;
     result.description_.prefetch_at_least(count);
     return result;

@@ -41,7 +41,7 @@ class Dataset {
   /// A new order in each epoch, the same for any number of processes and threads. One permutation of all samples where
   /// these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples that each process
   /// owns are shuffled within it.
-  Dataset shuffle(Count buffer, std::uint64_t seed) const {
+  Dataset shuffle(Count const& buffer, std::uint64_t seed) const {
     auto const& local = description_.local;
     return with(shuffled(source_, buffer.of("shuffle", "samples in the buffer", 1), seed,
                          local ? static_cast<std::uint32_t>(local->index) : 0));
@@ -49,7 +49,7 @@ class Dataset {
 
   /// `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is shuffled anew
   /// in each.
-  Dataset repeat(Count count = forever) const {
+  Dataset repeat(Count const& count = forever) const {
     std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
     Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));
     if (passes != forever)
@@ -60,7 +60,7 @@ class Dataset {
   }
 
   /// The first `count` samples, over all processes.
-  Dataset take(Count count) const {
+  Dataset take(Count const& count) const {
     std::size_t const first = count.of("take", "samples");
     Dataset result = with(select(0, local_part(first)));
     result.resize(
@@ -73,7 +73,7 @@ class Dataset {
   }
 
   /// All but the first `count` samples, counted over all processes.
-  Dataset skip(Count count) const {
+  Dataset skip(Count const& count) const {
     std::size_t const first = count.of("skip", "samples");
     Dataset result = with(select(local_part(first), SelectedSource<X, Y>::all));
     result.resize([&](std::size_t size, std::size_t process) {
@@ -115,7 +115,7 @@ class Dataset {
 
   /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); the same
   /// before and after `batch`.
-  Dataset prefetch(Count count) const {
+  Dataset prefetch(Count const& count) const {
     Dataset result = *this;
     result.description_.prefetch_at_least(count);
     return result;

@@ -33,7 +33,7 @@ struct SampleDescription {
   std::size_t x_size() const { return volume(x_extents); }
   std::size_t y_size() const { return volume(y_extents); }
 
-  void prefetch_at_least(Count count) {
+  void prefetch_at_least(Count const& count) {
     constexpr std::size_t chosen = 2, most = 1 << 16;
     prefetch = std::max(prefetch, count.unlimited() ? chosen : count.of("prefetch", "batches", 0, most));
   }

@@ -58,13 +58,13 @@ TRIREME_INLINE void CheckpointFile::write(std::span<NamedTensor const> weights, 
 
 TRIREME_INLINE bool CheckpointFile::read(std::span<NamedDestination const> weights, StoredTensors& tensors,
                                          std::string& report) const {
-  bool any = false;
+  bool damaged = false;
   for (std::string const& file : {newest(), path_, previous()}) {
     if (::access(file.c_str(), F_OK) != 0) continue;
-    any = true;
     try {
       verify_seal(file);
     } catch (FileError const& error) {
+      damaged = true;
       report += (report.empty() ? "" : "; ") + std::string(error.what());
       move(file, file + ".damaged");  // otherwise the next save would replace the good one by it
       continue;
@@ -72,7 +72,7 @@ TRIREME_INLINE bool CheckpointFile::read(std::span<NamedDestination const> weigh
     read_one(file, weights, tensors);
     return true;
   }
-  if (any) throw FileError(path_, formatted("holds no checkpoint that is undamaged: {}", report));
+  if (damaged) throw FileError(path_, formatted("holds no checkpoint that is undamaged: {}", report));
   return false;
 }
 

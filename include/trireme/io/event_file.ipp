@@ -81,9 +81,9 @@ TRIREME_INLINE double EventFile::seconds_since_1970() {
 TRIREME_INLINE std::string EventFile::file_name() {
   static std::atomic<unsigned> count{0};
   std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') std::strcpy(host.data(), "localhost");
+  bool const is_named = ::gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
   return formatted("events.out.tfevents.{:010}.{}.{}.{}.v2", static_cast<std::int64_t>(seconds_since_1970()),
-                   host.data(), ::getpid(), count++);
+                   is_named ? host.data() : "localhost", ::getpid(), count++);
 }
 
 TRIREME_INLINE void EventFile::write_bytes(std::string_view bytes) {

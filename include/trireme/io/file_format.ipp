@@ -35,7 +35,7 @@ TRIREME_INLINE std::string name_fault(std::string_view path, FileFormat const& f
 }
 
 TRIREME_INLINE std::string output_name_fault(std::string_view path, FileFormat const& format) {
-  std::string const fault = name_fault(path, format);
+  std::string fault = name_fault(path, format);
   if (fault.empty()) return fault;
   std::string_view stem = path;
   auto const foreign = std::find_if(detail::known_endings.begin(), detail::known_endings.end(),
@@ -46,7 +46,7 @@ TRIREME_INLINE std::string output_name_fault(std::string_view path, FileFormat c
 }
 
 TRIREME_INLINE void require_format(std::string const& path, FileFormat const& format) {
-  std::string const fault = name_fault(path, format);
+  std::string fault = name_fault(path, format);
   if (!fault.empty()) throw FileError(path, fault);
 }
 

@@ -17,7 +17,7 @@ namespace trireme::detail {
 
 TRIREME_INLINE std::string config_text(Config const& config) {
   std::string text;
-  for (auto const& [name, value] : config.entries()) text += name + '\t' + value + '\n';
+  for (auto const& [name, value] : config.entries()) text.append(name).append("\t").append(value).append("\n");
   return text;
 }
 

@@ -26,7 +26,8 @@ struct SharedError {
 /// A FileError whose message has the rank in front of the path.
 class FileErrorElsewhere : public FileError {
  public:
-  FileErrorElsewhere(std::string path, std::string message) : FileError(std::move(path), ""), message_(message) {}
+  FileErrorElsewhere(std::string path, std::string const& message)
+      : FileError(std::move(path), ""), message_(message) {}
   char const* what() const noexcept override { return message_.what(); }
 
  private:

@@ -30,10 +30,10 @@ class WinogradConvolution {
   /// tiles the kernel's transform is not paid back. The tiles' multiplications, with those beyond small images, have to
   /// stay below three quarters of the direct ones: the rest is for transforms.
   static constexpr bool pays(Window2D const& w, std::size_t filters, std::size_t rows) {
-    constexpr std::size_t least_channels = 16, least_tiles = 16;
+    constexpr std::size_t least_channels = 16, least_tiles = 16, products_of_tile = 16, products_of_position = 9;
     TileGrid const grid = output_tiles(w, rows);
     return fits(w) && std::min(w.channels, filters) >= least_channels && grid.tiles() >= least_tiles &&
-           4 * 16 * grid.per_sample() <= 3 * 9 * w.positions();
+           4 * products_of_tile * grid.per_sample() <= 3 * products_of_position * w.positions();
   }
 
   /// Enough for up to `rows` samples.

@@ -37,7 +37,7 @@ class RowGather {
 
   /// Copies the next chunk. Products call it about once a microsecond.
   static void further() {
-    if (current_ && current_->row_ != current_->last_) current_->copy_chunk();
+    if (current && current->row_ != current->last_) current->copy_chunk();
   }
 
  private:
@@ -59,7 +59,7 @@ class RowGather {
     at_ = 0;
   }
 
-  static inline constinit thread_local RowGather* current_ = nullptr;
+  static inline constinit thread_local RowGather* current = nullptr;
 
   T const* const* row_ = nullptr;
   T const* const* last_ = nullptr;
@@ -71,9 +71,9 @@ class RowGather {
 template <class T>
 class RowGather<T>::Meanwhile {
  public:
-  explicit Meanwhile(RowGather& gather) : origin_(gather), own_(gather) { current_ = &own_; }
+  explicit Meanwhile(RowGather& gather) : origin_(gather), own_(gather) { current = &own_; }
   ~Meanwhile() {
-    current_ = nullptr;
+    current = nullptr;
     origin_ = own_;
   }
   Meanwhile(Meanwhile const&) = delete;

@@ -68,7 +68,7 @@ TRIREME_INLINE StatusRecord const& first_missed(RankRegistry const& board, Statu
   std::uint32_t const missed = reporter->missed.load(std::memory_order_relaxed) - 1;
   for (StatusRecord* const other : board.others())
     if (other->rank == missed) return *other;
-  return seen;
+  return seen;  // NOLINT(bugprone-return-const-ref-from-parameter): a record of the board
 }
 
 TRIREME_INLINE std::string report_gone(RankRegistry const& board, StatusRecord const& gone) {

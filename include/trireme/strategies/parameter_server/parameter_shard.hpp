@@ -46,7 +46,7 @@ class ParameterShard {
 
   /// \param servers  the group of all servers.  \param weights  an arena whose range this is; empty: memory of its own.
   ParameterShard(Model const& model, Space const& space, ElementRange range,
-                 std::shared_ptr<Communicator const> servers, Weights weights = {})
+                 std::shared_ptr<Communicator const> servers, Weights const& weights = {})
       : context_(space),
         range_(range),
         description_(describe_range(model.description(), range)),

@@ -37,10 +37,9 @@ class ServerEngine : public ServerState<ModelType, SpaceType> {
 
   /// Collective: the chief's initial weights become those of all. `colleagues`: the processes of the same role.
   ServerEngine(Model model, Space const& space, std::shared_ptr<Communicator const> group,
-               std::shared_ptr<Communicator const> colleagues, ServerRoles const& roles, std::size_t staleness,
+               std::shared_ptr<Communicator const> const& colleagues, ServerRoles const& roles, std::size_t staleness,
                Parallelism plan)
-      : Base(std::move(model), space, std::move(group), std::move(colleagues), roles, staleness, plan),
-        loop_(staleness) {}
+      : Base(std::move(model), space, std::move(group), colleagues, roles, staleness, plan), loop_(staleness) {}
 
   DataShard data_shard(Phase phase) const {
     bool const by_evaluator = phase == Phase::test && roles_.evaluator;

@@ -236,7 +236,7 @@ class ServerState : public EngineBase<ModelType, Communicator> {
 
   /// Collective: the chief's initial weights become those of all. `colleagues`: the processes of the same role.
   ServerState(Model model, Space const& space, std::shared_ptr<Communicator const> group,
-              std::shared_ptr<Communicator const> colleagues, ServerRoles const& roles, std::size_t staleness,
+              std::shared_ptr<Communicator const> const& colleagues, ServerRoles const& roles, std::size_t staleness,
               Parallelism plan)
       : Base(std::move(model), std::move(group)),
         roles_(roles),

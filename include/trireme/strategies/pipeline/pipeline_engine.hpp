@@ -168,8 +168,8 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   }
 
   /// Collective.
-  PipelineEngine(Model model, Space const& space, std::shared_ptr<Communicator const> group, std::size_t stages,
-                 std::size_t micro_batches)
+  PipelineEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
+                 std::size_t stages, std::size_t micro_batches)
       : PipelineEngine(model, space, group, SlicesOf(model.architecture()), stages, micro_batches) {}
 
  private:

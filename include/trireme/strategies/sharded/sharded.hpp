@@ -139,7 +139,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   }
 
   /// Collective.
-  ShardedEngine(Model model, Space const& space, std::shared_ptr<Communicator const> group)
+  ShardedEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group)
       : ShardedEngine(model, space, group, Pass(model)) {}
 
  private:
@@ -224,7 +224,7 @@ class ShardedStrategy {
     if (plan == Parallelism::samples)
       throw ValueError(
           "ShardedStrategy does not take Parallelism::samples, under which each thread holds gradients of its own");
-    return Engine<Model>(std::move(model), space_, group_);
+    return Engine<Model>(model, space_, group_);
   }
 
  private:
