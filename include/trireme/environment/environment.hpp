@@ -136,13 +136,13 @@ class Environment {
   /// Ends the run if a later Environment or a compiled model outlives this one, since a destructor cannot throw.
   void require_last() const;
 
-  detail::LivingEnvironment living_;
   detail::MessageScope messages_;
   detail::RunStatus status_;  // ends last
   detail::MpiLifetime mpi_;
   detail::KokkosLifetime kokkos_;
   Communicator world_;
   detail::Shutdown shutdown_;
+  detail::LivingEnvironment living_;  // last: errors before this one lives are raised outside of an Environment
   int exceptions_at_start_;
 };
 

@@ -97,10 +97,11 @@ namespace trireme::detail {
 
 TRIREME_INLINE MpiLifetime::MpiLifetime(int* argc, char*** argv) {
   if (linkages().headers_alone && linkages().compiled_library)
-    throw Error(
-        "some sources of this program link trireme::compiled and others do not; link it to all of them or to none");
+    raise_outside_environment(Error(
+        "some sources of this program link trireme::compiled and others do not; link it to all of them or to none"));
   if (mpi_is_finalized())
-    throw CommunicationError("an Environment was made after MPI was finalized, which cannot be started again");
+    raise_outside_environment(
+        CommunicationError("an Environment was made after MPI was finalized, which cannot be started again"));
   static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
   std::lock_guard const lock(starting);
   started_here_ = !mpi_is_initialized();
@@ -115,12 +116,13 @@ TRIREME_INLINE MpiLifetime::MpiLifetime(int* argc, char*** argv) {
   int on_its_thread = 0;
   MPI_Is_thread_main(&on_its_thread);
   if (on_its_thread == 0)
-    throw CommunicationError("an Environment was made on another thread than the one that started MPI");
+    raise_outside_environment(
+        CommunicationError("an Environment was made on another thread than the one that started MPI"));
   if (level >= MPI_THREAD_FUNNELED) return;
   MPI_Finalize();
-  throw CommunicationError(
-      "this MPI runs at thread level MPI_THREAD_SINGLE alone, but beside the threads of Kokkos it has to run at "
-      "MPI_THREAD_FUNNELED or above");
+  raise_outside_environment(
+      CommunicationError("this MPI runs at thread level MPI_THREAD_SINGLE alone, but beside the threads of Kokkos it "
+                         "has to run at MPI_THREAD_FUNNELED or above"));
 }
 
 /// Scope in which Kokkos starts without its advice to set OMP_PROC_BIND, which would bind all processes of a node to
@@ -144,7 +146,8 @@ class WithoutBindingAdvice {
 TRIREME_INLINE KokkosLifetime::KokkosLifetime(int* argc, char*** argv, Options const& options) {
   if (!options.start || Kokkos::is_initialized()) return;
   if (Kokkos::is_finalized())
-    throw Error("an Environment was made after Kokkos was finalized, which cannot be started again");
+    raise_outside_environment(
+        Error("an Environment was made after Kokkos was finalized, which cannot be started again"));
   WithoutBindingAdvice const quiet(options.quiet_advice);
   std::vector<char*> arguments;
   if (argc != nullptr) arguments.assign(*argv, *argv + *argc);

@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 using namespace trireme;
 using test::Folder, test::launcher, test::Outcome, test::program, test::run, test::shell;
@@ -84,6 +85,17 @@ int play(std::string_view role, int argc, char** argv) {
       return down ? 0 : 5;
     }
     return 6;
+  }
+  if (role == "environment_without_mpi") Environment const environment(MPI_COMM_SELF, options);
+  if (role == "environment_after_mpi") {
+    MPI_Init(&argc, &argv);
+    MPI_Finalize();
+    Environment const environment(argc, argv, options);
+  }
+  if (role == "environment_after_kokkos") {
+    Kokkos::initialize(argc, argv);
+    Kokkos::finalize();
+    Environment const environment(argc, argv, options);
   }
   if (role == "communicator_without_mpi") Communicator const world(MPI_COMM_WORLD);
   if (role == "communicator_after_the_end") {
@@ -396,6 +408,24 @@ BOOST_AUTO_TEST_CASE(explain_failure_bears_any_bytes_and_links_that_lead_nowhere
     BOOST_TEST(explained.code == 0);
     BOOST_TEST(explained.count("trireme: rank 1: train.idx: is truncated\n") == 1);
     BOOST_TEST(explained.count("3 of 3 ranks left a record") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_environment_that_cannot_begin_ends_the_program_with_1_and_one_line) {
+  for (auto const& [role, line] : {
+           std::pair("environment_without_mpi",
+                     "trireme: an Environment was made for a communicator while MPI is not running; start MPI first, "
+                     "or give argc and argv\n"),
+           std::pair("environment_after_mpi",
+                     "trireme: an Environment was made after MPI was finalized, which cannot be started again\n"),
+           std::pair("environment_after_kokkos",
+                     "trireme: an Environment was made after Kokkos was finalized, which cannot be started again\n"),
+       }) {
+    Outcome const end = run("", role);
+    BOOST_TEST_CONTEXT(role) {
+      BOOST_TEST(end.code == 1);
+      BOOST_TEST(end.text == line);
+    }
   }
 }
 
