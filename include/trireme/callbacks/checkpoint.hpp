@@ -69,11 +69,6 @@ std::string describe_move(Archive<Engine> const& archive, Engine const& engine, 
 
 }  // namespace detail
 
-/// Messages to the user from loading a checkpoint, on the chief: damaged files, and a change of placement.
-struct LoadReport {
-  std::string damage{}, move{};
-};
-
 /// Writes the checkpoint on the chief, and changes no state of the training. Collective; an error there is thrown on
 /// every process. `run.state(archive)` names the values besides the model.
 template <class Engine, class Run>
@@ -96,10 +91,11 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
 }
 
 /// Restores model and run from the newest undamaged checkpoint; false if there is none. Collective; only the chief
-/// reads. `placement`: `any` accepts a run that other numbers of processes and threads have saved.
-/// \throws FileError that names the difference, on every process
+/// reads. Damaged files and a change of placement are messages of the run. `placement`: `any` accepts a run that other
+/// numbers of processes and threads have saved. \throws FileError that names the file and the difference, on every
+/// process
 template <class Engine, class Run>
-bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement, LoadReport& report) {
+bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement) {
   using T = typename Engine::T;
   auto const& model = engine.model().description();
   detail::HostState<T> state;
@@ -111,19 +107,21 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
         return named_destination(std::move(group), index, std::move(extents), data);
       });
   StoredTensors tensors;
-  bool const found =
+  std::string damage;
+  std::string const found =
       engine.on_chief([](auto const&, CheckpointFile const* source, std::vector<NamedDestination> const& all,
-                         StoredTensors* values, std::string* damage) { return source->read(all, *values, *damage); },
-                      &file, weights, &tensors, &report.damage);
-  if (!found) return false;
+                         StoredTensors* values, std::string* report) { return source->read(all, *values, *report); },
+                      &file, weights, &tensors, &damage);
+  if (found.empty()) return false;
+  if (!damage.empty()) run.message(formatted("warning: {}; an earlier checkpoint was taken", damage));
   broadcast_tensors(engine.group(), tensors);
-  Archive<Engine> archive(engine, file.path(), std::move(tensors), placement);
+  Archive<Engine> archive(engine, found, std::move(tensors), placement);
   std::size_t const saved_by = detail::run_state(archive, engine, run);
   archive.require_complete();
   engine.set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();
-  report.move = detail::describe_move(archive, engine, saved_by);
+  if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.message(move);
   return true;
 }
 

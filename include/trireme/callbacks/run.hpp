@@ -111,11 +111,7 @@ class Run {
   bool resume(std::string const& path, Placement placement = Placement::same) {
     static_assert(require_resumable_engine<Engine>());
     require_rest("resumed in on_train_resume");
-    LoadReport report;
-    bool const found = load_checkpoint(engine(), *this, CheckpointFile(path), placement, report);
-    if (!report.damage.empty()) message(formatted("warning: {}; an earlier checkpoint was taken", report.damage));
-    if (!report.move.empty()) message(report.move);
-    return found;
+    return load_checkpoint(engine(), *this, CheckpointFile(path), placement);
   }
   /// Progress of training: complete epochs, batches of the next one, and the agreed decision to stop.
   Progress const& progress() const { return *progress_; }

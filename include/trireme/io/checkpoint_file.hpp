@@ -31,10 +31,10 @@ class CheckpointFile {
   void write(std::span<NamedTensor const> weights, std::span<NamedGroup const> groups,
              StoredTensors const& tensors) const;
 
-  /// Reads the newest checkpoint that is undamaged; false if there is none at all. `report` tells of those that are
-  /// damaged, which are renamed to `….damaged`. \throws FileError if all of them are, or if the newest that is not
-  /// holds other tensors.
-  bool read(std::span<NamedDestination const> weights, StoredTensors& tensors, std::string& report) const;
+  /// Reads the newest checkpoint that is undamaged. `report` tells of those that are damaged, which are renamed to
+  /// `….damaged`. \return the file that was read; empty if there is none at all
+  /// \throws FileError if all of them are damaged, or if the newest that is not holds other tensors.
+  std::string read(std::span<NamedDestination const> weights, StoredTensors& tensors, std::string& report) const;
 
   /// Removes the checkpoints, the newest last.
   void remove() const;

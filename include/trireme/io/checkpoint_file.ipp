@@ -56,8 +56,8 @@ TRIREME_INLINE void CheckpointFile::write(std::span<NamedTensor const> weights, 
   move(newest(), path_);
 }
 
-TRIREME_INLINE bool CheckpointFile::read(std::span<NamedDestination const> weights, StoredTensors& tensors,
-                                         std::string& report) const {
+TRIREME_INLINE std::string CheckpointFile::read(std::span<NamedDestination const> weights, StoredTensors& tensors,
+                                                std::string& report) const {
   bool damaged = false;
   for (std::string const& file : {newest(), path_, previous()}) {
     if (::access(file.c_str(), F_OK) != 0) continue;
@@ -70,10 +70,10 @@ TRIREME_INLINE bool CheckpointFile::read(std::span<NamedDestination const> weigh
       continue;
     }
     read_one(file, weights, tensors);
-    return true;
+    return file;
   }
   if (damaged) throw FileError(path_, formatted("holds no checkpoint that is undamaged: {}", report));
-  return false;
+  return {};
 }
 
 TRIREME_INLINE void CheckpointFile::remove() const {

@@ -41,7 +41,8 @@ void train(Environment& environment, Parallelism plan, std::size_t batches, std:
 
 /// Of a test that was run before.
 void remove_checkpoint(Environment& environment) {
-  if (environment.world().is_chief()) std::filesystem::remove("run.npz");
+  if (environment.world().is_chief())
+    for (auto const* file : {"run.npz", "run.npz.previous", "run.npz.damaged"}) std::filesystem::remove(file);
   environment.world().barrier();
 }
 
@@ -56,6 +57,13 @@ Misuse const table[] = {
      [](Environment& environment) {
        remove_checkpoint(environment);
        train(environment, Parallelism::samples, 1);
+       train(environment, Parallelism::samples, 9, 6);
+     }},
+    {"another_batch_size_where_the_newest_is_damaged", "run.npz.previous: holds a run that was trained on other data",
+     [](Environment& environment) {
+       remove_checkpoint(environment);
+       train(environment, Parallelism::samples, 2);
+       if (environment.world().is_chief()) std::filesystem::resize_file("run.npz", 10);
        train(environment, Parallelism::samples, 9, 6);
      }},
 };
