@@ -3,11 +3,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trireme/core/config.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/core/type_text.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/models/shared_weights.hpp"
 #include "trireme/mpi/same_config.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -44,6 +46,14 @@ void list_model(Config& c, Model const& model) {
   for_each_weight(description, [&](WeightInfo const& weight) {
     c.add(formatted("the extents of '{}'", weight.path), format_extents(weight.shape.to_vector()));
   });
+  for (SharedLayers const& shared : description.shared) {
+    if (shared.first == shared.last) continue;
+    std::string const& path = description.layers[shared.first].path;
+    std::vector<std::string> extents;
+    for (auto const& tensor : shared.weights->tensors) extents.push_back(format_extents(tensor.extents));
+    c.add(formatted("the number of models that share layer '{}'", path), formatted("{}", shared.weights->models()));
+    c.add(formatted("the weights that layer '{}' shares", path), extents.empty() ? "none" : joined(extents, ", "));
+  }
   c.add("the logs", joined({Model::log_names.begin(), Model::log_names.end()}, ", "));
   if constexpr (requires { model.config(c); })
     model.config(c);

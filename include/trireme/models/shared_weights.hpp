@@ -40,6 +40,11 @@ class SharedWeights {
     for (auto const& member : members_) alive.push_back(member.lock());
     return alive;
   }
+  /// The number of models that share the weights now.
+  std::size_t models() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(members_, [](auto const& member) { return !member.expired(); }));
+  }
 
  private:
   std::vector<std::weak_ptr<Member>> members_;
@@ -92,12 +97,7 @@ class SharedLinks {
     for (Link& link : links_) {
       if (trained_only && !link.trains) continue;
       auto const members = link.shared->members();
-      auto const& group = engine.group();
-      if (group.allreduce_min(members.size()).value() != group.allreduce_max(members.size()).value())
-        raise_uniform(ValueError(formatted(
-            "the layer of '{}' is Shared by {} models on rank {} and by another number elsewhere: models that share "
-            "layers are compiled, and end, on the same processes",
-            link.weights.empty() ? std::string() : link.weights[0].path, members.size(), 0)));
+      require_same_number(engine.group(), members.size(), link.weights.empty() ? std::string() : link.weights[0].path);
       collect(engine, link);
       for (auto const& member : members)
         if (member != link.member) member->take(link.shared->tensors);
@@ -117,6 +117,17 @@ class SharedLinks {
     std::vector<WeightInfo> weights;
     bool trains = false;
   };
+
+  template <class Group>
+  static void require_same_number(Group const& group, std::size_t models, std::string const& path) {
+    if (group.allreduce_min(models).value() == group.allreduce_max(models).value()) return;
+    std::vector<std::size_t> const all = group.allgather(models);
+    auto const differs = std::ranges::find_if(all, [&](std::size_t number) { return number != all[0]; });
+    raise_uniform(ValueError(formatted(
+        "the layer of '{}' is Shared by {} model{} on rank 0 and by {} on rank {}: models that share layers are "
+        "compiled, and end, on the same processes",
+        path, all[0], all[0] == 1 ? "" : "s", *differs, differs - all.begin())));
+  }
 
   static void require_each_once(ModelDescription const& model) {
     std::set<SharedWeights const*> seen;

@@ -28,6 +28,7 @@
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
@@ -267,4 +268,22 @@ BOOST_AUTO_TEST_CASE(a_shared_layer_outlives_its_model_and_fits_only_its_extents
              "'common/kernel' is Shared and has extents (7, 3), but (6, 3) in the model that was compiled first");
   BOOST_TEST(message_of([&] { compiled(Sequential{Input<3>{}, layer, layer}); }) ==
              "the layer 'common' is Shared and stands twice in one model");
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_that_other_models_share_on_one_rank_is_refused_by_one_sentence) {
+  MultiWorkerMirroredStrategy<Space> const strategy(world());
+  OneDeviceStrategy<Space> const alone;
+  Shared const layer{Dense<3>{.name = "common"}};
+  auto const compiled = [&](auto const& any) {
+    return compile<double>(any, Sequential{Input<6>{}, layer}, SGD{}, MeanSquaredError{});
+  };
+  auto model = compiled(strategy);
+  std::vector<decltype(compiled(alone))> later;
+  if (world().rank() == 1) later.push_back(compiled(alone));
+  auto const set = [&] { model.set_weights("common/bias", std::vector<double>{1, 2, 3}); };
+  if (world().size() == 1) return set();
+  std::string const message = message_of(set);
+  BOOST_TEST(message ==
+             "the layer of 'common/kernel' is Shared by 1 model on rank 0 and by 2 on rank 1: models that share "
+             "layers are compiled, and end, on the same processes");
 }

@@ -102,6 +102,35 @@ Misuse const table[] = {
               either(e, compiles(Sequential{Input<3>{}, Dense<4>{}}),
                      compiles(Sequential{Input<3>{}, Dense<4>{}}, MeanSquaredError{}, BinaryAccuracy{}));
             }),
+    differs("models_that_share_a_layer",
+            "compile: rank 1 has the number of models that share layer 'common' 1 where rank 0 has 0",
+            [](Environment& e) {
+              World const strategy(e.world());
+              OneDeviceStrategy<> const alone;
+              Shared const layer{Dense<4>{.name = "common"}};
+              auto const make = [&](auto const& any) {
+                return compile(any, Sequential{Input<3>{}, layer}, SGD{}, MeanSquaredError{});
+              };
+              std::vector<decltype(make(alone))> earlier;
+              if (e.world().rank() == 1) earlier.push_back(make(alone));
+              make(strategy);
+            }),
+    differs("weights_of_a_shared_layer",
+            "compile: rank 1 has the weights that layer 'common' shares (3, 4), (4,) where rank 0 has none",
+            [](Environment& e) {
+              World const strategy(e.world());
+              Shared const layer{Dense<4>{.name = "common"}};
+              auto const make = [&](auto const& any) {
+                compile(any, Sequential{Input<3>{}, layer}, SGD{}, MeanSquaredError{});
+              };
+              if (e.world().rank() == 1) make(OneDeviceStrategy<>());
+              make(strategy);
+            }),
+    differs(
+        "shared_layers", "compile: rank 1 has layer 'dense' Dense<4> where rank 0 has Shared<",
+        [](Environment& e) {
+          either(e, compiles(Sequential{Input<3>{}, Shared{Dense<4>{}}}), compiles(Sequential{Input<3>{}, Dense<4>{}}));
+        }),
     differs("epochs", "fit: rank 1 has FitOptions::epochs 2 where rank 0 has 1",
             [](Environment& e) { either(e, fits({.epochs = 1}), fits({.epochs = 2})); }),
     differs("class_weights", "fit: rank 1 has FitOptions::class_weight 2 numbers where rank 0 has 0 numbers",
