@@ -5,9 +5,14 @@
                                  remedy, and the page has no other
     scripts/errors.py            a line for each sentence: KIND, PLACE, SENTENCE, separated by tabs
 
-A sentence is the longest string in a throw, in a Config's `require`, in a static_assert, or in a call of a function
-that is [[noreturn]] and takes a text or an error, such as raise_uniform; {} stands for what the message fills in. What
-a message fills in from elsewhere, such as the cause of a lost process, is not read.
+A sentence is the longest string in
+- a throw or return of an error, and a call of a function that is [[noreturn]] and takes a text or an error;
+- a static_assert, an #error, an attribute `unavailable`, a Config's `require`;
+- what a resumed run or the processes must have alike (`archive.same`, `archive.placed`, `require_same`);
+- what is set as `reason` or `what` of an error, or returned by a function `…fault`, `difference` or `diagnose…`;
+- a line that begins with `trireme:` or `warning:`.
+{} stands for what the message fills in.
+
 A section of the page has a line "**Cause:** …" and lists with an item a sentence. A list stands under a paragraph
 "**Remedy:** …", which fits each of its sentences, or under "**Remedies:**", where each item has its own: "- `…`: …".
 """
@@ -19,18 +24,21 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "include/trireme"
 PAGE = ROOT / "docs/errors.md"
 STRING = r'"(?:[^"\\]|\\.)*"'
-KINDS = (r"\bthrow (\w*Error\w*)\(", r"\bc\.(require)\(", r"\b(static_assert)\(")
+CALLS = (r"\b(?:throw|return) (\w*Error\w*)\(", r"\bc\.(require)\(", r"\b(static_assert|unavailable|require_same)\(",
+         r"\barchive\.(same|placed)\(", r"\b(formatted)\((?=\s*\"(?:trireme|warning): )")
+STATEMENTS = r"\b(reason|what) = |\{Kind::(general), |#(error)\b"
+RETURNS = r"\bstd::string (?:\w+::)?(\w*fault|difference|diagnose_\w+)\("
 ENDS = r"\[\[noreturn\]\][^;{(]*?\b(\w+)\([^)]*\b(?:string|string_view|char const\*|E)\b"
 
 
-def call_at(text, start):
-    """The text between the parentheses of which the first begins at start."""
+def between(text, start, pair="()"):
+    """The text between the brackets of which the first begins at start."""
     depth, at, string = 0, start, re.compile(STRING)
     while at < len(text):
         if literal := string.match(text, at):
             at = literal.end()
             continue
-        depth += (text[at] == "(") - (text[at] == ")")
+        depth += (text[at] == pair[0]) - (text[at] == pair[1])
         if depth == 0:
             return text[start + 1:at]
         at += 1
@@ -46,18 +54,43 @@ def sentences_of(call):
     return [text for text in clean if text == longest or re.match(r"(was|is|has|cannot) \S+ \S+ \S", text)]
 
 
+def readable(path):
+    """The code without comments, each line of a macro as one of code, and the name of a hook as a string."""
+    text = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
+    text = text.replace("\\\n", " \n")
+    return re.sub(r"(?<=\")(\s+)#(?!include)\w+(\s+)(?=\")", r'\1"{}"\2', text)
+
+
+def texts_with_sentences(text, helpers):
+    """Kind, beginning and text of all that has a sentence."""
+    for pattern in (*CALLS, rf"\b({'|'.join(sorted(helpers))})\("):
+        for found in re.finditer(pattern, text):
+            yield found[1], found.start(), between(text, found.end() - 1)
+    for found in re.finditer(STATEMENTS, text):
+        yield found[found.lastindex], found.start(), re.compile(rf"(?:{STRING}|[^;#\"])*").match(text, found.end())[0]
+    for found in re.finditer(RETURNS, text):
+        arguments = between(text, found.end() - 1)
+        body = re.compile(r"\)[\s\w]*(?=\{)").match(text, found.end() + len(arguments))
+        for result in re.finditer(rf"\breturn (?:{STRING}|[^;\"])*", between(text, body.end(), "{}") if body else ""):
+            yield found[1], body.end() + result.start(), result[0]
+
+
+def has_sentence(kind, text):
+    """False for the frames of sentences that stand elsewhere, such as "{}; use {}"."""
+    if kind == "formatted" or kind.endswith("fault"):
+        return len(re.sub(r"{[^}]*}|\W", " ", text).split()) > 2
+    return text.count(" ") > 1 or re.match(r"is \S+$", text)
+
+
 def sentences():
-    texts = {}
-    for path in sorted(HEADERS.rglob("*.[hi]pp")):
-        texts[path] = re.sub(r"(^|\s)//.*", lambda m: " " * len(m[0]) if m[1] != "\n" else "\n", path.read_text())
+    texts = {path: readable(path) for path in sorted(HEADERS.rglob("*.[hi]pp"))}
     helpers = {name for text in texts.values() for name in re.findall(ENDS, text)}
     for path, text in texts.items():
-        for pattern in (*KINDS, rf"\b({'|'.join(sorted(helpers))})\("):
-            for found in re.finditer(pattern, text):
-                line = text.count("\n", 0, found.start()) + 1
-                for sentence in sentences_of(call_at(text, found.end() - 1)):
-                    if sentence.count(" ") > 1 and not sentence.endswith(":"):  # a prefix of another error
-                        yield found[1], path.relative_to(HEADERS), line, sentence
+        for kind, start, part in texts_with_sentences(text, helpers):
+            for sentence in sentences_of(part):
+                if has_sentence(kind, sentence) and not sentence.endswith((":", ",")):  # a prefix of another error
+                    told = f"holds a run that {sentence}" if kind in ("same", "placed") else sentence
+                    yield kind, path.relative_to(HEADERS), text.count("\n", 0, start) + 1, told
 
 
 def page():

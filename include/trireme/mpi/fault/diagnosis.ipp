@@ -110,8 +110,9 @@ TRIREME_INLINE std::string diagnose_wait(RankRegistry const& board, std::string_
   if (culprit == nullptr) {
     std::size_t const known = board.others().size() + 1;
     if (own.ranks == 1) return message(waits);
-    if (!board.is_shared()) return message(waits + ", and without status records the cause is unknown");
-    if (known == own.ranks) return message(waits + ", and so has every other rank, in a call of the same name");
+    if (!board.is_shared()) return message(formatted("{}, and without status records the cause is unknown", waits));
+    if (known == own.ranks)
+      return message(formatted("{}, and so has every other rank, in a call of the same name", waits));
     return message(formatted("{}, and the cause lies on another node: the other {} ranks of this one wait as well",
                              waits, known - 1));
   }

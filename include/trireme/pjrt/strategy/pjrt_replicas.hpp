@@ -122,11 +122,8 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     std::uint64_t const first = hash(0);
     bool differ = false;
     for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
-    if (group_->allreduce_or(differ).value()) {
-      Error error(formatted("the weights of some replicas differ after step {}", iteration_));
-      error.mark_uniform();
-      throw error;
-    }
+    if (group_->allreduce_or(differ).value())
+      raise_uniform(Error(formatted("the weights of some replicas differ after step {}", iteration_)));
     if (group_->size() == 1) return;
     this->require_same(first, [&](std::size_t rank) {
       return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
