@@ -86,6 +86,9 @@ BOOST_AUTO_TEST_CASE(options_and_numbers_of_devices_are_checked) {
   PjrtStrategy strategy = test::pjrt_strategy(3);
   strategy.options = {{"cpu_device_count", 2}};
   check_message<PluginError>([&] { placed(strategy); }, "3 replicas need as many devices, and there are 2");
+  PjrtStrategy all = test::pjrt_strategy(0);
+  all.options = {{"cpu_device_count", 0}};
+  check_message<PluginError>([&] { placed(all); }, "has no device");
   strategy.options = {{"no_such_option", 1}};
   check_message<PluginError>([&] { placed(strategy); }, "no_such_option");
 }

@@ -109,7 +109,8 @@ inline std::shared_ptr<Client const> open_client(std::string const& path, std::v
     client = std::make_shared<Client const>(
         plugin, std::vector<ClientOption>{{"cpu_device_count", static_cast<std::int64_t>(replicas)}});
   }
-  if (client->devices().size() < replicas || client->devices().empty())
+  if (client->devices().empty()) throw PluginError(formatted("{}: the client has no device", path));
+  if (client->devices().size() < replicas)
     throw PluginError(
         formatted("{}: {} replicas need as many devices, and there are {}", path, replicas, client->devices().size()));
   return client;
