@@ -34,7 +34,7 @@ namespace trireme {
 ///
 /// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
 /// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
-/// of the processes a batch. Where each process claims batches of its own, the run is saved after the epoch. MPICH
+/// of the processes a batch. Where each process acquires batches of its own, the run is saved after the epoch. MPICH
 /// handles SIGUSR1 as news of a failed rank, so send SIGUSR2 to ranks that its launcher has not started.
 ///
 /// Designated initializers name the members in this order.
@@ -70,7 +70,7 @@ struct BackupAndRestore {
     batches_since_save = 0;
     if (save_freq.batches > 0 && run.model().engine().acquires_batches())
       fail(
-          "BackupAndRestore saves at the end of epochs alone where each process claims batches of its own; leave out "
+          "BackupAndRestore saves at the end of epochs alone where each process acquires batches of its own; leave out "
           ".save_freq");
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).prepare(); }, path);
     watches.clear();

@@ -30,11 +30,10 @@ namespace trireme {
 /// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to
 /// exist.
 ///
-/// `save_freq` counts updates of the weights. If workers claim batches (ParameterServerStrategy with a staleness), the
-/// updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates. It
-/// thus saves late, or not at all if it gets no further batch in the epoch. Values in the path, and of the monitor, are
-/// then those of its own batches.
-/// Designated initializers name the members in this order.
+/// `save_freq` counts updates of the weights. If workers acquire batches (ParameterServerStrategy with a staleness),
+/// the updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates.
+/// It thus saves late, or not at all if it gets no further batch in the epoch. Values in the path, and of the monitor,
+/// are then those of its own batches. Designated initializers name the members in this order.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
   static constexpr std::string_view monitor = Monitor.view();

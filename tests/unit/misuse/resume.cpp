@@ -10,10 +10,12 @@
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
 #include "trireme/tensor/xtensor.hpp"
 
 namespace trireme::test {
@@ -66,6 +68,17 @@ Misuse const table[] = {
        if (environment.world().is_chief()) std::filesystem::resize_file("run.npz", 10);
        train(environment, Parallelism::samples, 9, 6);
      }},
+    {"saves_within_epochs_where_processes_acquire_batches",
+     "BackupAndRestore saves at the end of epochs alone where each process acquires batches of its own; leave out "
+     ".save_freq",
+     [](Environment& environment) {
+       ParameterServerStrategy<> const strategy(environment.world(), {.staleness = 1});
+       xt::xtensor<float, 2> const x = xt::zeros<float>({12, 3}), y = xt::zeros<float>({12, 4});
+       auto model = compile(strategy, Sequential{Input<3>{}, Dense<4>{}}, SGD{}, MeanSquaredError{});
+       fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.verbose = false},
+           BackupAndRestore{.path = "run.npz", .save_freq = 1});
+     },
+     2},
 };
 
 }  // namespace trireme::test
