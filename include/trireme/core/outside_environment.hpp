@@ -20,8 +20,12 @@ struct LivingEnvironment {
 /// The std::terminate handler before main.
 inline std::terminate_handler const terminate_handler_at_start = std::get_terminate();
 
-/// The std::terminate handler where no Environment has set its own.
+/// The std::terminate handler where no Environment has set its own: one line for the last error of
+/// `expect_outside_environment`, and the handler before main for others.
 [[noreturn]] void end_without_environment() noexcept;
+
+/// Sets that handler for an error of this text.
+void expect_outside_environment(char const* what);
 
 /// True unless the program has set a std::terminate handler of its own.
 bool default_terminate_handler();
@@ -30,7 +34,7 @@ bool default_terminate_handler();
 /// exit code 1 and one line, unless the program handles std::terminate itself.
 template <class E>
 [[noreturn]] void raise_outside_environment(E error) {
-  if (environments() == 0 && default_terminate_handler()) std::set_terminate(&end_without_environment);
+  if (environments() == 0 && default_terminate_handler()) expect_outside_environment(error.what());
   throw error;
 }
 

@@ -23,6 +23,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -96,6 +97,13 @@ int play(std::string_view role, int argc, char** argv) {
     Kokkos::initialize(argc, argv);
     Kokkos::finalize();
     Environment const environment(argc, argv, options);
+  }
+  if (role == "own_error_afterwards") {
+    try {
+      Environment const environment(MPI_COMM_SELF, options);
+    } catch (CommunicationError const&) {
+    }
+    throw std::runtime_error("the program's own");
   }
   if (role == "communicator_without_mpi") Communicator const world(MPI_COMM_WORLD);
   if (role == "communicator_after_the_end") {
@@ -427,6 +435,13 @@ BOOST_AUTO_TEST_CASE(an_environment_that_cannot_begin_ends_the_program_with_1_an
       BOOST_TEST(end.text == line);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(after_a_caught_error_of_an_environment_others_are_the_programs_own) {
+  Outcome const end = run("", "own_error_afterwards");
+  BOOST_TEST(end.code > 1);
+  BOOST_TEST(end.count("trireme:") == 0);
+  BOOST_TEST(end.count("the program's own") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(communication_outside_of_an_environment_is_refused_in_one_line) {
