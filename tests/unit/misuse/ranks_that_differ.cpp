@@ -126,11 +126,11 @@ Misuse const table[] = {
               if (e.world().rank() == 1) make(OneDeviceStrategy<>());
               make(strategy);
             }),
-    differs(
-        "shared_layers", "compile: rank 1 has layer 'dense' Dense<4> where rank 0 has Shared<",
-        [](Environment& e) {
-          either(e, compiles(Sequential{Input<3>{}, Shared{Dense<4>{}}}), compiles(Sequential{Input<3>{}, Dense<4>{}}));
-        }),
+    differs("shared_layers", "compile: rank 1 has layer 'dense' Dense<4> where rank 0 has Shared<",
+            [](Environment& e) {
+              either(e, compiles(Sequential{Input<3>{}, Shared{Dense<4>{}}}),
+                     compiles(Sequential{Input<3>{}, Dense<4>{}}));
+            }),
     differs("epochs", "fit: rank 1 has FitOptions::epochs 2 where rank 0 has 1",
             [](Environment& e) { either(e, fits({.epochs = 1}), fits({.epochs = 2})); }),
     differs("class_weights", "fit: rank 1 has FitOptions::class_weight 2 numbers where rank 0 has 0 numbers",
