@@ -4,7 +4,6 @@
 # flux: --nslots=4
 # flux: --cores-per-slot=8
 # flux: --time-limit=1h
-# flux: --signal=USR2@120
 # Trains on the nodes of Flux; docs/clusters.md has what all scripts of this folder do:
 #
 #     flux batch flux.sh PROGRAM [ARGUMENT...]
@@ -26,10 +25,16 @@ start() {
   exec flux run --nodes="${nodes}" --ntasks="${ranks}" --cores-per-task="${cores}" \
     ${gpus:+--gpus-per-task="${gpus}"} -o cpu-affinity=per-task -o gpu-affinity=per-task "$@"
 }
-pass_on() { :; }  # Flux signals the ranks itself
+pass_on() { flux job killall --force --signal=SIGUSR2; }
 terminate() { flux cancel --all; }
 # $0 is Flux's copy of this script, which submission copies again.
 queue_again() { LAUNCH_RUN=${run} flux --parent batch --dependency=afterany:"${job}" "$0" "${given[@]}"; }
+
+# The script warns itself two minutes before its time is up: Flux's --signal also ends the brokers of all nodes but the
+# first, as seen with flux-core 0.88.
+left=$(flux job timeleft) || exit 1
+# shellcheck disable=SC2034  # used below
+warn_at=$((SECONDS + left - 120))
 
 # From here on as in the other scripts of this folder.
 if [[ -n ${LAUNCH_DATA:-} ]]; then

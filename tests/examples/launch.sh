@@ -22,6 +22,8 @@ cat >"${work}/bin/flux" <<'S'
 #!/bin/bash
 case "$1 $2" in
   "getattr jobid") echo 17 ;;
+  "job timeleft") echo "${TIME_LEFT:-3600}" ;;
+  "job killall") until [[ -s ${WORK}/program ]]; do sleep 1; done && kill -USR2 "$(cat "${WORK}/program")" ;;
   "--parent batch") echo "flux $*" >>"${WORK}/log"; exit "${QUEUE_CODE:-0}" ;;
   "cancel --all") kill -TERM "$(cat "${WORK}/program")" ;;
   *) exec launcher "${@:2}" ;;
@@ -36,15 +38,14 @@ cat >"${work}/bin/qstat" <<'S'
 #!/bin/bash
 printf 'Job Id: %s\n    Resource_List.walltime = %s\n' "$2" "${WALLTIME:-01:00:00}"
 S
-# program END: warns the batch script (under Flux itself too) unless it only waits for a warning, and then saves the run
-# and ends with 1, as one that lets fit's Interrupted pass, is done, or goes on.
+# program END: warns the batch script unless it only waits for a warning, and then saves the run and ends with 1, as one
+# that lets fit's Interrupted pass, is done, or goes on.
 cat >"${work}/bin/program" <<'S'
 #!/bin/bash
-echo $$ >"${WORK}/program"
 trap 'echo saved >>"${WORK}/log"; exit 1' USR1 USR2
 [[ $1 == saves || $1 == waits ]] || trap '' USR1 USR2
+echo $$ >"${WORK}/program"
 [[ $1 == waits ]] || kill -USR1 "${PPID}"
-[[ $1 != saves || ${SCRIPT} != flux.sh ]] || kill -USR2 $$
 [[ $1 != done ]] || exit 0
 while true; do sleep 1; done
 S
@@ -60,7 +61,7 @@ export WORK=${work} PATH="${work}/bin:${PATH}" TMPDIR="${work}/tmp"
 run() {
   local variables=()
   while [[ $1 == *=* ]]; do variables+=("$1") && shift; done
-  rm -rf "${work}/log" && : >"${work}/log"
+  rm -f "${work}/program" && : >"${work}/log"
   code=0
   case ${script} in
     slurm-*) set -- SLURM_JOB_ID=17 SLURM_CPUS_PER_TASK=8 SLURM_JOB_NUM_NODES=2 SLURM_SUBMIT_DIR="${work}" \
@@ -73,7 +74,7 @@ run() {
     flux.sh) set -- "${variables[@]}" bash "${scripts}/flux.sh" "$@" ;;
     *) fail "this test does not know how it is started" ;;
   esac
-  (cd "${work}" && timeout 120 env SCRIPT="${script}" "$@") || code=$?
+  (cd "${work}" && timeout 120 env "$@") || code=$?
 }
 ended_with() { ((code == $1)) || fail "$2 ended with ${code}, not $1"; }
 logged() { [[ $(grep -cE -- "$1" "${work}/log") == "$2" ]] || fail "$3: $(cat "${work}/log")"; }
@@ -118,9 +119,11 @@ for path in "${scripts}"/*.sh; do
     run QUEUE_CODE=1 program saves
     ended_with 1 "a job that could not be queued again"
   fi
-  if [[ ${script} == pbs.sh ]]; then
-    run WALLTIME=00:02:00 program waits
+  if [[ ${script} == pbs.sh || ${script} == flux.sh ]]; then
+    run WALLTIME=00:02:00 TIME_LEFT=120 program waits
     queued 1 "was not warned before its time was up"
+  fi
+  if [[ ${script} == pbs.sh ]]; then
     logged '^qsub -W depend=afterany:17 .* of program waits  in .*/run-17$' 1 "is not the same job"
   fi
 
