@@ -8,8 +8,9 @@
 #
 #     flux batch flux.sh PROGRAM [ARGUMENT...]
 #
-# For GPUs, one rank each: --gpus-per-slot=1 above, and gpus=1 below. Needs a flux-core of 2025 or later, which signals
-# batch scripts too. Tried with a stand-in for flux (tests/examples/launch.sh), not under Flux.
+# What flux batch is told belongs above: a job queued again has options from there alone. For GPUs, one rank each:
+# --gpus-per-slot=1 above, and gpus=1 below. Tried with a stand-in for flux (tests/examples/launch.sh), and under
+# flux-core 0.88 with four ranks on two nodes.
 set -uo pipefail
 (($# > 0)) || { echo "flux.sh: no program was given; say flux batch flux.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
 

@@ -9,18 +9,20 @@
 #     bash pbs.sh PROGRAM [ARGUMENT...]          submits itself
 #
 # For GPUs, one rank each: select=2:ncpus=32:mpiprocs=4:ompthreads=8:ngpus=4. Kokkos takes the GPU of its local rank.
-# Tried with stand-ins for qsub, qstat and mpiexec (tests/examples/launch.sh), not under PBS.
+# Tried with stand-ins for qsub, qstat and mpiexec (tests/examples/launch.sh), and under OpenPBS 23.06 with four ranks on
+# two nodes.
 set -uo pipefail
 variables=LAUNCH_SCRIPT,LAUNCH_COMMAND,LAUNCH_RUN,LAUNCH_DATA,LAUNCH_GRACE
 export LAUNCH_RUN="${LAUNCH_RUN:-}" LAUNCH_DATA="${LAUNCH_DATA:-}" LAUNCH_GRACE="${LAUNCH_GRACE:-60}"
 if [[ -z ${PBS_JOBID:-} ]]; then
   (($# > 0)) || { echo "pbs.sh: no program was given; say bash pbs.sh PROGRAM [ARGUMENT...]" >&2; exit 2; }
-  LAUNCH_SCRIPT=$(realpath "$0") LAUNCH_COMMAND=$(printf '%q ' "$@")
+  # Encoded, since qsub changes backslashes and quotes.
+  LAUNCH_SCRIPT=$(realpath "$0") LAUNCH_COMMAND=$(printf '%s\0' "$@" | base64 -w 0)
   export LAUNCH_SCRIPT LAUNCH_COMMAND
   exec qsub -v "${variables}" "${LAUNCH_SCRIPT}"
 fi
 
-eval "command=(${LAUNCH_COMMAND})"
+mapfile -d '' -t command < <(base64 -d <<<"${LAUNCH_COMMAND}")
 cd "${PBS_O_WORKDIR}" || exit 1
 run=${LAUNCH_RUN:-${PBS_O_WORKDIR}/run-${PBS_JOBID}}
 scratch=${TMPDIR:-/tmp}/trireme-${PBS_JOBID}

@@ -34,6 +34,13 @@ cat >"${work}/bin/scontrol" <<'S'
 echo "${0##*/} $* of ${LAUNCH_COMMAND:-} in ${LAUNCH_RUN:-}" >>"${WORK}/log"
 exit "${QUEUE_CODE:-0}"
 S
+# PBS doubles backslashes at each submission, loses quotes and sends no apostrophe.
+cat >"${work}/bin/qsub" <<'S'
+#!/bin/bash
+[[ ${LAUNCH_COMMAND} != *[\\\"\']* ]] || { echo "qsub: cannot send environment with the job" >&2; exit 1; }
+echo "qsub $* of $(base64 -d <<<"${LAUNCH_COMMAND}" | tr '\0' '|') in ${LAUNCH_RUN}" >>"${WORK}/log"
+exit "${QUEUE_CODE:-0}"
+S
 cat >"${work}/bin/qstat" <<'S'
 #!/bin/bash
 printf 'Job Id: %s\n    Resource_List.walltime = %s\n' "$2" "${WALLTIME:-01:00:00}"
@@ -52,7 +59,7 @@ S
 printf '#!/bin/bash\nexec %s 0.02\n' "$(type -P sleep)" >"${work}/bin/sleep"  # the scripts look each second
 chmod +x "${work}"/bin/*
 for command in srun mpiexec; do ln -s launcher "${work}/bin/${command}"; done
-for command in qsub bsub; do ln -s scontrol "${work}/bin/${command}"; done
+ln -s scontrol "${work}/bin/bsub"
 printf 'node1\nnode1\nnode2\nnode2\n' >"${work}/hosts"
 echo digits >"${work}/data.csv"
 export WORK=${work} PATH="${work}/bin:${PATH}" TMPDIR="${work}/tmp"
@@ -67,7 +74,7 @@ run() {
     slurm-*) set -- SLURM_JOB_ID=17 SLURM_CPUS_PER_TASK=8 SLURM_JOB_NUM_NODES=2 SLURM_SUBMIT_DIR="${work}" \
       "${variables[@]}" bash "${scripts}/${script}" "$@" ;;
     pbs.sh) set -- PBS_JOBID=17 PBS_NODEFILE="${work}/hosts" PBS_O_WORKDIR="${work}" OMP_NUM_THREADS=8 \
-      LAUNCH_SCRIPT="${scripts}/pbs.sh" LAUNCH_COMMAND="$(printf '%q ' "$@")" "${variables[@]}" \
+      LAUNCH_SCRIPT="${scripts}/pbs.sh" LAUNCH_COMMAND="$(printf '%s\0' "$@" | base64 -w 0)" "${variables[@]}" \
       bash "${scripts}/pbs.sh" ;;
     lsf.sh) set -- LSB_JOBID=17 LSB_DJOB_HOSTFILE="${work}/hosts" LSB_DJOB_NUMPROC=4 LS_SUBCWD="${work}" \
       LAUNCH_COMMAND="$(printf '%q ' "$@")" "${variables[@]}" bash "${scripts}/lsf.sh" ;;
@@ -124,14 +131,18 @@ for path in "${scripts}"/*.sh; do
     queued 1 "was not warned before its time was up"
   fi
   if [[ ${script} == pbs.sh ]]; then
-    logged '^qsub -W depend=afterany:17 .* of program waits  in .*/run-17$' 1 "is not the same job"
+    logged '^qsub -W depend=afterany:17 .* of program\|waits\| in .*/run-17$' 1 "is not the same job"
   fi
 
   : >"${work}/log"
   case ${script} in
-    pbs.sh | lsf.sh)
+    pbs.sh)
+      bash "${path}" prog 'a  b' "{data}\\'\""
+      logged "^qsub .*of prog\\|a  b\\|\\{data\\}\\\\'\"\\| in \$" 1 "was not submitted with its program"
+      ;;
+    lsf.sh)
       bash "${path}" prog 'a  b'
-      logged '^[qb]sub .*of prog a\\ \\ b  in $' 1 "was not submitted with its program"
+      logged '^bsub .*of prog a\\ \\ b  in $' 1 "was not submitted with its program"
       ;;
   esac
   code=0
