@@ -213,14 +213,14 @@ struct GRU {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const input{"gru_cell/kernel", {in[1], 3 * units}};
-    ParameterShape const recurrent{"gru_cell/recurrent_kernel", {units, 3 * units}};
+    ParameterShape const input{"gru_cell/kernel", {in[1], 3 * units}, "cell"};
+    ParameterShape const recurrent{"gru_cell/recurrent_kernel", {units, 3 * units}, "cell"};
     if constexpr (!use_bias)
       return std::array{input, recurrent};
     else if constexpr (reset_after)
-      return std::array{input, recurrent, ParameterShape{"gru_cell/bias", {2, 3 * units}}};
+      return std::array{input, recurrent, ParameterShape{"gru_cell/bias", {2, 3 * units}, "cell"}};
     else
-      return std::array{input, recurrent, ParameterShape{"gru_cell/bias", {3 * units}}};
+      return std::array{input, recurrent, ParameterShape{"gru_cell/bias", {3 * units}, "cell"}};
   }
   Initializer initializer(std::size_t i) const {
     return i == kernel ? kernel_initializer : i == recurrent_kernel ? recurrent_initializer : bias_initializer;

@@ -85,10 +85,10 @@ struct LSTM {
 
   template <class In>
   constexpr auto parameters(In const& in) const {
-    ParameterShape const input{"lstm_cell/kernel", {in[1], 4 * units}};
-    ParameterShape const recurrent{"lstm_cell/recurrent_kernel", {units, 4 * units}};
+    ParameterShape const input{"lstm_cell/kernel", {in[1], 4 * units}, "cell"};
+    ParameterShape const recurrent{"lstm_cell/recurrent_kernel", {units, 4 * units}, "cell"};
     if constexpr (use_bias)
-      return std::array{input, recurrent, ParameterShape{"lstm_cell/bias", {4 * units}}};
+      return std::array{input, recurrent, ParameterShape{"lstm_cell/bias", {4 * units}, "cell"}};
     else
       return std::array{input, recurrent};
   }

@@ -85,15 +85,15 @@ struct MultiHeadAttention {
   template <class In>
   constexpr auto parameters(In const& in) const {
     Sides const s(in);
-    ParameterShape const queries{"query/kernel", {s.query_features, Heads, KeyDim}};
-    ParameterShape const keys{"key/kernel", {s.key_features, Heads, KeyDim}};
-    ParameterShape const values{"value/kernel", {s.value_features, Heads, value_dim}};
-    ParameterShape const out{"attention_output/kernel", {Heads, value_dim, s.output_features()}};
+    ParameterShape const queries{"query/kernel", {s.query_features, Heads, KeyDim}, "query_dense"};
+    ParameterShape const keys{"key/kernel", {s.key_features, Heads, KeyDim}, "key_dense"};
+    ParameterShape const values{"value/kernel", {s.value_features, Heads, value_dim}, "value_dense"};
+    ParameterShape const out{"attention_output/kernel", {Heads, value_dim, s.output_features()}, "output_dense"};
     if constexpr (use_bias)
-      return std::array{queries, ParameterShape{"query/bias", {Heads, KeyDim}},
-                        keys,    ParameterShape{"key/bias", {Heads, KeyDim}},
-                        values,  ParameterShape{"value/bias", {Heads, value_dim}},
-                        out,     ParameterShape{"attention_output/bias", {s.output_features()}}};
+      return std::array{queries, ParameterShape{"query/bias", {Heads, KeyDim}, "query_dense"},
+                        keys,    ParameterShape{"key/bias", {Heads, KeyDim}, "key_dense"},
+                        values,  ParameterShape{"value/bias", {Heads, value_dim}, "value_dense"},
+                        out,     ParameterShape{"attention_output/bias", {s.output_features()}, "output_dense"}};
     else
       return std::array{queries, keys, values, out};
   }

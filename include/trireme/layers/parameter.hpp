@@ -15,8 +15,9 @@ inline constexpr std::size_t most_layer_tensors = 16;
 
 /// Name and extents: constexpr where the layer's extents are.
 struct ParameterShape {
-  std::string_view name;
+  std::string_view name;  ///< "kernel"; with the name of a layer within the layer "lstm_cell/kernel"
   Shape shape;
+  std::string_view keras_group{};  ///< group of that inner layer in Keras's files: "cell"; empty: the layer's own
 };
 
 /// A state: numbers that training moves along without a gradient, such as moving averages. After a step

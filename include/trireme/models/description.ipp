@@ -53,17 +53,17 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
   }
   std::size_t count = 0;
   std::size_t const layer = description_.layers.size();
-  auto const weight = [&](std::string_view own, Shape const& shape, std::size_t& elements) {
+  auto const weight = [&](std::string_view own, std::string_view group, Shape const& shape, std::size_t& elements) {
     std::size_t const offset = elements;
     elements += aligned_bytes(shape.size() * scalar_size_) / scalar_size_;
     count += shape.size();
-    return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size()};
+    return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size(), std::string(group)};
   };
   for (StatedParameter const& p : parameters)
-    description_.parameters.push_back({weight(p.shape.name, p.shape.shape, description_.elements), p.initializer,
+    description_.parameters.push_back({weight(p.shape.name, p.shape.keras_group, p.shape.shape, description_.elements), p.initializer,
                                        p.regularizer, p.by_rows && !p.regularizer.active()});
   for (StateShape const& s : states)
-    description_.states.push_back({weight(s.name, s.shape, description_.state_elements), s.initial, s.decay});
+    description_.states.push_back({weight(s.name, "", s.shape, description_.state_elements), s.initial, s.decay});
   description_.layers.push_back({std::move(paths.own),
                                  std::move(paths.keras),
                                  std::string(class_name),

@@ -18,16 +18,23 @@ namespace trireme {
 
 namespace detail {
 
+/// The group of a file that holds the weight: "layers/dense/vars", "layers/lstm/cell/vars".
+std::string stored_group(ModelDescription const& model, WeightInfo const& weight);
+
+/// True if one group of a file holds both weights.
+inline bool in_one_group(WeightInfo const& a, WeightInfo const& b) {
+  return a.layer == b.layer && a.keras_group == b.keras_group;
+}
+
 /// Calls f(path of the group, index in it, weight) for each weight, in Keras's order.
 template <class F>
 void for_each_stored_weight(ModelDescription const& model, F const& f) {
-  std::size_t index = 0, layer = static_cast<std::size_t>(-1);
+  std::size_t index = 0;
+  WeightInfo const* before = nullptr;
   for_each_weight(model, [&](WeightInfo const& weight) {
-    index = weight.layer == layer ? index + 1 : 0;
-    layer = weight.layer;
-    auto path = path_parts(model.layers[layer].keras_path);
-    path.push_back("vars");
-    f(std::move(path), index, weight);
+    index = before && in_one_group(*before, weight) ? index + 1 : 0;
+    before = &weight;
+    f(path_parts(stored_group(model, weight)), index, weight);
   });
 }
 
@@ -82,7 +89,7 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
 template <class Engine>
 inline constexpr bool is_divided = requires { requires Engine::divided; };
 
-/// The groups of all layers and of the composites around them, with the names that the user sees.
+/// The groups of all layers, of layers within them and of the composites around them, with the names that the user sees.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);
 
 }  // namespace detail

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
@@ -17,6 +19,11 @@
 #include "trireme/models/inference_model.hpp"
 
 namespace trireme::detail {
+
+TRIREME_INLINE std::string stored_group(ModelDescription const& model, WeightInfo const& weight) {
+  std::string const& layer = model.layers[weight.layer].keras_path;
+  return weight.keras_group.empty() ? layer + "/vars" : formatted("{}/{}/vars", layer, weight.keras_group);
+}
 
 TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& model) {
   std::vector<NamedGroup> groups;
@@ -34,6 +41,11 @@ TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& mode
       groups.back().path.push_back("vars");
     }
   }
+  for_each_stored_weight(model, [&](std::vector<std::string> path, std::size_t index, WeightInfo const& weight) {
+    if (weight.keras_group.empty() || index != 0) return;
+    std::string const own = weight.path.substr(model.layers[weight.layer].path.size() + 1);  // "lstm_cell/kernel"
+    groups.push_back({std::move(path), own.substr(0, own.find('/'))});
+  });
   return groups;
 }
 

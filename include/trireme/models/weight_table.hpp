@@ -21,6 +21,7 @@ struct WeightInfo {
   Shape shape;
   std::size_t offset = 0;
   std::size_t size = 0;
+  std::string keras_group{};  ///< within the layer's group in `.weights.h5`: "cell" of an LSTM; mostly empty
 };
 
 /// A parameter of a model, as a row of its table.

@@ -49,10 +49,11 @@ namespace detail {
 /// The rest of a path below a folder ("encoder" or "encoder/"); none where it lies elsewhere.
 std::optional<std::string> below(std::string const& path, std::string_view folder);
 
-/// Weights of one layer, in Keras's order.
+/// Weights of one layer, or of one within it as an LSTM's cell, in Keras's order.
 struct LayerWeights {
-  std::string path;   ///< by names of users
+  std::string path;   ///< by names of users: "dense", "lstm/lstm_cell"
   std::string place;  ///< the group of a file: "layers/dense/vars"
+  std::size_t index;  ///< in `weights_by_layer`
   std::vector<WeightInfo> weights;
 };
 
@@ -128,8 +129,8 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
   bool const is_chief = engine.group().is_chief();
   detail::Matches matches;
   std::vector<StoredLayer> stored;
-  std::vector<std::uint8_t> taken(model.layers.size());  // per layer of the model, sent to the other processes
   auto const layers = detail::weights_by_layer(model);
+  std::vector<std::uint8_t> taken(layers.size());  // sent to the other processes
   engine.group().together([&] {
     if (!is_chief) return;
     auto const refuse = [&](std::string const& reason) { throw FileError(path, reason); };
@@ -145,13 +146,13 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
           return by_name ? detail::below(layer.path, options.into) : std::optional(layer.place);
         },
         refuse);
-    for (auto const& [layer, index] : matches.taken) taken[layer.weights[0].layer] = 1;
-    for (detail::LayerWeights const& layer : matches.kept) taken[layer.weights[0].layer] = 2;
+    for (auto const& [layer, index] : matches.taken) taken[layer.index] = 1;
+    for (detail::LayerWeights const& layer : matches.kept) taken[layer.index] = 2;
   });
   engine.group().broadcast(taken);
   for (detail::LayerWeights const& layer : layers) {
     if (is_chief) continue;
-    std::uint8_t const fate = taken[layer.weights[0].layer];
+    std::uint8_t const fate = taken[layer.index];
     if (fate == 1) matches.taken.emplace_back(layer, 0);
     if (fate == 2) matches.kept.push_back(layer);
   }

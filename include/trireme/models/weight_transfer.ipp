@@ -27,9 +27,11 @@ TRIREME_INLINE std::optional<std::string> below(std::string const& path, std::st
 
 TRIREME_INLINE std::vector<LayerWeights> weights_by_layer(ModelDescription const& model) {
   std::vector<LayerWeights> layers;
-  for (LayerInfo const& layer : model.layers) layers.push_back({layer.path, layer.keras_path + "/vars", {}});
-  for_each_weight(model, [&](WeightInfo const& weight) { layers[weight.layer].weights.push_back(weight); });
-  std::erase_if(layers, [](LayerWeights const& layer) { return layer.weights.empty(); });
+  for_each_weight(model, [&](WeightInfo const& weight) {
+    if (layers.empty() || !in_one_group(layers.back().weights[0], weight))
+      layers.push_back({weight.path.substr(0, weight.path.rfind('/')), stored_group(model, weight), layers.size(), {}});
+    layers.back().weights.push_back(weight);
+  });
   return layers;
 }
 
