@@ -150,8 +150,8 @@ class PlacedModel {
     auto const use = begin_use("save_weights");
     save_state(engine_, path);
   }
-  /// Reads weights, and the optimizer state if it is there and fits. Collective. \throws FileError the same on every
-  /// process.
+  /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
+  /// where it has others, which are left out. Collective. \throws FileError the same on every process.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
     load_state(engine_, path);

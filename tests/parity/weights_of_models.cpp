@@ -132,8 +132,8 @@ BOOST_AUTO_TEST_CASE(layers_within_layers_have_the_groups_of_keras) {
     BOOST_TEST((data_sets_of(path) == expected));
     std::set<std::string> names;
     for (StoredLayer const& layer : weights_index(path)) names.insert(layer.path);
-    BOOST_TEST((names == std::set<std::string>{"att/query", "att/key", "att/value", "att/attention_output",
-                                               "gru/gru_cell"}));
+    BOOST_TEST(
+        (names == std::set<std::string>{"att/query", "att/key", "att/value", "att/attention_output", "gru/gru_cell"}));
     auto other = compile(strategy, Sequential{Input<12, 8>{}, MultiHeadAttention<2, 4>{.name = "att"}, GRU<6>{}},
                          CompileOptions{.seed = 9});
     BOOST_TEST(other.load_weights(path, {.from = "att", .into = "att"}).taken.size() == 8u);

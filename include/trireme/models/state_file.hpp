@@ -89,7 +89,10 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
 template <class Engine>
 inline constexpr bool is_divided = requires { requires Engine::divided; };
 
-/// The groups of all layers, of layers within them and of the composites around them, with the names that the user sees.
+/// True if the file has an optimizer's state of so many variables. If it has another number, the chief warns.
+bool holds_optimizer(std::string const& path, std::size_t variables, bool is_chief);
+
+/// The groups of all layers, of those within them and of the composites around them, with the names that users see.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);
 
 }  // namespace detail
@@ -115,7 +118,8 @@ void save_state(Engine const& engine, std::string const& path) {
 }
 
 /// Reads a file of save_state or Keras; every process reads the file, or the chief alone where each process holds only
-/// a part of the model. The optimizer's state is read if the file has it. Collective.
+/// a part of the model. The optimizer's state is read if the file has it, with as many variables as the model's; other
+/// numbers of them leave it as it is, as in Keras, and are a warning. Collective.
 /// \throws FileError that names the file and what does not fit, on every process; nothing is changed then.
 template <class Engine>
 void load_state(Engine& engine, std::string const& path) {
@@ -129,13 +133,19 @@ void load_state(Engine& engine, std::string const& path) {
   bool with_optimizer = false;
   engine.group().together([&] {
     if (!reads) return;
-    with_optimizer = is_trainable<typename Engine::Model> && weights_hold(path, "optimizer/vars/0");
-    auto const tensors = detail::state_tensors<NamedDestination, Optimizer>(
-        model, state, with_optimizer, !engine.has_schedule(),
-        [](auto group, std::size_t index, auto extents, auto* data) {
-          return named_destination(std::move(group), index, std::move(extents), data);
-        });
-    read_weights(path, tensors);
+    auto const tensors = [&](bool optimizer) {
+      return detail::state_tensors<NamedDestination, Optimizer>(
+          model, state, optimizer, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto* data) {
+            return named_destination(std::move(group), index, std::move(extents), data);
+          });
+    };
+    auto all = tensors(false);
+    if constexpr (is_trainable<typename Engine::Model>) {
+      auto with_slots = tensors(true);
+      with_optimizer = detail::holds_optimizer(path, with_slots.size() - all.size(), engine.group().is_chief());
+      if (with_optimizer) all = std::move(with_slots);
+    }
+    read_weights(path, all);
   });
   if (detail::is_divided<Engine>) {
     with_optimizer = engine.group().allreduce_or(with_optimizer).value();

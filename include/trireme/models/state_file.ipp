@@ -17,12 +17,25 @@
 #include "trireme/io/weights_file.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/inference_model.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
 
 namespace trireme::detail {
 
 TRIREME_INLINE std::string stored_group(ModelDescription const& model, WeightInfo const& weight) {
   std::string const& layer = model.layers[weight.layer].keras_path;
   return weight.keras_group.empty() ? layer + "/vars" : formatted("{}/{}/vars", layer, weight.keras_group);
+}
+
+TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables, bool is_chief) {
+  auto const holds = [&](std::size_t index) { return weights_hold(path, formatted("optimizer/vars/{}", index)); };
+  if (!holds(0)) return false;
+  if (holds(variables - 1) && !holds(variables)) return true;
+  if (is_chief)
+    report(
+        formatted("trireme: warning: {}: the optimizer's state there is of another optimizer, or of one that has not "
+                  "trained, since it has not {} variables as the model's; the model's stays as it is",
+                  path, variables));
+  return false;
 }
 
 TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& model) {

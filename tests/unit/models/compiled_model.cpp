@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,13 @@
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
+#include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+
+#include "../io/folder.hpp"
 
 using namespace trireme;
 
@@ -80,6 +86,41 @@ BOOST_FIXTURE_TEST_CASE(a_parameter_that_is_not_there_and_values_that_do_not_fit
   BOOST_TEST(message_of<ShapeError>([&] { model.set_weights("dense/bias", std::vector<float>(8)); }) ==
              "'dense/bias' has extents (9,), and cannot be set to values of extents (8,)");
   BOOST_TEST(test::weight_bits(model) == before);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_state_of_another_optimizer_is_left_out_with_a_warning, Fixture) {
+  test::Folder const folder;
+  auto const of = [&](auto const& optimizer) {
+    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                   CompileOptions{.seed = 2});
+  };
+#ifdef TRIREME_HAVE_HDF5
+  std::vector<char const*> const names{"m.npz", "m.weights.h5"};
+#else
+  std::vector<char const*> const names{"m.npz"};
+#endif
+  auto const check = [&](auto&& writes, auto&& reads, bool fits) {
+    writes.train_on_batch(samples.x, samples.y);
+    std::FILE* const messages = std::tmpfile();
+    for (char const* const name : names) {
+      std::string const path = folder.file(name);
+      writes.save_weights(path);
+      detail::MessageScope const scope(messages);
+      reads.load_weights(path);
+      BOOST_TEST((reads.weights("dense/kernel") == writes.weights("dense/kernel")));
+      BOOST_TEST(reads.engine().iteration() == (fits ? 1u : 0u));
+    }
+    std::rewind(messages);
+    std::string text(4096, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), messages));
+    std::fclose(messages);
+    for (char const* const name : names)
+      BOOST_TEST((text.find("warning: " + folder.file(name)) != std::string::npos) == !fits);
+  };
+  check(of(Adam{}), of(Adam{.learning_rate = 0.5}), true);
+  check(of(SGD{}), of(Adam{}), false);
+  check(of(Adam{}), of(SGD{}), false);
+  check(of(Adam{}), of(Adam{.learning_rate = ExponentialDecay{}}), false);
 }
 
 BOOST_FIXTURE_TEST_CASE(infer_gives_what_predict_gives, Fixture) {
