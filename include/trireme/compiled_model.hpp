@@ -247,7 +247,10 @@ class PlacedModel {
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
     auto const use = begin_use("predictor");
     std::vector<T> const weights = engine_.host_parameters();
-    return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
+    if constexpr (requires { engine_.space(); })
+      return Predictor<Model, typename Engine::Space>(engine_.model(), weights, engine_.space());
+    else
+      return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
   }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.

@@ -98,9 +98,10 @@ class Predictor {
 
  private:
   struct State {
-    State(Model const& m, std::span<T const> values, Space const& space)
+    State(Model const& m, std::span<T const> values, Space const& given)
         : model(m),
-          weights(uninitialized_view<Arena<T, Space>>("trireme::predictor_weights", values.size())),
+          space(given),
+          weights(uninitialized_view<Arena<T, Space>>(space, "trireme::predictor_weights", values.size())),
           needed(model.sample_requirements()),
           inference(model, space) {
       copy_view(weights, host_view(values.data(), values.size()));
@@ -109,6 +110,7 @@ class Predictor {
 
     detail::NeedsKokkos needs_kokkos{"a predictor"};
     Model model;
+    Space space;
     Arena<T, Space> weights;
     data::SampleRequirements needed;
     detail::Inference<Model, Space> inference;
@@ -148,8 +150,8 @@ class Predictor {
 
   auto outputs(std::size_t rows, T const* x) const {
     auto const compute = [&](T* y) {
-      detail::with_arrays_in_space<Space>(x, rows * input_size(), y, rows * output_size(),
-                                          [&](T const* in, T* out) { state_->predict(rows, in, out); });
+      detail::with_arrays_in_space(state_->space, x, rows * input_size(), y, rows * output_size(),
+                                   [&](T const* in, T* out) { state_->predict(rows, in, out); });
     };
     auto const& description = state_->model.description();
     if constexpr (Model::outputs == 1) {

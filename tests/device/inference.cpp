@@ -47,6 +47,12 @@ OnDevice const& device() {
   return strategy;
 }
 
+/// In the memory of the strategy's device.
+template <class T>
+Rows<T> rows_of(std::size_t rows, std::size_t columns) {
+  return Rows<T>(Kokkos::view_alloc(test::device(1), Kokkos::WithoutInitializing, "rows"), rows, columns);
+}
+
 auto layers() {
   return Sequential{Input<6>{}, Dense<64, Tanh>{}, BatchNormalization{}, Dropout{.rate = 0.4f}, Dense<4>{}};
 }
@@ -79,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_predictor_gives_what_the_host_predicts) {
 
   // In the device's memory, without a copy.
   for (std::size_t const rows : {5u, 150u, 1u}) {
-    Rows<double> const x("x", rows, 6), y("y", rows, 4);
+    auto const x = rows_of<double>(rows, 6), y = rows_of<double>(rows, 4);
     copy_view(space_view<Device>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
     predictor.infer(x, y);
     auto const first = to_host(space_view<Device>(y.data(), y.size()));
@@ -98,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_predictor_gives_what_the_host_predicts) {
 BOOST_AUTO_TEST_CASE(outputs_of_infer_are_complete_for_other_instances) {
   auto const check = [](auto& model) {
     auto const samples = test::mlp_samples<double>(5);
-    Rows<double> const x("x", 5, 6), y("y", 5, 4);
+    auto const x = rows_of<double>(5, 6), y = rows_of<double>(5, 4);
     copy_view(space_view<Device>(x.data(), x.size()), host_view(samples.x.data(), x.size()));
     model.infer(x, y);
     std::vector<double> early(20);

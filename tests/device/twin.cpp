@@ -24,7 +24,7 @@ using Range = Kokkos::RangePolicy<Device, Kokkos::IndexType<int>>;
 constexpr int count = 1000;
 
 Values ramp(Device const& space = Device(), double factor = 1) {
-  Values const x(Kokkos::view_alloc(Kokkos::WithoutInitializing, "the ramp"), count);
+  Values const x(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "the ramp"), count);
   Kokkos::parallel_for("ramp", Range(space, 0, count), KOKKOS_LAMBDA(int i) { x(i) = factor * i; });
   return x;
 }
@@ -185,6 +185,8 @@ void commit(std::string const& name) {
     Kokkos::parallel_for(
         "reads a vector", Range(0, count), KOKKOS_LAMBDA(int i) { x(i) = heap[static_cast<std::size_t>(i) % 4]; });
   Kokkos::fence();
+  if (name == "peer") Kokkos::parallel_for("reads a peer", Range(Device(1), 0, 1), KOKKOS_LAMBDA(int i) { x(i) = 1; });
+  Kokkos::fence();
   for (Misuse how : {leaves, differs, overflow, exhausted})
     if (name == misuse_names[how]) misuse_teams(how);
   {
@@ -314,6 +316,17 @@ BOOST_AUTO_TEST_CASE(each_instance_has_its_own_queue) {
   BOOST_TEST(a(5) == 5.0);
 }
 
+BOOST_AUTO_TEST_CASE(copies_reach_every_device) {
+  Device const first(1), second(2);
+  Values const x = ramp(first), y = ramp(second, 0.0);
+  Kokkos::deep_copy(second, y, x);  // the first has not been waited for
+  second.fence();
+  BOOST_TEST(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(5) != 5.0);
+  Kokkos::deep_copy(second, y, x);
+  second.fence();
+  BOOST_TEST(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(5) == 5.0);
+}
+
 /// Run by name alone, in the processes that `ending_of` starts.
 BOOST_AUTO_TEST_CASE(misuse, *boost::unit_test::disabled()) { commit(std::getenv("TWIN_MISUSE")); }
 
@@ -323,6 +336,10 @@ BOOST_AUTO_TEST_CASE(host_code_that_touches_the_device_is_named) {
   check_ends("read", "twin: host code " + reads + " memory of the device: \"the ramp\"");
   check_ends("write", "twin: host code " + writes + " memory of the device: \"the ramp\"");
   check_ends("view", "twin: host code uses a view of the device: \"the ramp\"");
+}
+
+BOOST_AUTO_TEST_CASE(kernels_that_touch_another_device_are_named) {
+  check_ends("peer", "twin: kernel \"reads a peer\" of device 1 " + writes + " memory of device 0: \"the ramp\"");
 }
 
 BOOST_AUTO_TEST_CASE(kernels_that_touch_the_host_are_named) {

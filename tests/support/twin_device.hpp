@@ -2,10 +2,11 @@
 ///
 /// Kernels and copies are enqueued per instance, and run on another thread at the next fence or blocking copy. So a
 /// result that is read without a fence is the old one. Functors are copied byte by byte. Pages of TwinMemory are
-/// protected except while kernels and copies run, and the host's pages that a functor points to are protected while
-/// its kernel runs. A wrong access ends the process with exit code `twin_exit` and one sentence. Indices and teams run
-/// in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial values. Memory of
-/// the host has to stay as it is until the copies from or to it are done.
+/// protected except while kernels of their own device and copies run, as without peer access: memory of an instance is
+/// what was allocated on it. The host's pages that a functor points to are protected while its kernel runs. A wrong
+/// access ends the process with exit code `twin_exit` and one sentence. Indices and teams run in an order unlike a
+/// host's; teams have several threads (twin_fibres.hpp); reductions join partial values. Memory of the host has to stay
+/// as it is until the copies from or to it are done.
 ///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
@@ -58,7 +59,7 @@ constexpr std::size_t twin_slow_scratch = 16 << 20;
 
 namespace twin {
 
-inline constexpr std::size_t memory_size = std::size_t{16} << 30;
+inline constexpr std::size_t device_memory = std::size_t{2} << 30, memory_size = twin_devices * device_memory;
 
 /// A kernel or a copy in the queue. Its bytes follow it in the arena.
 struct Job {
@@ -106,10 +107,11 @@ class PageSet {
 struct State {
   std::recursive_mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;
-  std::multimap<std::size_t, std::uintptr_t> freed;  ///< by size
-  std::byte* memory = nullptr;                       ///< of the devices
-  std::size_t used = 0;
+  std::array<std::multimap<std::size_t, std::uintptr_t>, twin_devices> freed;  ///< by size
+  std::byte* memory = nullptr;                                                 ///< of the devices, one after the other
+  std::array<std::size_t, twin_devices> used{};
   std::array<Queue, twin_devices> queues{};
+  std::size_t device = 0;                    ///< whose queue runs
   std::atomic<std::size_t> host_copies = 0;  ///< that wait
   std::binary_semaphore start{0}, done{0};
   Queue* running = nullptr;
@@ -152,6 +154,10 @@ inline GuardedMemory& scratch_memory(std::size_t level) {
   return memories[level];
 }
 
+inline std::size_t device_of(std::uintptr_t address) {
+  return (address - reinterpret_cast<std::uintptr_t>(state().memory)) / device_memory;
+}
+
 inline void on_fault(int signal, siginfo_t* info, void* context) {
   State& s = state();
   auto const address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -170,15 +176,19 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
                       job->label, verb, address);
         end(sentence);
       }
-  auto found = s.allocations.upper_bound(address);
-  if (found != s.allocations.begin() && address < (--found)->first + found->second.size) {
-    std::snprintf(sentence, sizeof sentence, "twin: host code %s memory of the device: \"%s\"\n", verb,
-                  found->second.label.c_str());
-    end(sentence);
-  }
   if (!in_kernel && s.protected_pages.contains(address)) {  // a thread of the host, on the page that a kernel points to
     mprotect(reinterpret_cast<void*>(address / page * page), page, PROT_READ | PROT_WRITE);
     return;
+  }
+  auto found = s.allocations.upper_bound(address);
+  if (found != s.allocations.begin() && address < (--found)->first + found->second.size) {
+    if (in_kernel)
+      std::snprintf(sentence, sizeof sentence, "twin: kernel \"%s\" of device %zu %s memory of device %zu: \"%s\"\n",
+                    job ? job->label : "", s.device, verb, device_of(address), found->second.label.c_str());
+    else
+      std::snprintf(sentence, sizeof sentence, "twin: host code %s memory of the device: \"%s\"\n", verb,
+                    found->second.label.c_str());
+    end(sentence);
   }
   if (in_kernel) {
     if (scratch_memory(0).guards(address) || scratch_memory(1).guards(address))
@@ -209,9 +219,10 @@ struct SignalStack {
 
 inline void use_signal_stack() { static thread_local SignalStack const stack; }
 
-inline void set_open(bool open) {
+inline void set_open(std::size_t device, bool open) {
   State& s = state();
-  if (s.used > 0) mprotect(s.memory, s.used, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  if (s.used[device] > 0)
+    mprotect(s.memory + device * device_memory, s.used[device], open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 inline void run_queues() {
@@ -275,11 +286,12 @@ inline void drain(std::size_t device) {
   Queue& queue = s.queues[device];
   if (queue.count == 0) return;
   use_signal_stack();
-  set_open(true);
+  set_open(device, true);
+  s.device = device;
   s.running = &queue;
   s.start.release();
   s.done.acquire();
-  set_open(false);
+  set_open(device, false);
   s.host_copies -= queue.host_copies;
   queue.used = queue.count = queue.host_copies = 0;
 }
@@ -403,7 +415,17 @@ struct Copy {
   void run() const {
     if (hash != 0 && hash_of(from, size) != hash)
       end("twin: memory of the host was changed before the copy to the device had read it\n");
+    // A copy reaches all devices, peers or not.
+    std::size_t const own = state().device;
+    auto const open_peers = [&](bool open) {
+      for (void const* const memory : {static_cast<void const*>(to), from})
+        if (is_on_device(memory))
+          if (std::size_t const device = device_of(reinterpret_cast<std::uintptr_t>(memory)); device != own)
+            set_open(device, open);
+    };
+    open_peers(true);
     std::memmove(to, from, size);
+    open_peers(false);
   }
 };
 
@@ -411,9 +433,23 @@ inline void enqueue_copy(std::size_t device, Copy const& copy) {
   enqueue(device, "copy", [](void* bytes) { static_cast<Copy const*>(bytes)->run(); }, &copy, sizeof copy, false);
 }
 
+/// True for the record in front of new memory, which Kokkos copies from its stack and does not wait for: CUDA and HIP
+/// have read so little of it when the call returns.
+inline bool is_header(void const* to, std::size_t size) {
+  return size == sizeof(Kokkos::Impl::SharedAllocationHeader) &&
+         state().allocations.contains(reinterpret_cast<std::uintptr_t>(to));
+}
+inline void copy_header(void* to, void const* from, std::size_t size) {
+  std::size_t const device = device_of(reinterpret_cast<std::uintptr_t>(to));
+  set_open(device, true);
+  std::memcpy(to, from, size);
+  set_open(device, false);
+}
+
 inline void copy(std::size_t device, void* to, void const* from, std::size_t size) {
   State& s = state();
   std::scoped_lock const lock(s.mutex);
+  if (is_header(to, size)) return copy_header(to, from, size);
   bool const reads_host = !is_on_device(from), writes_host = !is_on_device(to);
   enqueue_copy(device, {to, from, size, reads_host ? Copy::hash_of(from, size) : 0});
   if (!reads_host && !writes_host) return;
@@ -480,20 +516,24 @@ class TwinMemory {
   static constexpr char const* name() { return "TwinMemory"; }
 
   void* allocate(std::size_t size) const { return allocate("", size); }
-  void* allocate(char const* label, std::size_t size, std::size_t = 0) const {
+  /// Memory of the default instance's device, as for CUDA and HIP.
+  void* allocate(char const* label, std::size_t size, std::size_t = 0) const { return allocate_on(0, label, size); }
+  void* allocate_on(std::size_t device, char const* label, std::size_t size) const {
     twin::State& s = twin::state();
     std::scoped_lock const lock(s.mutex);
     size = std::max<std::size_t>(1, (size + twin::page - 1) / twin::page) * twin::page;
-    auto const freed = s.freed.lower_bound(size);
+    auto& all_freed = s.freed[device];
+    auto const freed = all_freed.lower_bound(size);
     void* memory = nullptr;
-    if (freed != s.freed.end() && freed->first <= 2 * size) {
+    if (freed != all_freed.end() && freed->first <= 2 * size) {
       size = freed->first;
       memory = reinterpret_cast<void*>(freed->second);
-      s.freed.erase(freed);
+      all_freed.erase(freed);
     } else {
-      if (s.used + size > twin::memory_size) twin::end("twin: no memory is left\n");
-      memory = s.memory + s.used;
-      s.used += size;
+      std::size_t& used = s.used[device];
+      if (used + size > twin::device_memory) twin::end("twin: no memory is left\n");
+      memory = s.memory + device * twin::device_memory + used;
+      used += size;
     }
     s.allocations.emplace(reinterpret_cast<std::uintptr_t>(memory), twin::Allocation{size, label});
     // No numbers, instead of the zeros of fresh pages.
@@ -504,13 +544,16 @@ class TwinMemory {
   }
   template <class Space>
     requires Kokkos::is_execution_space_v<Space>
-  void* allocate(Space const&, std::size_t size) const {
-    return allocate("", size);
+  void* allocate(Space const& space, std::size_t size) const {
+    return allocate(space, "", size);
   }
   template <class Space>
     requires Kokkos::is_execution_space_v<Space>
-  void* allocate(Space const&, char const* label, std::size_t size, std::size_t = 0) const {
-    return allocate(label, size);
+  void* allocate(Space const& space, char const* label, std::size_t size, std::size_t = 0) const {
+    if constexpr (std::is_same_v<Space, TwinDevice>)
+      return allocate_on(space.device(), label, size);
+    else
+      return allocate(label, size);
   }
   void deallocate(void* memory, std::size_t size) const { deallocate("", memory, size); }
   void deallocate(char const*, void* memory, std::size_t, std::size_t = 0) const {
@@ -518,7 +561,7 @@ class TwinMemory {
     std::scoped_lock const lock(s.mutex);
     twin::drain_all();
     auto const found = s.allocations.find(reinterpret_cast<std::uintptr_t>(memory));
-    s.freed.emplace(found->second.size, found->first);
+    s.freed[twin::device_of(found->first)].emplace(found->second.size, found->first);
     s.allocations.erase(found);
   }
 };
@@ -550,7 +593,10 @@ class TwinDevice {
   }
   void print_configuration(std::ostream&, bool = false) const {}
   std::uint32_t impl_instance_id() const noexcept { return static_cast<std::uint32_t>(device_) + 1; }
-  static void impl_static_fence(std::string const&) { twin::drain_all(); }
+  /// Kokkos fences before the callback that keeps a kernel's name, which a program without tools does not.
+  static void impl_static_fence(std::string const& label) {
+    if (label.find("Profile Tool Fence") == std::string::npos) twin::drain_all();
+  }
   static bool impl_is_initialized() { return Kokkos::is_initialized(); }
   static void impl_initialize(Kokkos::InitializationSettings const&) { twin::start(); }
   static void impl_finalize() { twin::stop(); }

@@ -16,6 +16,7 @@
 #include "trireme/backend/gemm/device_blas.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/threads/host_context.hpp"
+#include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 
 namespace trireme {
@@ -68,7 +69,9 @@ class SpaceContext<Space> {
   template <class F>
   void for_each(char const* label, std::size_t n, F const& f) const {
     using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
-    if (n > 0) Kokkos::parallel_for(tool_label(label), Indices(space_, 0, n), f);
+    if (n == 0) return;
+    detail::LaunchTurn const turn;
+    Kokkos::parallel_for(tool_label(label), Indices(space_, 0, n), f);
   }
   template <class F>
   void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
@@ -153,6 +156,7 @@ class SpaceContext<Space> {
         Kokkos::TeamPolicy<Space>(space_, static_cast<int>(league), static_cast<int>(threads), static_cast<int>(lanes));
     if constexpr (requires { Kernel::scratch_bytes(); })
       policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+    detail::LaunchTurn const turn;
     Kokkos::parallel_for(tool_label(label), policy, kernel);
   }
 
@@ -180,8 +184,7 @@ class SpaceContext<Space> {
 
   double* scratch(std::size_t count) {
     if (scratch_.extent(0) < count)
-      scratch_ = Kokkos::View<double*, memory_space>(
-          Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::partial_sums"), count);
+      scratch_ = uninitialized_view<Kokkos::View<double*, memory_space>>(space_, "trireme::partial_sums", count);
     return scratch_.data();
   }
 

@@ -1,4 +1,4 @@
-/// One-dimensional views: of existing memory, allocated, filled and copied.
+/// One-dimensional views: of existing memory, allocated, filled and copied; memory of an instance is its device's.
 ///
 /// Same as Kokkos, but where the host reads the memory, without the loops for other layouts and index types that Kokkos
 /// would compile.
@@ -11,6 +11,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 
 namespace trireme {
@@ -42,7 +43,21 @@ void fill_view(View const& view, typename View::non_const_value_type value) {
     Kokkos::fence(tool_label("trireme: fill_view"));
     std::fill_n(view.data(), view.extent(0), value);
   } else {
+    detail::LaunchTurn const turn;
     Kokkos::deep_copy(view, value);
+  }
+}
+/// The same in memory of the space's own device, which kernels of other instances may be unable to reach.
+template <class Space, class View>
+void fill_view(Space const& space, View const& view, typename View::non_const_value_type value) {
+  if constexpr (host_reads<View>) {
+    fill_view(view, value);
+  } else {
+    {
+      detail::LaunchTurn const turn;
+      Kokkos::deep_copy(space, view, value);
+    }
+    space.fence(tool_label("trireme: fill_view"));
   }
 }
 
@@ -75,6 +90,15 @@ View uninitialized_view(char const* label, std::size_t count) {
   return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
 }
 
+/// The same on the space's own device.
+template <class View, class Space>
+View uninitialized_view(Space const& space, char const* label, std::size_t count) {
+  if constexpr (host_reads<View>)
+    return uninitialized_view<View>(label, count);
+  else
+    return View(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, std::string(label)), count);
+}
+
 /// New memory, filled with a value.
 template <class View>
 View make_view(char const* label, std::size_t count, typename View::non_const_value_type value = {}) {
@@ -83,10 +107,20 @@ View make_view(char const* label, std::size_t count, typename View::non_const_va
   return view;
 }
 
-/// A copy in memory of its own.
-template <class View>
-View clone_view(char const* label, View const& view) {
-  View const clone = uninitialized_view<View>(label, view.extent(0));
+/// The same on the space's own device.
+template <class View, class Space>
+  requires Kokkos::is_execution_space_v<Space>
+View make_view(Space const& space, char const* label, std::size_t count,
+               typename View::non_const_value_type value = {}) {
+  View const view = uninitialized_view<View>(space, label, count);
+  fill_view(space, view, value);
+  return view;
+}
+
+/// A copy in memory of its own, on the space's device.
+template <class Space, class View>
+View clone_view(Space const& space, char const* label, View const& view) {
+  View const clone = uninitialized_view<View>(space, label, view.extent(0));
   copy_view(clone, view);
   return clone;
 }

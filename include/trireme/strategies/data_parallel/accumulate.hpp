@@ -29,7 +29,8 @@ class AccumulatingEngine : public Base {
 
   explicit AccumulatingEngine(Base&& engine)
       : Base(std::move(engine)),
-        earlier_(make_view<Arena<T, Space>>("trireme::earlier_gradients", model_.description().reduced_elements())) {}
+        earlier_(make_view<Arena<T, Space>>(partitions_.context().space(), "trireme::earlier_gradients",
+                                            model_.description().reduced_elements())) {}
 
   /// Same as DataParallel's, with workspaces for one piece. Collective.
   void train_step(Batch<T, L> const& batch) {

@@ -56,13 +56,13 @@ class BatchPartitions {
         row_flops_(model.description().flops()),
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
         cross_replica_sum_(plan),
-        totals_(plan.partitions, Model::totals_width),
+        totals_(space, plan.partitions, Model::totals_width),
         products_(plan.partitions) {
     if (plan.threads > static_cast<std::size_t>(space.concurrency()))
       own_pool_ = std::make_unique<ThreadPool>(plan.threads);
     for (std::size_t partition = 0; partition < plan.partitions; ++partition) {
       Partition& l = partitions_.emplace_back();
-      l.gradients = make_view<Arena<T, Space>>("trireme::gradients", elements_);
+      l.gradients = make_view<Arena<T, Space>>(space, "trireme::gradients", elements_);
     }
   }
 
@@ -295,7 +295,7 @@ class BatchPartitions {
     if (rows <= reserved_rows_) return;
     for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
       partitions_[partition].workspace = uninitialized_view<Kokkos::View<std::byte*, Memory>>(
-          "trireme::workspace", partition_bytes(model, partition, rows));
+          context_.space(), "trireme::workspace", partition_bytes(model, partition, rows));
     reserved_rows_ = rows;
   }
 

@@ -71,7 +71,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
     values.resize(group_->broadcast(values.size()).value());
     group_->broadcast(values);
     auto const own = own_of(values, parameters_.extent(0));
-    auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", own.size());
+    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", own.size());
     copy_view(copy, host_view(own.data(), own.size()));
     return copy;
   }

@@ -69,8 +69,8 @@ class PeriodicSynchronization {
                           Options const&... options)
       : group_(&group),
         changes_(group, space, model, options...),
-        outer_(outer, without_penalties(model)),
-        anchor_(make_view<Arena<T, Space>>("trireme::anchor", model.reduced_elements())) {}
+        outer_(space, outer, without_penalties(model)),
+        anchor_(make_view<Arena<T, Space>>(space, "trireme::anchor", model.reduced_elements())) {}
 
   /// The strategy's own synchronization, which adds up changes.
   Changes& changes() { return changes_; }

@@ -19,15 +19,17 @@ class PartitionTotals {
   using Totals = Kokkos::View<double*, typename Space::memory_space>;
 
  public:
-  PartitionTotals(std::size_t partitions, std::size_t width) : width_(width), partitions_(partitions) {
+  PartitionTotals(Space const& space, std::size_t partitions, std::size_t width)
+      : space_(space), width_(width), partitions_(partitions) {
     for (auto& partition : partitions_)
-      for (Totals& totals : partition) totals = make_view<Totals>("trireme::totals", width);
+      for (Totals& totals : partition) totals = make_view<Totals>(space, "trireme::totals", width);
   }
 
   double* data(std::size_t partition, Phase phase) { return of(partition, phase).data(); }
 
   void reset(Phase phase) {
-    for (std::size_t partition = 0; partition < partitions_.size(); ++partition) fill_view(of(partition, phase), 0);
+    for (std::size_t partition = 0; partition < partitions_.size(); ++partition)
+      fill_view(space_, of(partition, phase), 0);
   }
 
   /// Sums over the partitions, in order.
@@ -57,6 +59,7 @@ class PartitionTotals {
     return partitions_[partition][static_cast<std::size_t>(phase)];
   }
 
+  Space space_;
   std::size_t width_;
   std::vector<std::array<Totals, 2>> partitions_;
 };

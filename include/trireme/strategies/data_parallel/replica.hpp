@@ -63,7 +63,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     if constexpr (is_host_space<Space>) {
       partitions_.predict(model_, slice.rows, slice.x, out, parameters_.data());
     } else {
-      Kokkos::View<T*, typename Space::memory_space> const y("trireme::prediction", host.extent(0));
+      auto const y = uninitialized_view<Arena<T, Space>>(this->space(), "trireme::prediction", host.extent(0));
       partitions_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
       copy_view(host, y);
     }
@@ -182,9 +182,9 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   template <class... LaneOptions>
   Replica(Model model, Space const& space, std::shared_ptr<Group const> group, PartitionPlan const& plan, bool updates,
           LaneOptions const&... partitions)
-      : Base(std::move(model), std::move(group)),
+      : Base(std::move(model), space, std::move(group)),
         partitions_(space, model_, plan, partitions...),
-        updater_(model_.optimizer(), model_.description(), updates),
+        updater_(space, model_.optimizer(), model_.description(), updates),
         batch_(model_.input_size(), model_.target_size()),
         processes_(*group_) {}
 

@@ -70,7 +70,7 @@ class DeviceBatch {
       slot_bytes_ = bytes;
       slots_ = std::clamp<std::size_t>(pinned_bytes / bytes, 2, most_slots);
       pinned_ = uninitialized_view<decltype(pinned_)>("trireme::pinned_batches", slots_ * bytes);
-      device_ = uninitialized_view<decltype(device_)>("trireme::batch", bytes);
+      device_ = uninitialized_view<decltype(device_)>(space, "trireme::batch", bytes);
     }
     return pinned_.data() + slot_++ * slot_bytes_;
   }

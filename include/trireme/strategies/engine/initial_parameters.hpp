@@ -12,8 +12,8 @@ namespace trireme {
 
 /// The arena that training changes: the application's View where the model has one, otherwise a new one.
 /// \throws ShapeError if the View does not hold as many numbers as the model says.
-template <class Arena, class Model>
-Arena parameter_arena(Model const& model) {
+template <class Arena, class Space, class Model>
+Arena parameter_arena(Space const& space, Model const& model) {
   std::size_t const elements = model.description().arena_elements();
   if constexpr (requires { model.parameter_view(); }) {
     Arena const arena = model.parameter_view();
@@ -22,7 +22,7 @@ Arena parameter_arena(Model const& model) {
                                  arena.label(), arena.extent(0), elements));
     return arena;
   } else {
-    return make_view<Arena>("trireme::parameters", elements);
+    return make_view<Arena>(space, "trireme::parameters", elements);
   }
 }
 

@@ -36,18 +36,21 @@ class Updater {
   using Slot = Kokkos::View<T*, typename Context::memory_space>;
 
   /// \param keeps_state  false for a process that receives its weights; its parameters are for their penalties.
-  Updater(Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
+  template <class Space>
+  Updater(Space const& space, Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
       : optimizer_(std::move(optimizer)),
         parameters_(description.parameters),
         states_(description.states),
         elements_(keeps_state ? description.elements : 0),
-        sums_(make_view<Sums>("trireme::tensor_sums", std::max<std::size_t>(1, description.parameters.size() * width))),
-        penalty_(make_view<Sums>("trireme::penalty", 1)) {
+        sums_(make_view<Sums>(space, "trireme::tensor_sums",
+                              std::max<std::size_t>(1, description.parameters.size() * width))),
+        penalty_(make_view<Sums>(space, "trireme::penalty", 1)) {
     if (optimizer_.slots() > max_slots)
       throw ValueError(
           formatted("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
     for (std::size_t s = 0; s < optimizer_.slots(); ++s)
-      slots_.push_back(make_view<Slot>("trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
+      slots_.push_back(
+          make_view<Slot>(space, "trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
     if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
   }
 
@@ -78,7 +81,7 @@ class Updater {
 
   /// The parameters' current penalties.
   double penalty(Context& context, T const* parameters) const {
-    auto const now = make_view<Sums>("trireme::penalty", 1);
+    auto const now = make_view<Sums>(context.space(), "trireme::penalty", 1);
     add_penalty(context, parameters, 1.0, now.data());
     context.fence("trireme: penalty complete");
     return to_host(now)[0];
@@ -86,7 +89,7 @@ class Updater {
   /// The penalties summed up over steps, since they change with each: those of the weights before the step, times its
   /// positions.
   double trained_penalty() const { return to_host(penalty_)[0]; }
-  void set_trained_penalty(double penalty) { fill_view(penalty_, penalty); }
+  void set_trained_penalty(double penalty) { copy_view(penalty_, host_view(&penalty, 1)); }
 
   /// Applies the mean gradient of a global batch, taken over so many positions.
   void apply(Context& context, T* parameters, T* gradients, double positions) {

@@ -51,7 +51,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   using Snapshot = Parameters;
 
   void reset_metrics(Phase phase) {
-    fill_view(totals_[static_cast<std::size_t>(phase)], 0);
+    fill_view(context_.space(), totals_[static_cast<std::size_t>(phase)], 0);
     if (phase == Phase::train) updater_.set_trained_penalty(0);
   }
 
@@ -74,7 +74,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
 
   Snapshot snapshot() const {
     settle();
-    return clone_view("trireme::snapshot", held_);
+    return clone_view(context_.space(), "trireme::snapshot", held_);
   }
   void restore(Snapshot const& snapshot) {
     settle();
@@ -88,7 +88,7 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
   }
   /// This process's part of the chief's complete snapshot. Collective.
   Snapshot scatter(std::span<T const> values) const {
-    auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", held_.extent(0));
+    auto const copy = uninitialized_view<Snapshot>(context_.space(), "trireme::snapshot", held_.extent(0));
     spread_arena<Space>(*group_, division_.weights, 0, values, copy.data());
     return copy;
   }
@@ -158,11 +158,12 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
         context_(space),
         parts_(std::move(parts)),
         division_(std::move(division)),
-        held_(memory(model_, division_.weights.size(group_->rank()))),
-        updater_(model_.optimizer(), held_part(model_.description(), division_.slots, group_->rank(),
-                                               division_.states_begin, division_.states_end)),
+        held_(memory(space, model_, division_.weights.size(group_->rank()))),
+        updater_(space, model_.optimizer(),
+                 held_part(model_.description(), division_.slots, group_->rank(), division_.states_begin,
+                           division_.states_end)),
         batch_(model_.input_size(), model_.target_size()) {
-    for (auto& totals : totals_) totals = make_view<Totals>("trireme::totals", Model::totals_width);
+    for (auto& totals : totals_) totals = make_view<Totals>(space, "trireme::totals", Model::totals_width);
     updater_.share_sums(std::make_shared<PartSum>(*parts_));
     initialize();
   }
@@ -202,11 +203,11 @@ class PartialEngine : public EngineBase<ModelType, Communicator> {
  private:
   using Totals = Kokkos::View<double*, Memory>;
   /// The application's memory, if it keeps all parameters.
-  static Parameters memory(Model const& own_model, std::size_t elements) {
+  static Parameters memory(Space const& space, Model const& own_model, std::size_t elements) {
     if constexpr (requires { own_model.parameter_view(); })
-      return parameter_arena<Parameters>(own_model);
+      return parameter_arena<Parameters>(space, own_model);
     else
-      return make_view<Parameters>("trireme::parameters", elements);
+      return make_view<Parameters>(space, "trireme::parameters", elements);
   }
 
   /// Initializes tensor by tensor, so that a process needs memory for the largest at most.

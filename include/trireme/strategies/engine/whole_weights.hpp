@@ -25,7 +25,10 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   /// The weights at one moment, in the space's memory.
   using Snapshot = Parameters;
 
-  Snapshot snapshot() const { return clone_view("trireme::snapshot", parameters_); }
+  /// The instance that it computes on, in whose memory the weights are.
+  SpaceType const& space() const { return space_; }
+
+  Snapshot snapshot() const { return clone_view(space_, "trireme::snapshot", parameters_); }
   void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
 
   /// The complete snapshot, on the chief. Collective.
@@ -36,7 +39,7 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   Snapshot scatter(std::vector<T>& values) const {
     values.resize(parameters_.extent(0));
     group_->broadcast(values);
-    auto const copy = uninitialized_view<Snapshot>("trireme::snapshot", parameters_.extent(0));
+    auto const copy = uninitialized_view<Snapshot>(space_, "trireme::snapshot", parameters_.extent(0));
     copy_view(copy, host_view(values));
     return copy;
   }
@@ -64,12 +67,15 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   using Base::model_;
 
   /// Collective: the chief's initial weights are broadcast.
-  WholeWeights(ModelType model, std::shared_ptr<Group const> group)
-      : Base(std::move(model), std::move(group)), parameters_(parameter_arena<Parameters>(model_)) {
+  WholeWeights(ModelType model, SpaceType const& space, std::shared_ptr<Group const> group)
+      : Base(std::move(model), std::move(group)),
+        space_(space),
+        parameters_(parameter_arena<Parameters>(space, model_)) {
     std::vector<T> initial = initial_parameters(model_);
     set_parameters(initial);
   }
 
+  SpaceType space_;
   Parameters parameters_;
 };
 

@@ -267,8 +267,8 @@ class SparseGradients {
     copy_view(space_view<Space>(to, count), host_view(from, count));
   }
   /// Grows memory to the required size; it never shrinks.
-  static void reserve(View& view, std::size_t count) {
-    if (view.extent(0) < count) view = uninitialized_view<View>("trireme::rows", count);
+  void reserve(View& view, std::size_t count) const {
+    if (view.extent(0) < count) view = uninitialized_view<View>(context_.space(), "trireme::rows", count);
   }
 
   Group const* group_;

@@ -31,13 +31,13 @@ using Inference = std::conditional_t<is_host_space<Space>, RowBlocks<Model, Spac
 /// Runs f(x, y) on arrays in the space's memory: `x` and `y` themselves if that is the host's, otherwise copies; copies
 /// the result back then.
 template <class Space, class T, class F>
-void with_arrays_in_space(T const* x, std::size_t inputs, T* y, std::size_t outputs, F const& f) {
+void with_arrays_in_space(Space const& space, T const* x, std::size_t inputs, T* y, std::size_t outputs, F const& f) {
   if constexpr (is_host_space<Space>) {
     f(x, y);
   } else {
     using Memory = Kokkos::View<T*, typename Space::memory_space>;
-    auto const in = uninitialized_view<Memory>("trireme::samples", inputs);
-    auto const out = uninitialized_view<Memory>("trireme::prediction", outputs);
+    auto const in = uninitialized_view<Memory>(space, "trireme::samples", inputs);
+    auto const out = uninitialized_view<Memory>(space, "trireme::prediction", outputs);
     copy_view(in, host_view(x, inputs));
     f(in.data(), out.data());
     copy_view(host_view(y, outputs), out);
@@ -62,7 +62,7 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
   template <class... Options>
   InferenceEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
                   Parallelism, Options const&...)
-      : Base(std::move(model), std::move(group)),
+      : Base(std::move(model), space, std::move(group)),
         replicas_(replicas),
         inference_(std::make_unique<detail::Inference<Model, Space>>(model_, space)) {}
 
@@ -70,9 +70,8 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
 
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    detail::with_arrays_in_space<Space>(batch.x, batch.rows * model_.input_size(), out,
-                                        batch.rows * model_.output_size(),
-                                        [&](T const* x, T* y) { infer(batch.rows, x, y); });
+    detail::with_arrays_in_space(space_, batch.x, batch.rows * model_.input_size(), out,
+                                 batch.rows * model_.output_size(), [&](T const* x, T* y) { infer(batch.rows, x, y); });
   }
 
   /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
@@ -95,6 +94,7 @@ class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
   using Base::group_;
   using Base::model_;
   using Base::parameters_;
+  using Base::space_;
 
   std::size_t replicas_;
   std::unique_ptr<detail::Inference<Model, Space> const> inference_;

@@ -24,7 +24,7 @@ class SpaceInference {
     if (rows == 0) return;
     std::lock_guard const one(mutex_);
     if (rows > reserved_rows_) {
-      workspace_ = uninitialized_view<Workspace>("trireme::predictor",
+      workspace_ = uninitialized_view<Workspace>(context_.space(), "trireme::predictor",
                                                  model.template workspace_bytes<SpaceContext<Space>>(rows));
       reserved_rows_ = rows;
     }

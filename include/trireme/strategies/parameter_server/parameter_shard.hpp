@@ -51,14 +51,15 @@ class ParameterShard {
         range_(range),
         description_(describe_range(model.description(), range)),
         servers_(std::move(servers)),
-        updater_(model.optimizer(), description_),
+        updater_(space, model.optimizer(), description_),
         weights_(weights.extent(0) > 0 ? Weights(Kokkos::subview(weights, std::pair(range.begin, range.end)))
-                                       : make_view<Weights>("trireme::parameters", range.size())),
-        gradients_(make_view<Weights>("trireme::gradients", range.size())),
-        incoming_(make_view<Weights>("trireme::incoming_gradients", range.size())) {
+                                       : make_view<Weights>(space, "trireme::parameters", range.size())),
+        gradients_(make_view<Weights>(space, "trireme::gradients", range.size())),
+        incoming_(make_view<Weights>(space, "trireme::incoming_gradients", range.size())) {
     updater_.share_sums(std::make_shared<GroupSum<Communicator>>(*servers_));
   }
 
+  Space const& space() const { return context_.space(); }
   ElementRange range() const { return range_; }
   /// Elements of the range that the optimizer changes: the first ones.
   std::size_t trained() const { return description_.elements; }

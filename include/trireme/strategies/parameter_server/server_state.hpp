@@ -102,8 +102,9 @@ class ServerState : public EngineBase<ModelType, Communicator> {
     Arena<T, Space> replica, shard;
   };
   Snapshot snapshot() const {
-    return {replica_ ? clone_view("trireme::snapshot", replica_->parameters()) : Arena<T, Space>{},
-            shard_ && !replica_ ? clone_view("trireme::snapshot", shard_->weights()) : Arena<T, Space>{}};
+    return {
+        replica_ ? clone_view(replica_->space(), "trireme::snapshot", replica_->parameters()) : Arena<T, Space>{},
+        shard_ && !replica_ ? clone_view(shard_->space(), "trireme::snapshot", shard_->weights()) : Arena<T, Space>{}};
   }
   void restore(Snapshot const& snapshot) {
     require_together("restore");

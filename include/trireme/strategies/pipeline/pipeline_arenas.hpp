@@ -19,14 +19,15 @@ class StageArenas {
   /// \param slices  those of the stage.
   /// \param held  its parameters, states and frozen weights.
   /// \param micro_batches  if there are several, each but the first needs gradients of its own.
-  StageArenas(std::span<SliceRange const> slices, std::size_t first_slice, T const* held, std::size_t micro_batches)
+  StageArenas(Space const& space, std::span<SliceRange const> slices, std::size_t first_slice, T const* held,
+              std::size_t micro_batches)
       : slices_(slices.begin(), slices.end()),
         first_slice_(first_slice),
         elements_(slices.back().end - slices.front().begin),
         states_(slices.back().states_end - slices.front().states_begin),
         held_(held),
-        sums_(make_view<Arena<T, Space>>("trireme::gradients", size())) {
-    if (micro_batches > 1) micro_ = make_view<Arena<T, Space>>("trireme::micro_batch_gradients", size());
+        sums_(make_view<Arena<T, Space>>(space, "trireme::gradients", size())) {
+    if (micro_batches > 1) micro_ = make_view<Arena<T, Space>>(space, "trireme::micro_batch_gradients", size());
   }
 
   /// Elements of the sums: gradients, then the updates that the states move towards.

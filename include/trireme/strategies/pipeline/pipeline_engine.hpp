@@ -63,7 +63,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     Step const step = this->begin_step(batch, place_.is_last());
-    workspace_.reserve(pass_, batch.rows);
+    workspace_.reserve(context_.space(), pass_, batch.rows);
     cross_replica_sum_.begin(data_sum_.get());
     SpaceSum exchange(cross_replica_sum_);
     context_.set_exchange(&exchange);
@@ -199,7 +199,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
         schedule_{place_.stage, place_.stages, micro_batches},
         workspace_(schedule_, keeps_input()),
         parameters_(slices.range(place_.last_slice - 1).end - slices.range(place_.first_slice).begin),
-        arenas_(std::span(slices.ranges()).subspan(place_.first_slice, place_.last_slice - place_.first_slice),
+        arenas_(space, std::span(slices.ranges()).subspan(place_.first_slice, place_.last_slice - place_.first_slice),
                 place_.first_slice, held_.data(), micro_batches),
         mirror_(arenas_.gradient_sums(), arenas_.size()),
         mixes_rows_(model_.description().row_scope != StatisticsScope::none),
@@ -266,7 +266,7 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   /// f(micro-batch, its output) in the last stage, for all that have rows.
   template <class F>
   void infer_rows(Slice<T, L> const& slice, F const& f) {
-    workspace_.reserve(pass_, slice.rows);
+    workspace_.reserve(context_.space(), pass_, slice.rows);
     for (std::size_t m = 0; m < schedule_.micro_batches; ++m) {
       RowRange const range = micro_batch(slice.rows, m);
       if (range.begin == range.end) continue;

@@ -29,10 +29,10 @@ class StageWorkspace {
 
   /// Grows to the largest batch seen; never shrinks.
   template <class Pass>
-  void reserve(Pass const& pass, std::size_t rows) {
+  void reserve(Space const& space, Pass const& pass, std::size_t rows) {
     std::size_t const most = micro_rows(rows);
     if (most <= reserved_rows_) return;
-    memory_ = uninitialized_view<Memory>("trireme::workspace", bytes(pass, rows));
+    memory_ = uninitialized_view<Memory>(space, "trireme::workspace", bytes(pass, rows));
     layout_ = layout(pass, most);
     reserved_rows_ = most;
   }

@@ -81,7 +81,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
       pass_.predict(model_, context_, slice.rows, slice.x, out, reserve(slice.rows), arenas_);
       context_.fence("trireme: predictions complete");
     } else {
-      Kokkos::View<T*, typename Space::memory_space> const y("trireme::prediction", count);
+      auto const y = uninitialized_view<Arena<T, Space>>(context_.space(), "trireme::prediction", count);
       pass_.predict(model_, context_, slice.rows, slice.x, y.data(), reserve(slice.rows), arenas_);
       copy_view(host_view(out, count), y);
     }
@@ -182,7 +182,8 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   std::byte* reserve(std::size_t rows) {
     rows = std::max<std::size_t>(1, rows);
     if (rows > reserved_rows_) {
-      workspace_ = uninitialized_view<decltype(workspace_)>("trireme::workspace", workspace_bytes(rows));
+      workspace_ =
+          uninitialized_view<decltype(workspace_)>(context_.space(), "trireme::workspace", workspace_bytes(rows));
       reserved_rows_ = rows;
     }
     return workspace_.data();

@@ -34,13 +34,13 @@ class ShardedArenas {
         buffers_(slice_buffers(layout_.count())),
         held_(held),
         held_elements_(Stage == 3 ? shard() : layout_.elements()),
-        gradients_(make_view<Memory>("trireme::gradients", gradient_elements() + states)),
+        gradients_(make_view<Memory>(space, "trireme::gradients", gradient_elements() + states)),
         held_mirror_(held, held_elements_),
         gradient_mirror_(gradients_.data(), gradients_.extent(0)),
         states_(states) {
     std::size_t const size = buffers_ * layout_.largest();
-    if (Stage > 1) buckets_ = make_view<Memory>("trireme::gradient_buffers", size);
-    if (Stage == 3) gathered_ = make_view<Memory>("trireme::parameter_buffers", size);
+    if (Stage > 1) buckets_ = make_view<Memory>(space, "trireme::gradient_buffers", size);
+    if (Stage == 3) gathered_ = make_view<Memory>(space, "trireme::parameter_buffers", size);
     bucket_mirror_ = {buckets_.data(), buckets_.extent(0)};
     gathered_mirror_ = {gathered_.data(), gathered_.extent(0)};
     in_buffer_.fill(nowhere);
