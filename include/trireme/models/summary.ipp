@@ -128,7 +128,7 @@ TRIREME_INLINE std::string summary(ModelDescription const& model, std::size_t sc
   text += formatted("Optimizer state: {}\nActivations: {} a sample\nWorkspace: {} for a batch of {}\n",
                     detail::readable_bytes(use.optimizer_bytes()), detail::readable_bytes(use.model.activation_bytes),
                     detail::readable_bytes(use.workspace_bytes), use.rows);
-  text += formatted("Reduced between processes: {} a step\n", detail::readable_bytes(use.reduced_bytes()));
+  text += formatted("Reduced between {}: {} a step\n", use.members, detail::readable_bytes(use.reduced_bytes()));
   if (!placement.empty()) text += formatted("Placement: {}\n", placement);
   return text;
 }

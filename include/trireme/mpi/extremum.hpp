@@ -6,22 +6,12 @@
 
 #include <mpi.h>
 
-#include <cmath>
 #include <concepts>
-#include <limits>
 
+#include "trireme/core/extremum.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
 
 namespace trireme::detail {
-
-enum class Extremum { smallest, largest };
-
-template <Extremum which, std::floating_point T>
-T extremum(T a, T b) {
-  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
-  if (a == b) return std::signbit(a) == (which == Extremum::smallest) ? a : b;
-  return (a < b) == (which == Extremum::smallest) ? a : b;
-}
 
 /// The MPI operation for T; frees what it created.
 template <Extremum which, class T>

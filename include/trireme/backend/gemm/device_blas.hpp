@@ -37,19 +37,26 @@ template <>
 struct DeviceBlas<Kokkos::Cuda> {
   explicit DeviceBlas(Kokkos::Cuda const& space) {
     cublasHandle_t handle{};
+    set_device(space);  // the handle's
     check_cublas(cublasCreate(&handle), "cublasCreate");
     handle_ = std::shared_ptr<cublasContext>(handle, [](cublasHandle_t h) { cublasDestroy(h); });
     check_cublas(cublasSetStream(handle, space.cuda_stream()), "cublasSetStream");
   }
 
   template <class T>
-  void gemm(Kokkos::Cuda const&, ProductBatch<T> const& batch) const {
+  void gemm(Kokkos::Cuda const& space, ProductBatch<T> const& batch) const {
     Product<T> const& p = batch.first;
     if (p.m == 0 || p.n == 0 || batch.count == 0) return;
+    set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
 
  private:
+  static void set_device(Kokkos::Cuda const& space) {
+    cudaError_t const status = cudaSetDevice(space.cuda_device());
+    if (status != cudaSuccess) throw Error(formatted("cudaSetDevice failed: {}", cudaGetErrorString(status)));
+  }
+
   /// The products of one place of each group.
   template <class T>
   void multiply(Product<T> const& p, ProductBatch<T> const& batch) const {

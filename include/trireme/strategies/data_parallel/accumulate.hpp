@@ -161,15 +161,19 @@ class Accumulate : public Adaptor<Strategy> {
 
  public:
   using typename Adaptor<Strategy>::Space;
+  template <class Base>
+  using InPieces = AccumulatingEngine<Base, Pieces>;
   template <class Model>
-  using Engine = AccumulatingEngine<typename Strategy::template Engine<Model>, Pieces>;
+  using Engine = typename detail::AdaptedEngine<typename Strategy::template Engine<Model>, InPieces>::type;
 
   using Adaptor<Strategy>::Adaptor;
 
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     static_assert(
-        requires { typename Strategy::template Engine<Model>::Synchronization; },
+        requires {
+          typename detail::EngineOfDevice<typename Strategy::template Engine<Model>>::type::Synchronization;
+        },
         "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
         "MultiWorkerMirroredStrategy");
     return Engine<Model>(strategy_.build(std::move(model), plan));

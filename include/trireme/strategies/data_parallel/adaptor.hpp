@@ -13,7 +13,33 @@ namespace trireme {
 template <class Strategy>
 inline constexpr bool builds_engines = requires { requires Strategy::builds_engines; };
 
+/// True if a strategy's engines are several, of the devices of one process, which step together.
+template <class Strategy>
+inline constexpr bool joins_devices = requires { requires Strategy::joins_devices; };
+
 namespace detail {
+
+/// An engine with `Adapt` around it, or around those of its devices.
+template <class Engine, template <class> class Adapt>
+struct AdaptedEngine {
+  using type = Adapt<Engine>;
+};
+template <class Engine, template <class> class Adapt>
+  requires requires { typename Engine::template Adapted<Adapt>; }
+struct AdaptedEngine<Engine, Adapt> {
+  using type = typename Engine::template Adapted<Adapt>;
+};
+
+/// The engine of one device, if an engine is several, or the engine itself.
+template <class Engine>
+struct EngineOfDevice {
+  using type = Engine;
+};
+template <class Engine>
+  requires requires { typename Engine::Replica; }
+struct EngineOfDevice<Engine> {
+  using type = typename Engine::Replica;
+};
 
 /// The strategy that builds engines of any type: `strategy` itself, or the one that it adapts.
 template <class Strategy>

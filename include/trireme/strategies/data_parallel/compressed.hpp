@@ -20,6 +20,9 @@ namespace trireme {
 /// A single process sends nothing, and nothing changes. Source: Karimireddy et al., Error Feedback Fixes SignSGD, 2019.
 template <class Strategy, class Codec>
 class Compressed : public Adaptor<Strategy> {
+  static_assert(!joins_devices<detail::BuildingStrategy<Strategy>>,
+                "trireme: Compressed goes around a strategy of several processes, such as MultiWorkerMirroredStrategy; "
+                "the devices of a MirroredStrategy exchange whole gradients");
   using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
 
  public:

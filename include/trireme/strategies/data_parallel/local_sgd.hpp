@@ -179,6 +179,9 @@ using SynchronizationOf = typename decltype(synchronization_of<Strategy, Model>(
 /// this. Sources: Stich, Local SGD Converges Fast and Communicates Little, 2019; Douillard et al., DiLoCo, 2023.
 template <class Strategy, std::size_t Every, class Outer = SGD>
 class LocalSGD : public Adaptor<Strategy> {
+  static_assert(!joins_devices<detail::BuildingStrategy<Strategy>>,
+                "trireme: LocalSGD goes around a strategy of several processes, such as MultiWorkerMirroredStrategy; "
+                "the devices of a MirroredStrategy take all steps together");
   static_assert(Every > 0, "trireme: LocalSGD brings weights together after 1 step at least");
   using Group = std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>;
 

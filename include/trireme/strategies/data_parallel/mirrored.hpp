@@ -1,24 +1,37 @@
-/// MirroredStrategy: R replicas of the model within one process, without MPI.
+/// MirroredStrategy: R replicas of the model within one process, without MPI: on several devices, or in turn on one.
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/device_instances.hpp"
 #include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/shared_handle.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/mpi/single_process.hpp"
+#include "trireme/mpi/thread_group.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
+#include "trireme/strategies/data_parallel/mirrored_engine.hpp"
+#include "trireme/strategies/gradients/device_gradients.hpp"
 
 namespace trireme {
 
 /// Replicas take even parts of each batch; their gradients are added in the order of the replicas. On a host, R may be
 /// any number: they run in turn, in as many partitions as the space has threads.
+///
+/// On devices, `MirroredStrategy<Kokkos::Cuda>::over_devices({0, 1})`, or a list of instances: each device has weights
+/// and optimizer state of its own, and all take the same steps together. `MirroredStrategy<Kokkos::Cuda>(R)` runs R
+/// replicas in turn on one device.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MirroredStrategy {
  public:
@@ -51,6 +64,80 @@ class MirroredStrategy {
  private:
   std::size_t replicas_;
   Space space_;
+  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+};
+
+/// Over devices. Each is driven by a host thread, and takes its rows of each batch from host memory; gradients travel by
+/// copies between the devices' memories, so that peer access is not needed.
+template <class SpaceType>
+  requires(!is_host_space<SpaceType>)
+class MirroredStrategy<SpaceType> {
+ public:
+  using Space = SpaceType;
+  static constexpr bool builds_engines = true;
+  /// Its engines are several, over a group of threads within the process.
+  static constexpr bool joins_devices = true;
+  template <class Model>
+  using Engine = MirroredEngine<DataParallel<Model, Space, ThreadGroup>>;
+  /// An engine of another type on each device.
+  template <class Model, template <class, class, class> class Of>
+  using EngineOf = MirroredEngine<Of<Model, Space, ThreadGroup>>;
+
+  /// \param devices  instances, each of a device of its own. Two instances of one device are allowed, and gain nothing.
+  /// \throws ValueError if there is none, or if one stands in the list twice
+  explicit MirroredStrategy(std::vector<Space> devices) : devices_(std::move(devices)) {
+    if (devices_.empty()) throw ValueError("MirroredStrategy was given no devices");
+    for (std::size_t i = 0; i < devices_.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (devices_[i] == devices_[j])
+          throw ValueError(
+              formatted("MirroredStrategy was given one instance twice, as devices {} and {} of its list", j, i));
+  }
+  /// Replicas that run in turn on one device.
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
+      : devices_{space}, replicas_(replicas) {
+    require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
+  }
+
+  /// Devices by their numbers; an empty list: all that the process sees. \throws ValueError if one is not there
+  static MirroredStrategy over_devices(std::vector<std::size_t> numbers = {}) {
+    if (numbers.empty())
+      for (std::size_t number = 0; number < DeviceRuntime<Space>::count(); ++number) numbers.push_back(number);
+    std::vector<Space> devices;
+    for (std::size_t const number : numbers) devices.push_back(detail::device_instance<Space>(number));
+    return MirroredStrategy(std::move(devices));
+  }
+
+  std::size_t replicas() const { return devices_.size() * replicas_; }
+  std::vector<Space> const& devices() const { return devices_; }
+  SingleProcess const& group() const { return *group_; }
+
+  template <class Model>
+  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
+    return build_as<Engine<Model>>(std::move(model), plan);
+  }
+
+  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
+  /// \throws ValueError if the engine is one of a single device, and there are several
+  template <class P, class... Options>
+  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
+    if constexpr (requires { typename P::Replica; }) {
+      return P(std::move(model), devices_, group_, replicas_, plan, options...);
+    } else {
+      if (devices_.size() > 1)
+        throw ValueError(formatted(
+            "this adaptor goes around a MirroredStrategy of one device, and this one has {}: MultiWorkerMirroredStrategy "
+            "takes a process for each",
+            devices_.size()));
+      return P(std::move(model), devices_[0], group_, replicas_, plan, options...);
+    }
+  }
+
+  std::tuple<> synchronization_options() const { return {}; }
+
+ private:
+  std::vector<Space> devices_;
+  std::size_t replicas_ = 1;
   SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
 };
 

@@ -24,6 +24,7 @@
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
+#include "trireme/strategies/engine/group_member.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/step.hpp"
@@ -106,7 +107,9 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
 
   /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
   MemoryUse memory_use(std::size_t rows) const {
-    return {model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
+    MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
+    use.members = detail::members_name<Group>;
+    return use;
   }
 
   std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
@@ -129,15 +132,17 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     if (group_->size() == 1) return;
     auto const weights = this->host_parameters();
     this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
-      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
+      constexpr char const* name = detail::member_name<Group>;
+      return formatted("the weights of {0} {1} differ from those of {0} 0 after step {2}", name, rank,
+                       updater_.iteration());
     });
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const {
     PartitionPlan const& plan = partitions_.plan();
-    return formatted("{} processes with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
-                     partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,
+    return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
+                     detail::members_name<Group>, partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,
                      plan.by_samples ? "samples" : "intra_op",
                      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
   }

@@ -50,6 +50,8 @@ struct CodecExchange<T, Codec> {
 /// For a single process: nothing is sent, and nothing is left out.
 template <class T, class Space, class Group, class Codec>
 class CompressedGradients {
+  static_assert(!Group::distributed);
+
  public:
   CompressedGradients(Group const&, Space const&, ModelDescription const&, Codec const&) {}
   SharedGradients<T, Space>* shared() { return nullptr; }

@@ -56,6 +56,8 @@ enum class Exchange { automatic, messages };
 /// For a single process: there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
 template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
 class GradientBuckets final : public GradientSink<T> {
+  static_assert(!Group::distributed, "trireme: the sums over a group of several members need a GradientBuckets of its own");
+
  public:
   template <class... Options>
   GradientBuckets(Group const& group, Space const& space, ModelDescription const& model, Options const&...)

@@ -110,10 +110,19 @@ consteval bool require_inference() {
   return true;
 }
 
+/// Of a strategy that builds engines.
 template <class Strategy, class Model>
-using InferenceEngineOf =
-    InferenceEngine<Model, typename BuildingStrategy<Strategy>::Space,
-                    std::remove_cvref_t<decltype(std::declval<BuildingStrategy<Strategy> const&>().group())>>;
+struct InferenceEngineBy {
+  using type = InferenceEngine<Model, typename Strategy::Space,
+                               std::remove_cvref_t<decltype(std::declval<Strategy const&>().group())>>;
+};
+template <class Strategy, class Model>
+  requires requires { typename Strategy::template EngineOf<Model, InferenceEngine>; }
+struct InferenceEngineBy<Strategy, Model> {
+  using type = typename Strategy::template EngineOf<Model, InferenceEngine>;
+};
+template <class Strategy, class Model>
+using InferenceEngineOf = typename InferenceEngineBy<BuildingStrategy<Strategy>, Model>::type;
 
 }  // namespace detail
 }  // namespace trireme

@@ -1,0 +1,254 @@
+/// ThreadGroup: the host threads that drive several devices of one process, as a group of processes is for strategies.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/core/extremum.hpp"
+#include "trireme/mpi/gathered.hpp"
+#include "trireme/mpi/uniform.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+/// Thrown at the meetings of a group that has ended, since one of its threads failed. No std::exception: that thread's
+/// error is the one to report.
+struct GroupEnded {};
+
+/// Meetings of a group's threads, and what each shows to the others at one.
+class ThreadMeetings {
+ public:
+  /// \param patience  the time that a thread spins before it sleeps
+  ThreadMeetings(std::size_t threads, std::chrono::nanoseconds patience)
+      : shown_(threads), patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
+
+  std::size_t threads() const { return threads_; }
+  std::chrono::nanoseconds patience() const { return patience_; }
+
+  /// Returns when all threads have come. \throws GroupEnded
+  void meet() {
+    std::uint32_t const round = round_.load(std::memory_order_acquire);
+    if (ended_.load()) throw GroupEnded();
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      next_round();
+    } else {
+      wait_while_equal(round_, round, patience_);
+    }
+    if (ended_.load()) throw GroupEnded();
+  }
+
+  /// Ends the group: threads that wait at a meeting, or come to one, throw GroupEnded.
+  void end() {
+    ended_.store(true);
+    next_round();
+  }
+  /// Makes it as new. No thread is at a meeting, or comes to one meanwhile.
+  void restart() {
+    arrived_.store(0);
+    ended_.store(false);
+  }
+
+  /// What thread `rank` shows.
+  void const*& shown(std::size_t rank) { return shown_[rank]; }
+
+ private:
+  void next_round() {
+    round_.fetch_add(1);
+    round_.notify_all();
+  }
+
+  std::vector<void const*> shown_;
+  std::chrono::nanoseconds patience_;
+  std::uint32_t threads_;
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace detail
+
+/// One thread's member of the group: collectives of Communicator, called by all threads in the same order, on values in
+/// host memory. Sums are taken in the order of the ranks, so that their bits do not depend on which thread comes first.
+///
+/// Where a thread fails, all others leave their collectives by detail::GroupEnded.
+class ThreadGroup {
+ public:
+  static constexpr bool distributed = true;
+  /// The members, as texts call them.
+  static constexpr char const* member = "device";
+  static constexpr char const* members = "devices";
+
+  ThreadGroup(std::size_t rank, std::shared_ptr<detail::ThreadMeetings> meetings)
+      : rank_(rank), meetings_(std::move(meetings)) {}
+
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return meetings_->threads(); }
+  bool is_chief() const { return rank_ == 0; }
+
+  void barrier() const {
+    if (size() > 1) meetings_->meet();
+  }
+
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Uniform<T> allreduce_sum(T value) const {
+    return reduced(value, std::plus<T>());
+  }
+  template <class Range>
+    requires std::ranges::contiguous_range<Range>
+  void allreduce_sum(Range&& values) const {
+    reduce(values, std::plus<std::ranges::range_value_t<Range>>());
+  }
+  /// A NaN anywhere gives NaN everywhere.
+  template <class T>
+  Uniform<T> allreduce_max(T value) const {
+    return reduced(value, detail::extremum<detail::Extremum::largest, T>);
+  }
+  template <class T>
+  Uniform<T> allreduce_min(T value) const {
+    return reduced(value, detail::extremum<detail::Extremum::smallest, T>);
+  }
+  Uniform<bool> allreduce_or(bool value) const { return reduced(value, std::logical_or<bool>()); }
+  Uniform<bool> allreduce_and(bool value) const { return reduced(value, std::logical_and<bool>()); }
+
+  /// Copies the root's values to all threads, which may pass the same memory.
+  template <class Range>
+    requires std::ranges::contiguous_range<Range>
+  void broadcast(Range&& values, std::size_t root = 0) const {
+    auto* const own = std::ranges::data(values);
+    exchange(own, [&](auto const& of) {
+      if (of(root) != own) std::copy_n(of(root), std::ranges::size(values), own);
+    });
+  }
+  template <class T>
+    requires(!std::ranges::range<T>)
+  Uniform<T> broadcast(T value, std::size_t root = 0) const {
+    std::optional<T> result;
+    exchange(&value, [&](auto const& of) { result = *of(root); });
+    return detail::UniformAccess::make(*std::move(result));
+  }
+
+  /// Every thread's value, by rank.
+  template <class T>
+  std::vector<T> allgather(T const& value) const {
+    std::vector<T> values;
+    allgather_into(value, values);
+    return values;
+  }
+  template <class T>
+  void allgather_into(T const& value, std::vector<T>& values) const {
+    values.resize(size());
+    exchange(&value, [&](auto const& of) {
+      for (std::size_t rank = 0; rank < size(); ++rank) values[rank] = *of(rank);
+    });
+  }
+  /// Every thread's values, by rank; the parts may differ in length, and be empty.
+  template <class Range>
+  Gathered<std::ranges::range_value_t<Range>> allgatherv(Range const& values) const {
+    using T = std::ranges::range_value_t<Range>;
+    Gathered<T> gathered(allgather(std::size_t{std::ranges::size(values)}));
+    exchange(std::ranges::data(values), [&](auto const& of) {
+      for (std::size_t rank = 0; rank < size(); ++rank)
+        std::copy_n(of(rank), gathered.part(rank).size(), gathered.part(rank).begin());
+    });
+    return gathered;
+  }
+  /// `counts[rank]` values of each rank, into `values`, which has room for all of them.
+  template <class T>
+  void allgatherv_into(std::span<T const> own, std::vector<std::size_t> const& counts, std::vector<T>& values) const {
+    exchange(own.data(), [&](auto const& of) {
+      auto to = values.begin();
+      for (std::size_t rank = 0; rank < size(); ++rank) to = std::copy_n(of(rank), counts[rank], to);
+    });
+  }
+  static constexpr bool fits_one_call(std::size_t) { return true; }
+  template <class Range>
+  Gathered<std::ranges::range_value_t<Range>> gatherv(Range const& values, std::size_t = 0) const {
+    return allgatherv(values);
+  }
+
+  /// Runs f on every thread and returns its result. If it throws anywhere, all throw the error of the lowest rank that
+  /// failed.
+  template <class F>
+  std::invoke_result_t<F> together(F&& f) const {
+    using Result = std::invoke_result_t<F>;
+    std::exception_ptr error;
+    if constexpr (std::is_void_v<Result>) {
+      attempt(error, [&] { std::invoke(std::forward<F>(f)); });
+      agree_no_error(error);
+    } else {
+      std::optional<Result> result;
+      attempt(error, [&] { result.emplace(std::invoke(std::forward<F>(f))); });
+      agree_no_error(error);
+      return *std::move(result);
+    }
+  }
+  /// Throws on all threads if any has an error; `error` is this thread's, or null.
+  void agree_no_error(std::exception_ptr const& error) const {
+    for (std::exception_ptr const& each : allgather(error))
+      if (each) std::rethrow_exception(each);
+  }
+
+ private:
+  template <class F>
+  static void attempt(std::exception_ptr& error, F const& f) {
+    try {
+      f();
+    } catch (detail::GroupEnded const&) {
+      throw;
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+
+  /// Calls f with a function of a rank to the pointer that its thread passes here; what it points to stays until all
+  /// threads have returned from f.
+  template <class T, class F>
+  void exchange(T* own, F const& f) const {
+    meetings_->shown(rank_) = own;
+    barrier();
+    f([this](std::size_t rank) { return static_cast<T*>(const_cast<void*>(meetings_->shown(rank))); });
+    barrier();
+  }
+
+  template <class T, class Operation>
+  Uniform<T> reduced(T value, Operation const& operation) const {
+    reduce(std::span(&value, 1), operation);
+    return detail::UniformAccess::make(value);
+  }
+  template <class Range, class Operation>
+  void reduce(Range&& values, Operation const& operation) const {
+    if (size() == 1) return;
+    using T = std::ranges::range_value_t<Range>;
+    std::size_t const count = std::ranges::size(values);
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> results(count);
+    exchange(std::ranges::data(values), [&](auto const& of) {
+      std::copy_n(of(0), count, results.begin());
+      for (std::size_t rank = 1; rank < size(); ++rank)
+        for (std::size_t i = 0; i < count; ++i)
+          results[i] = operation(static_cast<T>(results[i]), of(rank)[i]);
+    });
+    std::copy_n(results.begin(), count, std::ranges::data(values));
+  }
+
+  std::size_t rank_;
+  std::shared_ptr<detail::ThreadMeetings> meetings_;
+};
+
+}  // namespace trireme
