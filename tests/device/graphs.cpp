@@ -117,7 +117,12 @@ BOOST_AUTO_TEST_CASE(models_without_layers) {
   std::vector<double> const guess{2, 2, 2, 0.3};
   auto const fitted = [&]<class Strategy>(Strategy const& strategy) {
     using Decay = decay::Model<typename Strategy::Space>;
-    typename Decay::View const parameters("parameters", 4);
+    auto const parameters = [&]() -> typename Decay::View {
+      if constexpr (std::is_same_v<typename Strategy::Space, Device>)
+        return typename Decay::View(Kokkos::view_alloc(device(), "parameters"), 4);
+      else
+        return typename Decay::View("parameters", 4);
+    }();
     copy_view(parameters, host_view(guess));
     auto model = compile(strategy, Decay(parameters, Adam{.learning_rate = 0.02}));
     auto const history = fit(strategy, model, data, validation(data), {.epochs = 12, .verbose = false});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include <Kokkos_Core.hpp>
 
@@ -15,10 +16,20 @@ namespace trireme::test {
 using Device = Kokkos::DefaultExecutionSpace;
 /// The one GPU that the process has.
 inline Device device(std::size_t) { return Device(); }
+/// Instances of that GPU, each with a stream of its own.
+inline std::vector<Device> devices(std::size_t count) {
+  return Kokkos::Experimental::partition_space(Device(), std::vector<int>(count, 1));
+}
 #else
 using Device = TwinDevice;
 /// Device `index`, of eight. Device 0 is the default instance, whose queue Kokkos uses where a call names no space.
 inline Device device(std::size_t index) { return TwinDevice(index); }
+/// Devices of which none reaches another's memory, and none is the default instance.
+inline std::vector<Device> devices(std::size_t count) {
+  std::vector<Device> all;
+  for (std::size_t index = 1; index <= count; ++index) all.push_back(device(index));
+  return all;
+}
 #endif
 
 }  // namespace trireme::test

@@ -36,9 +36,9 @@ struct EngineOfDevice {
   using type = Engine;
 };
 template <class Engine>
-  requires requires { typename Engine::Replica; }
+  requires requires { typename Engine::DeviceEngine; }
 struct EngineOfDevice<Engine> {
-  using type = typename Engine::Replica;
+  using type = typename Engine::DeviceEngine;
 };
 
 /// The strategy that builds engines of any type: `strategy` itself, or the one that it adapts.

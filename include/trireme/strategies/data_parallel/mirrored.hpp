@@ -67,8 +67,8 @@ class MirroredStrategy {
   SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
 };
 
-/// Over devices. Each is driven by a host thread, and takes its rows of each batch from host memory; gradients travel by
-/// copies between the devices' memories, so that peer access is not needed.
+/// Over devices. Each is driven by a host thread, and takes its rows of each batch from host memory; gradients travel
+/// by copies between the devices' memories, so that peer access is not needed.
 template <class SpaceType>
   requires(!is_host_space<SpaceType>)
 class MirroredStrategy<SpaceType> {
@@ -121,14 +121,15 @@ class MirroredStrategy<SpaceType> {
   /// \throws ValueError if the engine is one of a single device, and there are several
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
-    if constexpr (requires { typename P::Replica; }) {
+    if constexpr (requires { typename P::DeviceEngine; }) {
       return P(std::move(model), devices_, group_, replicas_, plan, options...);
     } else {
       if (devices_.size() > 1)
-        throw ValueError(formatted(
-            "this adaptor goes around a MirroredStrategy of one device, and this one has {}: MultiWorkerMirroredStrategy "
-            "takes a process for each",
-            devices_.size()));
+        throw ValueError(
+            formatted("this adaptor goes around a MirroredStrategy of one device, and this one has {}: "
+                      "MultiWorkerMirroredStrategy "
+                      "takes a process for each",
+                      devices_.size()));
       return P(std::move(model), devices_[0], group_, replicas_, plan, options...);
     }
   }

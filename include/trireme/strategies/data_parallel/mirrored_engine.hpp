@@ -28,22 +28,22 @@ namespace trireme {
 /// Owner of an engine for each device, over the ThreadGroup of the threads that drive them. A call runs on all devices,
 /// each on its rows; what all have alike, such as weights for a file, is the first one's.
 ///
-/// \tparam ReplicaType  the engine of a device, such as DataParallel<Model, Space, ThreadGroup>.
-template <class ReplicaType>
-class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProcess> {
-  using Base = EngineBase<typename ReplicaType::Model, SingleProcess>;
+/// \tparam DeviceEngineType  the engine of a device, such as DataParallel<Model, Space, ThreadGroup>.
+template <class DeviceEngineType>
+class MirroredEngine : public EngineBase<typename DeviceEngineType::Model, SingleProcess> {
+  using Base = EngineBase<typename DeviceEngineType::Model, SingleProcess>;
 
  public:
-  using Replica = ReplicaType;
-  using Space = typename Replica::Space;
+  using DeviceEngine = DeviceEngineType;
+  using Space = typename DeviceEngine::Space;
   using typename Base::L;
   using typename Base::Model;
   using typename Base::T;
   /// The weights of each device at one moment, in its memory.
-  using Snapshot = std::vector<typename Replica::Snapshot>;
+  using Snapshot = std::vector<typename DeviceEngine::Snapshot>;
   /// With another engine on each device, which is constructed from this one's.
   template <template <class> class Adapt>
-  using Adapted = MirroredEngine<Adapt<Replica>>;
+  using Adapted = MirroredEngine<Adapt<DeviceEngine>>;
 
   /// \param replicas  of each device, which run in turn.
   template <class... Options>
@@ -54,7 +54,7 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
         replicas_(devices.size()) {
     crew_->run([&](std::size_t device) {
       replicas_[device] =
-          std::make_unique<Replica>(model_, devices[device], crew_->group(device), replicas, plan, options...);
+          std::make_unique<DeviceEngine>(model_, devices[device], crew_->group(device), replicas, plan, options...);
     });
   }
   /// Adapts the engine of each device.
@@ -62,14 +62,14 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   explicit MirroredEngine(MirroredEngine<Other>&& other)
       : Base(std::move(static_cast<Base&>(other))), crew_(std::move(other.crew_)), replicas_(other.replicas_.size()) {
     crew_->run([&](std::size_t device) {
-      replicas_[device] = std::make_unique<Replica>(std::move(*other.replicas_[device]));
+      replicas_[device] = std::make_unique<DeviceEngine>(std::move(*other.replicas_[device]));
     });
   }
 
   std::size_t devices() const { return replicas_.size(); }
   /// The engine of one device.
-  Replica const& replica(std::size_t device) const { return *replicas_[device]; }
-  Replica& replica(std::size_t device) { return *replicas_[device]; }
+  DeviceEngine const& replica(std::size_t device) const { return *replicas_[device]; }
+  DeviceEngine& replica(std::size_t device) { return *replicas_[device]; }
   /// The first device.
   Space const& space() const { return chief().space(); }
 
@@ -80,13 +80,13 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   /// One optimizer step on all devices together; may still be under way on them when it returns. Where one fails, its
   /// error is thrown, and the devices may have weights that differ.
   void train_step(Batch<T, L> const& batch) {
-    on_all([&](Replica& replica, std::size_t device) { replica.train_step(rows_of(batch, device)); });
+    on_all([&](DeviceEngine& replica, std::size_t device) { replica.train_step(rows_of(batch, device)); });
   }
   void test_step(Batch<T, L> const& batch) {
-    on_all([&](Replica& replica, std::size_t device) { replica.test_step(rows_of(batch, device)); });
+    on_all([&](DeviceEngine& replica, std::size_t device) { replica.test_step(rows_of(batch, device)); });
   }
   void predict_step(Batch<T, L> const& batch, T* out) {
-    on_all([&](Replica& replica, std::size_t device) {
+    on_all([&](DeviceEngine& replica, std::size_t device) {
       auto const rows = rows_of(batch, device);
       replica.predict_step(rows, out + (rows.first_row - batch.first_row) * model_.output_size());
     });
@@ -95,11 +95,11 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   void infer(std::size_t rows, T const* x, T* y) { chief().infer(rows, x, y); }
 
   void reset_metrics(Phase phase) {
-    on_all([&](Replica& replica, std::size_t) { replica.reset_metrics(phase); });
+    on_all([&](DeviceEngine& replica, std::size_t) { replica.reset_metrics(phase); });
   }
   /// Loss and metrics since the reset, exact over all devices.
   auto metrics(Phase phase) {
-    return of_first([&](Replica& replica, std::size_t) { return replica.metrics(phase); });
+    return of_first([&](DeviceEngine& replica, std::size_t) { return replica.metrics(phase); });
   }
 
   std::uint64_t iteration() const { return chief().iteration(); }
@@ -114,16 +114,16 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
 
   Snapshot snapshot() const {
     Snapshot all(devices());
-    on_all([&](Replica const& replica, std::size_t device) { all[device] = replica.snapshot(); });
+    on_all([&](DeviceEngine const& replica, std::size_t device) { all[device] = replica.snapshot(); });
     return all;
   }
   void restore(Snapshot const& snapshot) {
-    on_all([&](Replica& replica, std::size_t device) { replica.restore(snapshot[device]); });
+    on_all([&](DeviceEngine& replica, std::size_t device) { replica.restore(snapshot[device]); });
   }
   std::vector<T> gather(Snapshot const& snapshot) const { return chief().gather(snapshot[0]); }
   Snapshot scatter(std::vector<T> const& values) const {
     Snapshot all(devices());
-    on_all([&](Replica const& replica, std::size_t device) {
+    on_all([&](DeviceEngine const& replica, std::size_t device) {
       std::vector<T> own = values;
       all[device] = replica.scatter(own);
     });
@@ -136,11 +136,11 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   std::vector<T> host_values(std::size_t offset, std::size_t count) const { return chief().host_values(offset, count); }
   void set_parameters(std::span<T> values) { set_values(0, values); }
   void set_values(std::size_t offset, std::span<T> values) {
-    on_all([&](Replica& replica, std::size_t) { replica.set_values(offset, values); });
+    on_all([&](DeviceEngine& replica, std::size_t) { replica.set_values(offset, values); });
   }
   std::size_t slots() const { return chief().slots(); }
   void set_slot(std::size_t slot, std::span<T> values) {
-    on_all([&](Replica& replica, std::size_t) { replica.set_slot(slot, values); });
+    on_all([&](DeviceEngine& replica, std::size_t) { replica.set_slot(slot, values); });
   }
   template <class State>
   void gather_state(State& state) const {
@@ -156,11 +156,11 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
 
   /// Waits for all devices.
   auto finish_epoch() {
-    return of_first([](Replica& replica, std::size_t) { return replica.finish_epoch(); });
+    return of_first([](DeviceEngine& replica, std::size_t) { return replica.finish_epoch(); });
   }
   /// Throws if the devices' weights are no longer bitwise the same.
   void verify_replicas() const {
-    on_all([](Replica const& replica, std::size_t) { replica.verify_replicas(); });
+    on_all([](DeviceEngine const& replica, std::size_t) { replica.verify_replicas(); });
   }
 
   std::string placement() const { return chief().placement(); }
@@ -168,7 +168,7 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   /// State of a run besides the weights and the optimizer's state, as of so many processes.
   template <class Archive>
   void state(Archive& archive) {
-    on_all([&](Replica& replica, std::size_t device) {
+    on_all([&](DeviceEngine& replica, std::size_t device) {
       MemberArchive<Archive> own(archive, *crew_->group(device));
       replica.state(own);
     });
@@ -190,8 +190,8 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
     return model;
   }
 
-  Replica& chief() { return *replicas_[0]; }
-  Replica const& chief() const { return *replicas_[0]; }
+  DeviceEngine& chief() { return *replicas_[0]; }
+  DeviceEngine const& chief() const { return *replicas_[0]; }
 
   /// f(replica, device) for all devices at once, each on its thread.
   template <class F>
@@ -206,7 +206,7 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   template <class F>
   auto of_first(F const& f) {
     std::optional<decltype(f(chief(), std::size_t{0}))> first;
-    on_all([&](Replica& replica, std::size_t device) {
+    on_all([&](DeviceEngine& replica, std::size_t device) {
       auto result = f(replica, device);
       if (device == 0) first.emplace(std::move(result));
     });
@@ -226,7 +226,7 @@ class MirroredEngine : public EngineBase<typename ReplicaType::Model, SingleProc
   }
 
   std::unique_ptr<ThreadCrew> crew_;
-  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<std::unique_ptr<DeviceEngine>> replicas_;
 };
 
 }  // namespace trireme

@@ -56,7 +56,7 @@ enum class Exchange { automatic, messages };
 /// For a single process: there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
 template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
 class GradientBuckets final : public GradientSink<T> {
-  static_assert(!Group::distributed, "trireme: the sums over a group of several members need a GradientBuckets of its own");
+  static_assert(!Group::distributed);
 
  public:
   template <class... Options>
