@@ -3,10 +3,10 @@
 /// Kernels and copies are enqueued per instance, and run on another thread at the next fence or blocking copy. So a
 /// result that is read without a fence is the old one. Functors are copied byte by byte. Pages of TwinMemory are
 /// protected except while kernels of their own device and copies run, as without peer access: memory of an instance is
-/// what was allocated on it. The host's pages that a functor points to are protected while its kernel runs. A wrong
-/// access ends the process with exit code `twin_exit` and one sentence. Indices and teams run in an order unlike a
-/// host's; teams have several threads (twin_fibres.hpp); reductions join partial values. Memory of the host has to stay
-/// as it is until the copies from or to it are done.
+/// what was allocated on it. The host's pages that a functor points to are protected while its kernel runs, if one
+/// thread alone uses the devices. A wrong access ends the process with exit code `twin_exit` and one sentence. Indices
+/// and teams run in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial
+/// values. Memory of the host has to stay as it is until the copies from or to it are done.
 ///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
@@ -120,6 +120,7 @@ struct State {
   Job const* volatile current = nullptr;
   std::uintptr_t heap = 0;
   PageSet protected_pages;
+  std::atomic<int> threads = 0;  ///< that use the devices, with the one that runs the queues
 };
 
 /// Never destroyed: views may be freed while statics are.
@@ -201,19 +202,23 @@ inline void on_fault(int signal, siginfo_t* info, void* context) {
   ::signal(signal, SIG_DFL);
 }
 
-/// A stack of its own for the handler, since the thread's may be protected.
+/// A stack of its own for the handler, since the thread's may be protected, and so may the heap.
 struct SignalStack {
-  std::unique_ptr<std::byte[]> memory{new std::byte[64 << 10]};
+  static constexpr std::size_t size = 64 << 10;
+  std::byte* memory = map_memory(size);
   SignalStack() {
     stack_t stack{};
-    stack.ss_sp = memory.get();
-    stack.ss_size = 64 << 10;
+    stack.ss_sp = memory;
+    stack.ss_size = size;
     sigaltstack(&stack, nullptr);
+    ++state().threads;
   }
   ~SignalStack() {
+    --state().threads;
     stack_t stack{};
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, nullptr);
+    munmap(memory, size);
   }
 };
 
@@ -236,10 +241,11 @@ inline void run_queues() {
     for (std::size_t j = 0; j < s.running->count; ++j) {
       Job const& job = s.running->jobs[j];
       s.current = &job;
-      for (std::size_t i = 0; i < job.host_page_count; ++i)
-        mprotect(reinterpret_cast<void*>(job.host_pages[i]), page, PROT_NONE);
+      // Not while several threads use the devices: system calls of the others would fail on such a page.
+      std::size_t const pages = s.threads <= 2 ? job.host_page_count : 0;
+      for (std::size_t i = 0; i < pages; ++i) mprotect(reinterpret_cast<void*>(job.host_pages[i]), page, PROT_NONE);
       job.run(job.bytes);
-      for (std::size_t i = 0; i < job.host_page_count; ++i)
+      for (std::size_t i = 0; i < pages; ++i)
         mprotect(reinterpret_cast<void*>(job.host_pages[i]), page, PROT_READ | PROT_WRITE);
       s.current = nullptr;
     }
