@@ -171,9 +171,7 @@ class Accumulate : public Adaptor<Strategy> {
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     static_assert(
-        requires {
-          typename detail::EngineOfDevice<typename Strategy::template Engine<Model>>::type::Synchronization;
-        },
+        detail::has_synchronization<typename Strategy::template Engine<Model>>,
         "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
         "MultiWorkerMirroredStrategy");
     return Engine<Model>(strategy_.build(std::move(model), plan));

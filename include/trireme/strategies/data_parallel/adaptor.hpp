@@ -30,16 +30,12 @@ struct AdaptedEngine<Engine, Adapt> {
   using type = typename Engine::template Adapted<Adapt>;
 };
 
-/// The engine of one device, if an engine is several, or the engine itself.
+/// True if an engine, or that of each device, brings its processes together by a Synchronization.
 template <class Engine>
-struct EngineOfDevice {
-  using type = Engine;
-};
+inline constexpr bool has_synchronization = requires { typename Engine::Synchronization; };
 template <class Engine>
   requires requires { typename Engine::DeviceEngine; }
-struct EngineOfDevice<Engine> {
-  using type = typename Engine::DeviceEngine;
-};
+inline constexpr bool has_synchronization<Engine> = has_synchronization<typename Engine::DeviceEngine>;
 
 /// The strategy that builds engines of any type: `strategy` itself, or the one that it adapts.
 template <class Strategy>
