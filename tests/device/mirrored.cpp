@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE device_mirrored
 #include "support/device.hpp"
 
+#include "../../examples/own_model/decay.hpp"
 #include "support/law_table.hpp"
 
 #include <algorithm>
@@ -204,6 +205,15 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_device_ends_the_step_of_all) {
     fit(strategy, model, data, {.epochs = 2, .verbose = false});
     check_equal_devices(model);
   }
+}
+
+BOOST_AUTO_TEST_CASE(parameters_of_the_application_are_those_of_one_device) {
+  using Decay = decay::Model<test::Device>;
+  auto const devices = test::devices(2);
+  typename Decay::View const parameters(Kokkos::view_alloc(devices[0], "parameters"), 4);
+  BOOST_CHECK_THROW(compile(Devices(devices), Decay(parameters, Adam{})), ValueError);
+  auto const model = compile(Devices(1, devices[0]), Decay(parameters, Adam{}));
+  BOOST_TEST(model.engine().devices() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(lists_of_devices_that_make_no_sense_are_errors) {

@@ -54,7 +54,7 @@ struct DeviceBlas<Kokkos::Cuda> {
  private:
   static void set_device(Kokkos::Cuda const& space) {
     cudaError_t const status = cudaSetDevice(space.cuda_device());
-    if (status != cudaSuccess) throw Error(formatted("cudaSetDevice failed: {}", cudaGetErrorString(status)));
+    if (status != cudaSuccess) throw Error(formatted("{} failed: {}", "cudaSetDevice", cudaGetErrorString(status)));
   }
 
   /// The products of one place of each group.
