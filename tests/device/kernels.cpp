@@ -24,7 +24,8 @@ using Context = SpaceContext<test::Device>;
 template <class T>
 class OnDevice {
  public:
-  explicit OnDevice(std::vector<T> const& values) : view_(Kokkos::view_alloc(test::device(1), Kokkos::WithoutInitializing, "values"), values.size()) {
+  explicit OnDevice(std::vector<T> const& values)
+      : view_(Kokkos::view_alloc(test::device(1), Kokkos::WithoutInitializing, "values"), values.size()) {
     Kokkos::deep_copy(view_,
                       Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
   }

@@ -30,7 +30,7 @@ struct MemoryUse {
   std::size_t rows = 0;                        ///< of a batch that are this process's
   std::size_t workspace_bytes = 0;             ///< for them: activations, their gradients and what kernels need
   std::size_t slot_bytes = model.arena_bytes;  ///< of each slot: less where this process holds a part of it
-  char const* members = "processes";           ///< what `processes` counts: "devices" of one process, each with all this
+  char const* members = "processes";  ///< what `processes` counts: "devices" of one process, each with all this
 
   constexpr std::size_t optimizer_bytes() const { return slots * slot_bytes; }
   constexpr std::size_t reduced_bytes() const { return processes > 1 ? model.reduced_bytes() : 0; }

@@ -241,8 +241,7 @@ class ThreadGroup {
     exchange(std::ranges::data(values), [&](auto const& of) {
       std::copy_n(of(0), count, results.begin());
       for (std::size_t rank = 1; rank < size(); ++rank)
-        for (std::size_t i = 0; i < count; ++i)
-          results[i] = operation(static_cast<T>(results[i]), of(rank)[i]);
+        for (std::size_t i = 0; i < count; ++i) results[i] = operation(static_cast<T>(results[i]), of(rank)[i]);
     });
     std::copy_n(results.begin(), count, std::ranges::data(values));
   }

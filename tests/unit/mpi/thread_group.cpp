@@ -1,4 +1,5 @@
-// The group of threads within a process: its collectives are those of a Communicator, and an error leaves nobody waiting.
+// The group of threads within a process: its collectives are those of a Communicator, and an error leaves nobody
+// waiting.
 #define BOOST_TEST_MODULE thread_group
 #include <boost/test/unit_test.hpp>
 

@@ -22,32 +22,32 @@ namespace trireme {
 template <class Space>
 struct DeviceRuntime;
 
-#define TRIREME_DEVICE_RUNTIME(Space, api, own_device)                                        \
-  template <>                                                                                 \
-  struct DeviceRuntime<Space> {                                                               \
-    using Stream = api##Stream_t;                                                             \
-    static std::size_t count() {                                                              \
-      int devices = 0;                                                                        \
-      check(api##GetDeviceCount(&devices), "GetDeviceCount");                                 \
-      return static_cast<std::size_t>(devices);                                               \
-    }                                                                                         \
-    static std::size_t own(Space const& space) { return static_cast<std::size_t>(space.own_device()); } \
-    static Stream make_stream(std::size_t device) {                                           \
-      int before = 0;                                                                         \
-      check(api##GetDevice(&before), "GetDevice");                                            \
-      check(api##SetDevice(static_cast<int>(device)), "SetDevice");                           \
-      Stream stream{};                                                                        \
-      auto const status = api##StreamCreate(&stream);                                         \
-      check(api##SetDevice(before), "SetDevice");                                             \
-      check(status, "StreamCreate");                                                          \
-      return stream;                                                                          \
-    }                                                                                         \
-    static void destroy(Stream stream) { static_cast<void>(api##StreamDestroy(stream)); }     \
-                                                                                              \
-   private:                                                                                   \
-    static void check(api##Error_t status, char const* call) {                                \
+#define TRIREME_DEVICE_RUNTIME(Space, api, own_device)                                                             \
+  template <>                                                                                                      \
+  struct DeviceRuntime<Space> {                                                                                    \
+    using Stream = api##Stream_t;                                                                                  \
+    static std::size_t count() {                                                                                   \
+      int devices = 0;                                                                                             \
+      check(api##GetDeviceCount(&devices), "GetDeviceCount");                                                      \
+      return static_cast<std::size_t>(devices);                                                                    \
+    }                                                                                                              \
+    static std::size_t own(Space const& space) { return static_cast<std::size_t>(space.own_device()); }            \
+    static Stream make_stream(std::size_t device) {                                                                \
+      int before = 0;                                                                                              \
+      check(api##GetDevice(&before), "GetDevice");                                                                 \
+      check(api##SetDevice(static_cast<int>(device)), "SetDevice");                                                \
+      Stream stream{};                                                                                             \
+      auto const status = api##StreamCreate(&stream);                                                              \
+      check(api##SetDevice(before), "SetDevice");                                                                  \
+      check(status, "StreamCreate");                                                                               \
+      return stream;                                                                                               \
+    }                                                                                                              \
+    static void destroy(Stream stream) { static_cast<void>(api##StreamDestroy(stream)); }                          \
+                                                                                                                   \
+   private:                                                                                                        \
+    static void check(api##Error_t status, char const* call) {                                                     \
       if (status != api##Success) throw Error(formatted(#api "{} failed: {}", call, api##GetErrorString(status))); \
-    }                                                                                         \
+    }                                                                                                              \
   }
 
 #ifdef KOKKOS_ENABLE_CUDA

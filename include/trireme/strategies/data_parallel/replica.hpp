@@ -142,8 +142,8 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   std::string placement() const {
     PartitionPlan const& plan = partitions_.plan();
     return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
-                     detail::members_name<Group>, partitions_.context().space().concurrency(), Space::name(), plan.replicas, plan.partitions,
-                     plan.by_samples ? "samples" : "intra_op",
+                     detail::members_name<Group>, partitions_.context().space().concurrency(), Space::name(),
+                     plan.replicas, plan.partitions, plan.by_samples ? "samples" : "intra_op",
                      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
   }
 

@@ -32,7 +32,8 @@ struct SumDevices {
   std::size_t stride, device, devices;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
     T sum = device == 0 ? own[i] : others[i];
-    for (std::size_t d = 1; d < devices; ++d) sum += d == device ? own[i] : others[(d < device ? d : d - 1) * stride + i];
+    for (std::size_t d = 1; d < devices; ++d)
+      sum += d == device ? own[i] : others[(d < device ? d : d - 1) * stride + i];
     own[i] = sum;
   }
 };
