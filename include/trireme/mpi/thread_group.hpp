@@ -108,12 +108,12 @@ class ThreadGroup {
   template <class T>
     requires std::is_arithmetic_v<T>
   Uniform<T> allreduce_sum(T value) const {
-    return reduced(value, std::plus<T>());
+    return reduced(value, sum_of<T>);
   }
   template <class Range>
     requires std::ranges::contiguous_range<Range>
   void allreduce_sum(Range&& values) const {
-    reduce(values, std::plus<std::ranges::range_value_t<Range>>());
+    reduce(values, sum_of<std::ranges::range_value_t<Range>>);
   }
   /// A NaN anywhere gives NaN everywhere.
   template <class T>
@@ -124,8 +124,12 @@ class ThreadGroup {
   Uniform<T> allreduce_min(T value) const {
     return reduced(value, detail::extremum<detail::Extremum::smallest, T>);
   }
-  Uniform<bool> allreduce_or(bool value) const { return reduced(value, std::logical_or<bool>()); }
-  Uniform<bool> allreduce_and(bool value) const { return reduced(value, std::logical_and<bool>()); }
+  Uniform<bool> allreduce_or(bool value) const {
+    return reduced(value, [](bool a, bool b) { return a || b; });
+  }
+  Uniform<bool> allreduce_and(bool value) const {
+    return reduced(value, [](bool a, bool b) { return a && b; });
+  }
 
   /// Copies the root's values to all threads, which may pass the same memory.
   template <class Range>
@@ -206,6 +210,11 @@ class ThreadGroup {
   }
 
  private:
+  template <class T>
+  static T sum_of(T a, T b) {
+    return a + b;
+  }
+
   template <class F>
   static void attempt(std::exception_ptr& error, F const& f) {
     try {
