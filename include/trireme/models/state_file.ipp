@@ -32,8 +32,8 @@ TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variabl
   if (holds(variables - 1) && !holds(variables)) return true;
   if (is_chief)
     report(
-        formatted("trireme: warning: {}: the optimizer's state there is of another optimizer, or of one that has not "
-                  "trained, since it has not {} variables as the model's; the model's stays as it is",
+        formatted("trireme: warning: {}: the optimizer's state is left out, since it does not have the {} variables of "
+                  "this model's optimizer",
                   path, variables));
   return false;
 }

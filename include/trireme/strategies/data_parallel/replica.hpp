@@ -133,7 +133,7 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     auto const weights = this->host_parameters();
     this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
       constexpr char const* name = detail::member_name<Group>;
-      return formatted("the weights of {0} {1} differ from those of {0} 0 after step {2}", name, rank,
+      return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name,
                        updater_.iteration());
     });
   }
