@@ -5,7 +5,8 @@
 
 FOLDER gets a page a room (`reference/layers.md`), an index of all names (`reference/index.md`) and each header with
 numbered lines (`source/layers/dense.html`). A name is public if it stands in a namespace of the table below. A public
-name without a brief is an error.
+name without a brief is an error, and so is one whose signature names `detail`: fields of such types and values are left
+out.
 """
 import collections
 import html
@@ -140,14 +141,14 @@ def member_of(element):
         return None
     declared = flat(element.find("definition")) or flat(element.find("name"))
     declared = re.sub(r"\btrireme::(\w+::)*(?=[\w~]+$)", "", declared)
-    declared += flat(element.find("argsstring")) + (" " + flat(element.find("initializer")) if
-                                                    element.find("initializer") is not None else "")
+    initial = flat(element.find("initializer"))
+    declared += flat(element.find("argsstring")) + (f" {initial}" if initial and "detail::" not in initial else "")
     return flat(element.find("name")), re.sub(r"\b(constexpr|inline) ", "", declared), brief, text, place(element)[1]
 
 
 def field(element):
     initial = flat(element.find("initializer"))
-    initial = initial if initial.startswith(("=", "{")) else ""
+    initial = initial if initial.startswith(("=", "{")) and "detail::" not in initial else ""
     type_name = flat(element.find("type")).replace("< ", "<").replace(" >", ">")
     return re.sub(r"\[\[.*?\]\] *", "", type_name) + " " + flat(element.find("name")) + (
         " " + initial if initial.startswith("=") else initial)
@@ -156,7 +157,7 @@ def field(element):
 def declared(element, name, kind):
     if kind in ("class", "struct", "union"):
         fields = [field(m) for m in element.iter("memberdef") if m.get("kind") == "variable" and
-                  m.get("static") == "no" and m.get("prot") == "public"]
+                  m.get("static") == "no" and m.get("prot") == "public" and "detail::" not in flat(m.find("type"))]
         body = " {\n" + "".join(f"  {f};\n" for f in fields) + "}" if fields else ""
         return f"{template_of(element)}{kind} {name}{body};"
     if kind == "concept":
@@ -167,7 +168,9 @@ def declared(element, name, kind):
     text = flat(element.find("definition")) or name
     text += flat(element.find("argsstring"))
     initial = flat(element.find("initializer"))
-    if kind == "variable" and initial and len(initial) < 80:
+    if kind == "typedef" and "detail::" in text:
+        text = f"using {name}"
+    if kind == "variable" and initial and len(initial) < 80 and "detail::" not in initial:
         text += " " + initial
     requires = flat(element.find("requiresclause"))
     return template_of(element) + (f"  requires {requires}\n" if requires else "") + text + ";"
@@ -277,7 +280,11 @@ if __name__ == "__main__":
     told = {(page_of(n.room), n.name) for n in names if n.brief}
     missing = [f"include/trireme/{n.file}:{n.line}: {n.kind} {n.name} is public and has no brief" for n in names
                if (page_of(n.room), n.name) not in told]
+    # Backend is what the library runs on, and for authors of kernels.
+    missing += [f"include/trireme/{n.file}:{n.line}: {n.name} is public and names `detail`: {signature}" for n in names
+                if page_of(n.room) != "backend" for signature in (n.definition, *(m[1] for m in n.members))
+                if "detail::" in signature]
     print("\n".join(missing))
     write(names, folder)
-    print(f"{len({n.name for n in names})} public names, {len(missing)} without a brief")
+    print(f"{len({n.name for n in names})} public names, {len(missing)} errors")
     sys.exit(bool(missing))

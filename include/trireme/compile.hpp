@@ -98,7 +98,7 @@ auto compile(Strategy const& strategy, Architecture architecture, Optimizer opti
 /// The compiled model of a user's own class (see OwnModel), which has its own optimizer and loss in place of layers.
 /// Collective where the strategy has several processes.
 template <class Strategy, class OwnModel>
-  requires(!detail::is_composite<OwnModel>)
+  requires(!CompositeLayer<OwnModel>)
 auto compile(Strategy const& strategy, OwnModel model, Parallelism plan = Parallelism::automatic) {
   static_assert(TrainableModel<OwnModel>,
                 "trireme: compile takes layers with an optimizer and a loss, or a model of your own with the members "
@@ -111,7 +111,7 @@ auto compile(Strategy const& strategy, OwnModel model, Parallelism plan = Parall
 /// predictor. It owns no gradients and no optimizer state, and ignores `options.parallelism`. For a strategy whose
 /// processes hold whole models. Collective where the strategy has several processes.
 template <class T = float, class Strategy, class Architecture>
-  requires detail::is_composite<Architecture>
+  requires CompositeLayer<Architecture>
 auto compile(Strategy const& strategy, Architecture architecture, CompileOptions const& options = {}) {
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
                 "trireme: a model computes in float or double, or in Mixed precision");

@@ -45,7 +45,7 @@ class Predictor {
   using T = typename Model::scalar;
 
   /// \param weights  all of the model's arena.
-  Predictor(Model const& model, std::span<T const> weights, Space const& space = detail::default_space<Space>())
+  Predictor(Model const& model, std::span<T const> weights, Space const& space = default_space<Space>())
       : state_(std::make_shared<State const>(model, weights, space)) {}
 
   std::size_t input_size() const { return state_->model.input_size(); }    ///< elements of a sample

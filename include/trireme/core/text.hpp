@@ -20,6 +20,9 @@ TextValue text_value(T const& value) {
   return fmt::format_args(fmt::make_format_args(value)).get(0);
 }
 
+}  // namespace detail
+
+/// A text with {} for each value, as fmt takes it.
 #ifdef TRIREME_CHECK_TEXTS
 template <class... Values>
 using TextFormat = fmt::format_string<Values...>;
@@ -28,14 +31,12 @@ template <class...>
 using TextFormat = fmt::string_view;
 #endif
 
-}  // namespace detail
-
 /// The text of fmt::format(format, values...), at less compile time: fmt has code for each list of types and checks the
 /// format of each call, this has code for each type. The library's own tests define TRIREME_CHECK_TEXTS, with which fmt
 /// checks the formats all the same.
 /// \throws fmt::format_error if the values do not fit the format
 template <class... Values>
-std::string formatted(detail::TextFormat<Values...> format, Values const&... values) {
+std::string formatted(TextFormat<Values...> format, Values const&... values) {
   std::array<detail::TextValue, sizeof...(Values)> const all{detail::text_value(values)...};
   return fmt::vformat(format, fmt::format_args(all.data(), static_cast<int>(all.size())));
 }

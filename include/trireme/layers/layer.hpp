@@ -244,4 +244,9 @@ constexpr std::uint32_t leaf_layers() {
 }
 
 }  // namespace detail
+
+/// A layer that is made of layers, such as Sequential, Graph or Residual.
+template <class L>
+concept CompositeLayer = detail::is_composite<L>;
+
 }  // namespace trireme

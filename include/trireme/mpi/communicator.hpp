@@ -44,7 +44,7 @@ class Communicator {
 
   /// Duplicates `parent`, which stays the caller's.
   /// \param largest_count  most elements in one MPI call; longer arrays take several calls.
-  explicit Communicator(MPI_Comm parent, std::size_t largest_count = detail::largest_mpi_count);
+  explicit Communicator(MPI_Comm parent, std::size_t largest_count = largest_mpi_count);
   Communicator(Communicator&& other) noexcept
       : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
         rank_(other.rank_),

@@ -30,10 +30,10 @@ template <class R>
 concept ReducibleRange = TransferableRange<R> && Reducible<std::ranges::range_value_t<R>> &&
                          !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
-namespace detail {
 /// Most elements of one MPI call, since MPI counts in int; longer arrays take several calls.
 inline constexpr std::size_t largest_mpi_count = INT_MAX;
 
+namespace detail {
 /// `units` elements of `type` make one T.
 struct WireType {
   MPI_Datatype type;

@@ -19,7 +19,7 @@ using detail::Extremum;
 BOOST_AUTO_TEST_CASE(more_elements_than_an_int_counts_go_in_several_pieces) {
   std::size_t const n = 2 * static_cast<std::size_t>(INT_MAX) + 5;
   std::vector<std::pair<std::size_t, int>> pieces;
-  detail::in_chunks(n, detail::largest_mpi_count, [&](std::size_t at, int count) { pieces.emplace_back(at, count); });
+  detail::in_chunks(n, largest_mpi_count, [&](std::size_t at, int count) { pieces.emplace_back(at, count); });
   BOOST_REQUIRE(pieces.size() == 3);
   BOOST_TEST(pieces[1].first == static_cast<std::size_t>(INT_MAX));
   BOOST_TEST(pieces[1].second == INT_MAX);

@@ -60,7 +60,7 @@ class SpaceContext<Space> {
   static constexpr bool on_host = false;
   static constexpr bool owns_rows = false;
 
-  explicit SpaceContext(Space const& space = detail::default_space<Space>()) : space_(space), blas_(space) {}
+  explicit SpaceContext(Space const& space = default_space<Space>()) : space_(space), blas_(space) {}
 
   std::size_t threads() const { return threads_; }
   Space const& space() const { return space_; }

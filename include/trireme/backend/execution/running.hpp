@@ -24,13 +24,6 @@ inline void require_kokkos(std::string_view what) {
                           : "was made while Kokkos is not running; make an Environment first, at the start of main")));
 }
 
-/// The execution space of a strategy that is constructed without one.
-template <class Space>
-Space default_space() {
-  require_kokkos("a strategy");
-  return Space();
-}
-
 /// Member of objects that hold Kokkos's memory, and so must not outlive it.
 class NeedsKokkos {
  public:
@@ -60,3 +53,15 @@ class NeedsKokkos {
 };
 
 }  // namespace trireme::detail
+
+namespace trireme {
+
+/// The execution space of a strategy that is constructed without one: Kokkos's default instance.
+/// \throws Error unless Kokkos runs
+template <class Space>
+Space default_space() {
+  detail::require_kokkos("a strategy");
+  return Space();
+}
+
+}  // namespace trireme

@@ -117,11 +117,13 @@ class Buffer {
   TensorType type_;
 };
 
-namespace detail {
+/// A buffer that a device is filling, and the event after which the host's memory may change.
 struct Upload {
   Buffer buffer;
   Event host_done;
 };
+
+namespace detail {
 inline Upload upload(Client const& client, std::size_t device, TensorType const& type, void const* data,
                      PJRT_HostBufferSemantics semantics) {
   auto arguments = sized<PJRT_Client_BufferFromHostBuffer_Args, PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE>();
@@ -146,8 +148,7 @@ inline Buffer copy_to_device(Client const& client, std::size_t device, TensorTyp
 
 /// An array that may be the host memory itself if the device can read it (aligned to 64 bytes, on a CPU). The memory
 /// must not change until the buffer is destroyed and the event is ready.
-inline detail::Upload lend_to_device(Client const& client, std::size_t device, TensorType const& type,
-                                     void const* data) {
+inline Upload lend_to_device(Client const& client, std::size_t device, TensorType const& type, void const* data) {
   return detail::upload(client, device, type, data, PJRT_HostBufferSemantics_kImmutableZeroCopy);
 }
 

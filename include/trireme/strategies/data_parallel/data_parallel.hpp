@@ -27,21 +27,21 @@ template <class Model>
   requires requires { Model::has_tables; }
 inline constexpr bool may_have_tables<Model> = Model::has_tables;
 
-/// Adds gradients up as they are.
-template <class Model, class Space, class Group, class T = typename Model::scalar>
-using SummedGradients =
-    GradientBuckets<T, Space, Group,
-                    std::conditional_t<may_have_tables<Model>, SparseGradients<T, Space, Group>, NoSparseGradients>>;
-
 template <class Model, class Space, class Group, class Synchronization>
 using ReplicaOf =
     std::conditional_t<steps_locally<Synchronization>, LocalReplica<Model, Space, Group>, Replica<Model, Space, Group>>;
 
 }  // namespace detail
 
+/// The synchronization that adds gradients up as they are.
+template <class Model, class Space, class Group, class T = typename Model::scalar>
+using SummedGradients = GradientBuckets<
+    T, Space, Group,
+    std::conditional_t<detail::may_have_tables<Model>, SparseGradients<T, Space, Group>, NoSparseGradients>>;
+
 /// A replica whose `Synchronization` (see there) brings the gradients or the weights of all processes together.
 template <class ModelType, class SpaceType, class Group,
-          class SynchronizationType = detail::SummedGradients<ModelType, SpaceType, Group>>
+          class SynchronizationType = SummedGradients<ModelType, SpaceType, Group>>
 class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType> {
   using Base = detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>;
   static constexpr bool local_steps = steps_locally<SynchronizationType>;

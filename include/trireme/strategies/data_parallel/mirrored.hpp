@@ -40,7 +40,7 @@ class MirroredStrategy {
   template <class Model>
   using Engine = DataParallel<Model, Space, SingleProcess>;
 
-  explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = default_space<Space>())
       : replicas_(replicas), space_(space) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
@@ -94,7 +94,7 @@ class MirroredStrategy<SpaceType> {
               formatted("MirroredStrategy was given one instance twice, as devices {} and {} of its list", j, i));
   }
   /// Replicas that run in turn on one device.
-  explicit MirroredStrategy(std::size_t replicas, Space const& space = detail::default_space<Space>())
+  explicit MirroredStrategy(std::size_t replicas, Space const& space = default_space<Space>())
       : devices_{space}, replicas_(replicas) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }

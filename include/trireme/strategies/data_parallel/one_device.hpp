@@ -22,7 +22,7 @@ class OneDeviceStrategy {
   template <class Model>
   using Engine = DataParallel<Model, Space, SingleProcess>;
 
-  explicit OneDeviceStrategy(Space const& space = detail::default_space<Space>()) : space_(space) {}
+  explicit OneDeviceStrategy(Space const& space = default_space<Space>()) : space_(space) {}
 
   SingleProcess const& group() const { return *group_; }
 

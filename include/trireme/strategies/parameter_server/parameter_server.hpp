@@ -51,7 +51,7 @@ class ParameterServerStrategy {
 
   /// Collective. \throws ValueError if no rank is left for a worker.
   explicit ParameterServerStrategy(Communicator const& communicator, ParameterServerOptions const& options = {},
-                                   Space const& space = detail::default_space<Space>())
+                                   Space const& space = default_space<Space>())
       : roles_(agreed_roles(communicator, options)),
         staleness_(options.staleness.value_or(16 * roles_.workers)),
         group_(std::make_shared<Communicator>(communicator.duplicate())),

@@ -65,7 +65,7 @@ class PipelineStrategy {
 
   /// Collective.
   explicit PipelineStrategy(Communicator const& communicator, PipelineOptions const& options = {},
-                            Space const& space = detail::default_space<Space>())
+                            Space const& space = default_space<Space>())
       : group_(std::make_shared<Communicator>(communicator.duplicate())), options_(options), space_(space) {
     detail::require_same_config(*group_, "PipelineStrategy", [&](Config& c) { c.object("the options", options); });
     if (sizeof...(Cuts) > 0 && options.stages != 0 && options.stages != sizeof...(Cuts) + 1)

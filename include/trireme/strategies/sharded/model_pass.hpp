@@ -24,10 +24,9 @@ constexpr bool has_layers() {
   else
     return false;
 }
-}  // namespace detail
 
 /// `weights` as in SlicePass; `memory` has workspace_bytes(rows). The slices requested do not depend on rows.
-template <class Model, class Context, bool = detail::has_layers<Model>()>
+template <class Model, class Context, bool = has_layers<Model>()>
 class ModelPass {
   using T = typename Model::scalar;
   using L = typename Model::label;
@@ -174,4 +173,5 @@ class ModelPass<Model, Context, false> {
   SliceRange whole_;
 };
 
+}  // namespace detail
 }  // namespace trireme

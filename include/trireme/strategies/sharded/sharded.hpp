@@ -143,7 +143,7 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
       : ShardedEngine(model, space, group, Pass(model)) {}
 
  private:
-  using Pass = ModelPass<Model, Context>;
+  using Pass = detail::ModelPass<Model, Context>;
   static_assert(
       Stage < 3 || !requires(Model const& model) { model.parameter_view(); },
       "trireme: ShardedStrategy of stage 3 holds parameters in shards, and cannot train them in the application's "
@@ -212,7 +212,7 @@ class ShardedStrategy {
   using Engine = ShardedEngine<Model, Space, Stage>;
 
   /// Collective.
-  explicit ShardedStrategy(Communicator const& communicator, Space const& space = detail::default_space<Space>())
+  explicit ShardedStrategy(Communicator const& communicator, Space const& space = default_space<Space>())
       : group_(std::make_shared<Communicator>(communicator.duplicate())), space_(space) {}
 
   Communicator const& group() const { return *group_; }
