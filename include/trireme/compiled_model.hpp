@@ -196,7 +196,7 @@ class PlacedModel {
       require_sizes(targets.size(), rows * engine_.model().target_size(), "targets");
       auto const needed = engine_.model().sample_requirements();
       data::verify_indices(inputs, needed.indices, "the batch");
-      if (needed.classes != 0) data::verify_labels(targets, needed.classes, "the batch");
+      if (needed.classes != 0) data::verify_labels(targets, needed.classes, needed.ignored, "the batch");
       data::verify_labels(targets, needed.label_columns(), "the batch");
       if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
       if (engine_.group().size() == 1) return;  // nothing to compare

@@ -131,6 +131,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
       run.set_batch(batches.index());
       list.train_batch_begin();
       engine.train_step(batches.batch());
+      run.note_step();
       list.train_batch_end();
       ++progress.batch;
       list.save_point();

@@ -148,8 +148,10 @@ class Run {
   }
   void set_batch(std::size_t batch) {
     batch_ = batch;
-    detail::status().at(epoch(), step());
+    note_step();
   }
+  /// Notes the step in this process's status record, for messages.
+  void note_step() const { detail::status().at(epoch(), step()); }
   /// Sets the phase's values in the epoch's logs. Collective.
   void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
 

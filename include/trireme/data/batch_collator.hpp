@@ -35,7 +35,7 @@ class BatchCollator {
       : source_(std::move(source)),
         reader_(source_->reader()),
         options_(std::move(options)),
-        targets_(source_->y_size(), options_.classes, options_.labels, options_.y_name),
+        targets_(source_->y_size(), options_.classes, options_.ignored, options_.labels, options_.y_name),
         capacity_(capacity),
         sized_(sized),
         in_place_(options_.scattered && std::is_same_v<X, T> && sized && source_->in_memory()) {

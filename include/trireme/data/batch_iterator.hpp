@@ -67,6 +67,7 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
   return data.template stream<T, L>(share, 0, 0,
                                     {.class_weight = options.class_weight,
                                      .classes = requirements.classes,
+                                     .ignored = requirements.ignored,
                                      .indices = requirements.indices,
                                      .labels = requirements.label_columns(),
                                      .targets = options.targets(),

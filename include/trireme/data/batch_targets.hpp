@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -23,11 +24,14 @@ class BatchTargets {
  public:
   /// \param row_size  numbers of a sample's target.
   /// \param classes  labels are checked against it; 0: only that they count from 0.
+  /// \param ignored  label that is taken beside them.
   /// \param columns  of targets of several outputs, which are checked likewise.
   /// \param name  of the data, in messages; may be empty.
-  BatchTargets(std::size_t row_size, std::size_t classes, std::vector<IndexColumns> columns, std::string const& name)
+  BatchTargets(std::size_t row_size, std::size_t classes, std::optional<std::int32_t> ignored,
+               std::vector<IndexColumns> columns, std::string const& name)
       : row_size_(row_size),
         classes_(classes),
+        ignored_(ignored),
         columns_(std::move(columns)),
         of_epoch_(name.empty() ? "of the epoch" : "of an epoch of " + name) {}
 
@@ -36,7 +40,7 @@ class BatchTargets {
   /// `rows` targets that lie together, the first at `position`. \throws ValueError if one is not a class index.
   void convert(Y const* from, L* to, std::size_t rows, std::size_t position) const {
     if constexpr (labels) {
-      for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, position, i);
+      for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, ignored_, position, i);
     } else {
       std::transform(from, from + rows * row_size_, to, [](Y value) { return static_cast<L>(value); });
     }
@@ -46,22 +50,25 @@ class BatchTargets {
   /// The same for targets that are used where they lie.
   void check(Y const* targets, std::size_t rows, std::size_t position) const {
     if constexpr (labels)
-      for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, position, i);
+      for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, ignored_, position, i);
     check_columns(targets, rows, position);
   }
 
  private:
   void check_columns(Y const* targets, std::size_t rows, std::size_t position) const {
-    for_each_index(columns_, rows, row_size_,
-                   [&](std::size_t i, std::size_t classes) { label(targets[i], classes, position, i); });
+    for_each_index(columns_, rows, row_size_, [&](std::size_t i, IndexColumns const& of) {
+      label(targets[i], of.count, of.ignored, position, i);
+    });
   }
 
-  std::int32_t label(Y value, std::size_t classes, std::size_t position, std::size_t i) const {
-    return class_index(value, classes,
-                       [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); });
+  std::int32_t label(Y value, std::size_t classes, std::optional<std::int32_t> ignored, std::size_t position,
+                     std::size_t i) const {
+    return class_index(
+        value, classes, [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); }, ignored);
   }
 
   std::size_t row_size_, classes_;
+  std::optional<std::int32_t> ignored_;
   std::vector<IndexColumns> columns_;
   std::string of_epoch_;
 };

@@ -173,7 +173,7 @@ class BatchedDataset {
     verify_extents(d.x_extents, d.x_name, d.y_extents, d.y_name, rest);
     if (HostTensor<X> const* inputs = source_->inputs()) verify_indices(*inputs, needed.indices, d.x_name);
     HostTensor<Y> const* const labels = source_->targets();
-    if (labels && needed.classes != 0) verify_labels(*labels, needed.classes, d.y_name);
+    if (labels && needed.classes != 0) verify_labels(*labels, needed.classes, needed.ignored, d.y_name);
     if (labels && needed.classes == 0) verify_labels(*labels, needed.label_columns(), d.y_name);
   }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,8 @@
   TRIREME_BATCHES_OF(EXTERN, T, T, T)                                                                              \
   EXTERN template void verify_indices(HostTensor<T> const&, std::vector<IndexColumns> const&, std::string const&); \
   EXTERN template void verify_labels(HostTensor<T> const&, std::vector<IndexColumns> const&, std::string const&);  \
-  EXTERN template void verify_labels(HostTensor<T> const&, std::size_t, std::string const&);
+  EXTERN template void verify_labels(HostTensor<T> const&, std::size_t, std::optional<std::int32_t>,               \
+                                     std::string const&);
 
 #ifdef TRIREME_COMPILED
 namespace trireme::data {
@@ -65,7 +67,8 @@ TRIREME_DATA_IN(extern, float)
 TRIREME_DATA_IN(extern, double)
 extern template void verify_labels(HostTensor<std::int32_t> const&, std::vector<IndexColumns> const&,
                                    std::string const&);
-extern template void verify_labels(HostTensor<std::int32_t> const&, std::size_t, std::string const&);
+extern template void verify_labels(HostTensor<std::int32_t> const&, std::size_t, std::optional<std::int32_t>,
+                                   std::string const&);
 
 }  // namespace trireme::data
 #endif

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -20,12 +21,14 @@ namespace trireme::data {
 /// The target of one output of several.
 struct TargetPart {
   std::vector<std::size_t> extents;
-  std::size_t classes = 0;  ///< 0: dense
+  std::size_t classes = 0;                ///< 0: dense
+  std::optional<std::int32_t> ignored{};  ///< label beside the classes that the loss leaves out
 };
 
 /// Numbers [begin, end) of a sample, or of its targets, that are indices below `count`: of classes, or of words.
 struct IndexColumns {
   std::size_t begin, end, count;
+  std::optional<std::int32_t> ignored{};  ///< index beside these that labels may have
 };
 
 /// Extents of one sample and one target, and the number of classes if targets are class indices.
@@ -38,6 +41,7 @@ struct SampleRequirements {
   std::vector<std::vector<std::size_t>> inputs{};
   /// Of a model of several outputs, the target of each; `target_extents` are (all their numbers) then, and `classes` 0.
   std::vector<TargetPart> targets{};
+  std::optional<std::int32_t> ignored{};  ///< label beside the classes that the loss leaves out, of one output
 
   /// Columns of class indices among the targets of several outputs.
   std::vector<IndexColumns> label_columns() const;
@@ -46,11 +50,24 @@ struct SampleRequirements {
 /// True if the extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
 bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed);
 
+/// True if the label is this index.
+template <class Y>
+bool is_index(Y label, std::int32_t index) {
+  if constexpr (std::is_floating_point_v<Y>)
+    return label == static_cast<Y>(index);
+  else if constexpr (std::is_signed_v<Y>)
+    return static_cast<std::int64_t>(label) == index;
+  else
+    return index >= 0 && static_cast<std::uintmax_t>(label) == static_cast<std::uintmax_t>(index);
+}
+
 /// A label as class index. `place` says in the message which label it is: "at index 12 of train-labels".
 /// \param classes  0: any index from 0 on.
+/// \param ignored  a label that is taken too, whether it is a class or not.
 /// \throws ValueError if it is not an integer or not in [0, classes).
 template <class Y, class Place>
-std::int32_t class_index(Y label, std::size_t classes, Place const& place) {
+std::int32_t class_index(Y label, std::size_t classes, Place const& place, std::optional<std::int32_t> ignored = {}) {
+  if (ignored && is_index(label, *ignored)) return *ignored;
   auto const limit = classes == 0 ? static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) : classes - 1;
   if constexpr (std::is_floating_point_v<Y>) {
     if (!(std::trunc(label) == label)) throw ValueError(formatted("label {} {} is not an integer", label, place()));
@@ -64,12 +81,12 @@ std::int32_t class_index(Y label, std::size_t classes, Place const& place) {
   throw ValueError(formatted("label {} {} is outside of [0, {})", label, place(), classes));
 }
 
-/// Calls f(i, count) for each number i of so many rows that is an index.
+/// Calls f(i, columns) for each number i of so many rows that is an index.
 template <class F>
 void for_each_index(std::vector<IndexColumns> const& columns, std::size_t rows, std::size_t row_size, F const& f) {
   for (IndexColumns const& c : columns)
     for (std::size_t row = 0; row < rows; ++row)
-      for (std::size_t i = row * row_size + c.begin; i < row * row_size + c.end; ++i) f(i, c.count);
+      for (std::size_t i = row * row_size + c.begin; i < row * row_size + c.end; ++i) f(i, c);
 }
 
 /// Checks that inputs are indices where they have to be. `place(row)` says in the message which sample one is of.
@@ -77,7 +94,8 @@ void for_each_index(std::vector<IndexColumns> const& columns, std::size_t rows, 
 template <class X, class Place>
 void verify_indices(X const* inputs, std::size_t rows, std::size_t row_size, std::vector<IndexColumns> const& columns,
                     Place const& place) {
-  for_each_index(columns, rows, row_size, [&](std::size_t i, std::size_t vocabulary) {
+  for_each_index(columns, rows, row_size, [&](std::size_t i, IndexColumns const& of) {
+    std::size_t const vocabulary = of.count;
     X const index = inputs[i];
     if constexpr (std::is_floating_point_v<X>)
       if (!(std::trunc(index) == index))
@@ -104,14 +122,16 @@ void verify_indices(HostTensor<X> const& inputs, std::vector<IndexColumns> const
 template <class Y>
 void verify_labels(HostTensor<Y> const& targets, std::vector<IndexColumns> const& columns, std::string const& name) {
   std::size_t const rows = targets.samples(), row_size = rows == 0 ? 1 : targets.size() / rows;
-  for_each_index(columns, rows, row_size, [&](std::size_t i, std::size_t classes) {
-    class_index(targets.data[i], classes, [&] { return formatted("at index {} of {}", i / row_size, name); });
+  for_each_index(columns, rows, row_size, [&](std::size_t i, IndexColumns const& of) {
+    class_index(
+        targets.data[i], of.count, [&] { return formatted("at index {} of {}", i / row_size, name); }, of.ignored);
   });
 }
 template <class Y>
-void verify_labels(HostTensor<Y> const& labels, std::size_t classes, std::string const& name) {
+void verify_labels(HostTensor<Y> const& labels, std::size_t classes, std::optional<std::int32_t> ignored,
+                   std::string const& name) {
   std::size_t const row_size = labels.samples() == 0 ? 1 : labels.size() / labels.samples();
-  verify_labels(labels, {{0, row_size, classes}}, name);
+  verify_labels(labels, {{0, row_size, classes, ignored}}, name);
 }
 
 /// The parts of a sample, or of its targets, against those that the model has; a single array whose samples hold all of

@@ -21,7 +21,7 @@ TRIREME_INLINE std::vector<IndexColumns> SampleRequirements::label_columns() con
   for (TargetPart const& part : targets) {
     std::size_t end = begin + 1;
     for (std::size_t const extent : part.extents) end = begin + (end - begin) * extent;
-    if (part.classes != 0) columns.push_back({begin, end, part.classes});
+    if (part.classes != 0) columns.push_back({begin, end, part.classes, part.ignored});
     begin = end;
   }
   return columns;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,10 @@ namespace trireme::data {
 struct StreamOptions {
   std::vector<double> class_weight{};  ///< weight of the samples of each class; a class past its end weighs 1
   std::size_t classes = 0;  ///< labels are checked against it as batches come; 0: only that they are integers
-  std::vector<IndexColumns> indices{};  ///< of inputs; where these do not lie in memory, checked as batches come
-  std::vector<IndexColumns> labels{};   ///< of targets of several outputs, checked likewise
-  bool targets = true;                  ///< false: targets are not read, and a batch has none
+  std::optional<std::int32_t> ignored{};  ///< label beside the classes
+  std::vector<IndexColumns> indices{};    ///< of inputs; where these do not lie in memory, checked as batches come
+  std::vector<IndexColumns> labels{};     ///< of targets of several outputs, checked likewise
+  bool targets = true;                    ///< false: targets are not read, and a batch has none
   bool in_order = true;            ///< false: the next batch is known only on request, so that none is gathered ahead
   bool scattered = false;          ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
   bool looks_ahead = false;        ///< such a batch names the inputs of the next one: Batch::next

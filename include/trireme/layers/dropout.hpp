@@ -43,13 +43,13 @@ struct DropoutMask {
 
 }  // namespace kernels
 
-/// `Dropout{.rate = 0.5f}`: while training, an element is zero with probability `rate`, and scaled by 1 / (1 - rate)
+/// `Dropout{.rate = 0.5}`: while training, an element is zero with probability `rate`, and scaled by 1 / (1 - rate)
 /// otherwise.
 ///
 /// The mask depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
 struct Dropout {
   static constexpr std::string_view class_name = "Dropout";
-  float rate = 0.5f;
+  double rate = 0.5;
   std::string_view name{};
 
   void config(Config& c) const { c("rate", rate, intervals::below_one); }
@@ -76,9 +76,9 @@ struct Dropout {
   template <class Context, class T>
   void apply(Context& context, std::size_t columns, std::size_t rows, StepKeys const& keys, T const* x, T* y) const {
     RowStream const stream(keys.seed, keys.layer, keys.step, keys.micro_step);
-    context.for_each(
-        "trireme::dropout", rows, (columns + 3) / 4,
-        kernels::DropoutMask<T>{stream, keys.first_row, columns, rate, T{1} / (T{1} - static_cast<T>(rate)), x, y});
+    context.for_each("trireme::dropout", rows, (columns + 3) / 4,
+                     kernels::DropoutMask<T>{stream, keys.first_row, columns, static_cast<float>(rate),
+                                             T{1} / (T{1} - static_cast<T>(rate)), x, y});
   }
 };
 

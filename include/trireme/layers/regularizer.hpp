@@ -17,9 +17,15 @@ struct Regularizer {
   constexpr bool active() const { return l1 != 0 || l2 != 0; }
 };
 
-/// Regularizers with Keras's names and default factors.
-constexpr Regularizer L1(double l1 = 0.01) { return {.l1 = l1, .l2 = 0}; }
-constexpr Regularizer L2(double l2 = 0.01) { return {.l1 = 0, .l2 = l2}; }
-constexpr Regularizer L1L2(double l1 = 0, double l2 = 0) { return {.l1 = l1, .l2 = l2}; }
+/// Regularizers with Keras's names and default factors, in braces or parentheses.
+struct L1 : Regularizer {
+  constexpr explicit L1(double l1 = 0.01) : Regularizer{.l1 = l1, .l2 = 0} {}
+};
+struct L2 : Regularizer {
+  constexpr explicit L2(double l2 = 0.01) : Regularizer{.l1 = 0, .l2 = l2} {}
+};
+struct L1L2 : Regularizer {
+  constexpr explicit L1L2(double l1 = 0, double l2 = 0) : Regularizer{.l1 = l1, .l2 = l2} {}
+};
 
 }  // namespace trireme

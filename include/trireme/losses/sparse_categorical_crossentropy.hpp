@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include <Kokkos_MathematicalFunctions.hpp>
 #include <Kokkos_NumericTraits.hpp>
@@ -24,7 +25,7 @@ struct SparseCategoricalCrossentropy {
   static constexpr std::int32_t no_class = std::numeric_limits<std::int32_t>::min();
 
   bool from_logits = false;              ///< predictions are unnormalised logarithms
-  std::int32_t ignore_class = no_class;  ///< positions of this class have loss 0 and leave the count
+  std::int32_t ignore_class = no_class;  ///< positions of this label, often -1 or 255, have loss 0 and leave the count
 
   void config(Config& c) const {
     c("from_logits", from_logits);
@@ -44,6 +45,10 @@ struct SparseCategoricalCrossentropy {
 
   /// True if positions may be left out of the mean.
   bool masks() const { return ignore_class != no_class; }
+  /// Label that data may have beside the classes.
+  std::optional<std::int32_t> ignored_label() const {
+    return masks() ? std::optional(ignore_class) : std::optional<std::int32_t>();
+  }
   /// True if this position counts in the mean.
   KOKKOS_FUNCTION bool counts(std::int32_t const* label) const {
     return ignore_class == no_class || *label != ignore_class;

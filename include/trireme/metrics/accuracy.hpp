@@ -40,4 +40,8 @@ struct Accuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::Accuracy;
+}
+
 }  // namespace trireme

@@ -48,4 +48,8 @@ struct BinaryAccuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::BinaryAccuracy;
+}
+
 }  // namespace trireme

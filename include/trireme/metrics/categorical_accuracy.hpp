@@ -40,4 +40,8 @@ struct CategoricalAccuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::CategoricalAccuracy;
+}
+
 }  // namespace trireme

@@ -1,4 +1,5 @@
-/// The losses as metrics, under Keras's names: `metrics::MeanAbsoluteError`.
+/// The losses as metrics, under Keras's names: `metrics::MeanAbsoluteError`. Metrics that are no losses, such as
+/// `Accuracy`, have their names in both namespaces.
 #pragma once
 
 #include <cmath>

@@ -40,4 +40,8 @@ struct SparseCategoricalAccuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::SparseCategoricalAccuracy;
+}
+
 }  // namespace trireme

@@ -46,4 +46,8 @@ struct SparseTopKCategoricalAccuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::SparseTopKCategoricalAccuracy;
+}
+
 }  // namespace trireme

@@ -45,4 +45,8 @@ struct TopKCategoricalAccuracy {
   double result(double const* state) const { return MeanState::mean(state); }
 };
 
+namespace metrics {
+using trireme::TopKCategoricalAccuracy;
+}
+
 }  // namespace trireme

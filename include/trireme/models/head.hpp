@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -64,6 +66,15 @@ struct OnlyOutput {
   std::tuple<Metrics...> const& metrics;
 };
 
+/// Label beside the classes that a loss leaves out, if there is one.
+template <class L>
+std::optional<std::int32_t> ignored_label_of(L const& loss) {
+  if constexpr (requires { loss.ignored_label(); })
+    return loss.ignored_label();
+  else
+    return std::nullopt;
+}
+
 /// One output of a model with its loss and its metrics. Sums: loss, number of positions, states of the metrics.
 template <class T, class Extents, class LossType, class... Metrics>
 class Head {
@@ -116,6 +127,8 @@ class Head {
     else
       return requires(label const* target) { loss_.counts(target); };
   }
+  /// Label beside the classes that the loss leaves out.
+  std::optional<std::int32_t> ignored_label() const { return ignored_label_of(loss_); }
   /// Positions of so many rows, where none is left out.
   PerOutput<1> positions(std::size_t rows) const { return {static_cast<double>(rows * positions_per_row())}; }
   /// Positions of these targets (host memory) that the mean is over.

@@ -98,7 +98,8 @@ class Model {
     } else {
       std::vector<std::size_t> target = d.output;
       if (class_labels) target.pop_back();
-      return {d.input, std::move(target), class_labels ? classes() : 0, indices(), several(d.inputs)};
+      return {d.input, std::move(target),    class_labels ? classes() : 0, indices(), several(d.inputs),
+              {},      head_.ignored_label()};
     }
   }
 

@@ -164,11 +164,12 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
   /// Requirements on the targets.
   std::vector<data::TargetPart> target_parts() const {
     std::vector<data::TargetPart> parts;
-    for_each_output([&]<class Out>(Out const&, auto const& extents, auto const&) {
-      data::TargetPart part{extents.to_vector(), 0};
+    for_each_output([&]<class Out>(Out const& out, auto const& extents, auto const&) {
+      data::TargetPart part{.extents = extents.to_vector()};
       if (OutputTraits<Out>::class_labels) {
         part.extents.pop_back();
         part.classes = extents.back();
+        part.ignored = ignored_label_of(out.loss);
       }
       parts.push_back(std::move(part));
     });

@@ -88,8 +88,10 @@ class OwnModel {
   std::size_t target_size() const { return head_.target_size(); }
   std::size_t classes() const { return head_.classes(); }
   data::SampleRequirements sample_requirements() const {
-    return {description_->input, class_labels ? std::vector<std::size_t>{} : description_->output,
-            class_labels ? classes() : 0};
+    return {.x_extents = description_->input,
+            .target_extents = class_labels ? std::vector<std::size_t>{} : description_->output,
+            .classes = class_labels ? classes() : 0,
+            .ignored = head_.ignored_label()};
   }
   bool masks_positions() const { return head_.masks_positions(); }
   PerOutput<1> positions(std::size_t rows) const { return head_.positions(rows); }

@@ -6,9 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/metrics/binary_accuracy.hpp"
+#include "trireme/metrics/categorical_accuracy.hpp"
 #include "trireme/metrics/means.hpp"
+#include "trireme/metrics/sparse_categorical_accuracy.hpp"
 #include "trireme/metrics/sparse_top_k_categorical_accuracy.hpp"
 #include "trireme/metrics/top_k_categorical_accuracy.hpp"
 #include "trireme/metrics/weighted.hpp"
@@ -26,6 +30,15 @@ double once(Metric const& metric, std::array<double, N> const& prediction, Label
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(all_metrics_are_in_the_namespace_metrics) {
+  BOOST_TEST((std::is_same_v<tr::metrics::Accuracy, tr::Accuracy>));
+  BOOST_TEST((std::is_same_v<tr::metrics::BinaryAccuracy, tr::BinaryAccuracy>));
+  BOOST_TEST((std::is_same_v<tr::metrics::CategoricalAccuracy, tr::CategoricalAccuracy>));
+  BOOST_TEST((std::is_same_v<tr::metrics::SparseCategoricalAccuracy, tr::SparseCategoricalAccuracy>));
+  BOOST_TEST((std::is_same_v<tr::metrics::TopKCategoricalAccuracy, tr::TopKCategoricalAccuracy>));
+  BOOST_TEST((std::is_same_v<tr::metrics::SparseTopKCategoricalAccuracy, tr::SparseTopKCategoricalAccuracy>));
+}
 
 BOOST_AUTO_TEST_CASE(accuracy_is_resolved_by_shapes) {
   std::int32_t const index = 2;

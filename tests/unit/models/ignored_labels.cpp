@@ -1,0 +1,118 @@
+// Labels that the loss ignores need not be classes: -1 trains as a class that no other sample has.
+#define BOOST_TEST_MODULE ignored_labels
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "trireme/compile.hpp"
+#include "trireme/data/from_generator.hpp"
+#include "trireme/data/from_tensor_slices.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/layers/dense.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/metrics/sparse_top_k_categorical_accuracy.hpp"
+#include "trireme/models/branches.hpp"
+#include "trireme/models/outputs.hpp"
+#include "trireme/models/sequential.hpp"
+#include "trireme/models/side_by_side.hpp"
+#include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int32_t left_out = 3;
+
+struct Fixture {
+  OneDeviceStrategy<> strategy;
+  test::Samples<double> samples = test::make_samples<double>(21, {6}, 3);
+  std::vector<std::int32_t> classes, labels;  // the third of each four is class 3, or -1
+
+  Fixture() {
+    for (std::size_t i = 0; i < 21; ++i) {
+      classes.push_back(i % 4 == 2 ? left_out : static_cast<std::int32_t>(i % 3));
+      labels.push_back(i % 4 == 2 ? -1 : classes.back());
+    }
+  }
+
+  static SparseCategoricalCrossentropy loss(std::int32_t ignored) {
+    return {.from_logits = true, .ignore_class = ignored};
+  }
+  auto one_output(std::int32_t ignored) const {
+    return compile<double>(strategy, Sequential{Input<6>{}, Dense<4>{}}, SGD{.learning_rate = 0.1}, loss(ignored),
+                           SparseTopKCategoricalAccuracy{.k = 4}, CompileOptions{.seed = 3});
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_label_beside_the_classes_is_left_out_as_a_class_is, Fixture) {
+  auto expected = one_output(left_out), found = one_output(-1);
+  auto const data = [&](auto const& y) { return data::from_tensor_slices(samples.x, y).batch(GlobalBatch{8}); };
+  auto const history = fit(strategy, expected, data(classes), {.epochs = 2, .verbose = false});
+  auto const own = fit(strategy, found, data(labels), {.epochs = 2, .verbose = false});
+  BOOST_TEST(own["loss"] == history["loss"], boost::test_tools::per_element());
+  BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+  BOOST_TEST(own["sparse_top_k_categorical_accuracy"].back() == 16.0 / 21, boost::test_tools::tolerance(1e-15));
+  found.train_on_batch(samples.x, labels);
+  expected.train_on_batch(samples.x, classes);
+  BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(labels_that_come_one_by_one_may_be_ignored_too, Fixture) {
+  auto expected = one_output(left_out), found = one_output(-1);
+  auto const data = [&](auto const& y) {
+    return data::from_generator<double, std::int32_t>(
+               {6}, {},
+               [&] {
+                 return [&, i = std::size_t{0}](std::span<double> x, std::span<std::int32_t> target) mutable {
+                   if (i == 21) return false;
+                   std::copy_n(&samples.x(i, 0), 6, x.begin());
+                   target[0] = y[i++];
+                   return true;
+                 };
+               })
+        .batch(GlobalBatch{8});
+  };
+  fit(strategy, expected, data(classes), {.verbose = false});
+  fit(strategy, found, data(labels), {.verbose = false});
+  BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(beside_dense_targets_a_label_may_be_ignored_too, Fixture) {
+  auto const model = [&](std::int32_t ignored) {
+    return compile<double>(strategy, Sequential{Input<6>{}, Fork{Dense<2>{}, Dense<4>{}}}, SGD{.learning_rate = 0.1},
+                           Outputs{output<"y">(MeanSquaredError{}), output<"kind">(loss(ignored))},
+                           CompileOptions{.seed = 3});
+  };
+  auto expected = model(left_out), found = model(-1);
+  xt::xtensor<double, 2> y({21, 2});
+  for (std::size_t i = 0; i < 21; ++i) y(i, 0) = y(i, 1) = static_cast<double>(i) / 21;
+  auto const data = [&](auto const& kinds) {
+    return data::from_tensor_slices(samples.x, std::tie(y, kinds)).batch(GlobalBatch{8});
+  };
+  fit(strategy, expected, data(classes), {.verbose = false});
+  fit(strategy, found, data(labels), {.verbose = false});
+  BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(any_other_label_beside_the_classes_is_an_error, Fixture) {
+  auto model = one_output(-1);
+  labels[7] = -2;
+  auto const fails = [&](auto const& y, std::string const& text) {
+    BOOST_CHECK_EXCEPTION(
+        fit(strategy, model, data::from_tensor_slices(samples.x, y).batch(GlobalBatch{8}), {.verbose = false}),
+        ValueError, [&](ValueError const& error) { return error.what() == text; });
+  };
+  fails(labels, "label -2 at index 7 of the training data is outside of [0, 4)");
+  fails(std::vector<std::uint8_t>(21, 255), "label 255 at index 0 of the training data is outside of [0, 4)");
+}
