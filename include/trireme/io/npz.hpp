@@ -1,22 +1,44 @@
-/// `.npz` files, as numpy writes them: weights where there is no HDF5.
+/// `.npz` files, as numpy writes them: data, and weights where there is no HDF5.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/byte_source.hpp"
 #include "trireme/io/named_tensor.hpp"
+#include "trireme/io/npy.hpp"
 #include "trireme/io/npy_format.hpp"
 #include "trireme/io/npz_zip.hpp"
 #include "trireme/io/stated_extents.hpp"
 #include "trireme/tensor/extents.hpp"
+#include "trireme/tensor/host_tensor.hpp"
 
 namespace trireme {
+
+namespace io {
+
+/// The array of this name in a `.npz` file (numpy.savez), `read_npz<float>("data.npz", "x_train")`, as `read_npy` reads
+/// one that is alone in its file.
+///
+/// \throws FileError if the file has no such array, is compressed (numpy.savez_compressed), or is damaged.
+template <class T>
+HostTensor<T> read_npz(std::string const& path, std::string const& name) {
+  return within_memory(path, [&] {
+    std::string member = trireme::detail::ZipReader(path).read(name + ".npy", std::numeric_limits<std::size_t>::max());
+    ByteSource source(path, std::move(member), formatted("'{}' ", name));
+    return read_npy<T>(source).named(formatted("'{}' of {}", name, path));
+  });
+}
+
+}  // namespace io
 
 namespace detail {
 

@@ -17,13 +17,15 @@ struct Regularizer {
   constexpr bool active() const { return l1 != 0 || l2 != 0; }
 };
 
-/// Regularizers with Keras's names and default factors, in braces or parentheses.
+/// l1 * sum |w|, with Keras's default factor.
 struct L1 : Regularizer {
   constexpr explicit L1(double l1 = 0.01) : Regularizer{.l1 = l1, .l2 = 0} {}
 };
+/// l2 * sum w^2, with Keras's default factor.
 struct L2 : Regularizer {
   constexpr explicit L2(double l2 = 0.01) : Regularizer{.l1 = 0, .l2 = l2} {}
 };
+/// Both penalties.
 struct L1L2 : Regularizer {
   constexpr explicit L1L2(double l1 = 0, double l2 = 0) : Regularizer{.l1 = l1, .l2 = l2} {}
 };
