@@ -78,6 +78,18 @@ BOOST_AUTO_TEST_CASE(weights_of_all_devices_are_the_same_in_every_run) {
   BOOST_TEST(bits[0] == bits[2]);
 }
 
+BOOST_AUTO_TEST_CASE(a_device_whose_weights_differ_is_named) {
+  auto model = compile<double>(over(3), test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  model.engine().verify_replicas();
+  auto const& wrong = model.engine().replica(2).parameters();
+  auto values = to_host(wrong);
+  values[3] = std::nextafter(values[3], 1.0);
+  copy_view(wrong, host_view(values));
+  BOOST_CHECK_EXCEPTION(model.engine().verify_replicas(), Error, [](Error const& error) {
+    return std::string(error.what()) == "the weights of device 2 differ from those of device 0 after step 0";
+  });
+}
+
 BOOST_AUTO_TEST_CASE(several_replicas_of_one_device_are_one_device) {
   trained<double>(Devices(3, test::device(1)), perceptron(), {}, [&](auto& model, History const&) {
     BOOST_TEST(model.engine().devices() == 1u);
