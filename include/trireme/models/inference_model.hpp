@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -38,6 +40,7 @@ class Head<T, Extents, NoLoss> {
   static constexpr std::size_t classes() { return 0; }
   static constexpr std::size_t target_size() { return 0; }
   static constexpr bool masks_positions() { return false; }
+  static constexpr std::optional<std::int32_t> ignored_label() { return std::nullopt; }
 };
 
 }  // namespace detail

@@ -26,22 +26,22 @@ namespace trireme {
 
 namespace detail {
 
-/// Thrown at the meetings of a group that has ended, since one of its threads failed. No std::exception: that thread's
+/// Thrown at barriers of a group that has ended, since one of its threads failed. No std::exception: that thread's
 /// error is the one to report.
 struct GroupEnded {};
 
-/// Meetings of a group's threads, and what each shows to the others at one.
-class ThreadMeetings {
+/// Barrier of a group's threads, with a pointer of each that the others read between two barriers.
+class GroupBarrier {
  public:
   /// \param patience  the time that a thread spins before it sleeps
-  ThreadMeetings(std::size_t threads, std::chrono::nanoseconds patience)
+  GroupBarrier(std::size_t threads, std::chrono::nanoseconds patience)
       : shown_(threads), patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
 
   std::size_t threads() const { return threads_; }
   std::chrono::nanoseconds patience() const { return patience_; }
 
-  /// Returns when all threads have come. \throws GroupEnded
-  void meet() {
+  /// Returns when all threads have arrived. \throws GroupEnded
+  void wait() {
     std::uint32_t const round = round_.load(std::memory_order_acquire);
     if (ended_.load()) throw GroupEnded();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
@@ -53,12 +53,12 @@ class ThreadMeetings {
     if (ended_.load()) throw GroupEnded();
   }
 
-  /// Ends the group: threads that wait at a meeting, or come to one, throw GroupEnded.
+  /// Ends the group: threads that wait at the barrier, or arrive at it, throw GroupEnded.
   void end() {
     ended_.store(true);
     next_round();
   }
-  /// Makes it as new. No thread is at a meeting, or comes to one meanwhile.
+  /// Makes it as new. No thread waits at it, or arrives meanwhile.
   void restart() {
     arrived_.store(0);
     ended_.store(false);
@@ -94,15 +94,15 @@ class ThreadGroup {
   static constexpr char const* member = "device";
   static constexpr char const* members = "devices";
 
-  ThreadGroup(std::size_t rank, std::shared_ptr<detail::ThreadMeetings> meetings)
-      : rank_(rank), meetings_(std::move(meetings)) {}
+  ThreadGroup(std::size_t rank, std::shared_ptr<detail::GroupBarrier> barrier)
+      : rank_(rank), barrier_(std::move(barrier)) {}
 
   std::size_t rank() const { return rank_; }
-  std::size_t size() const { return meetings_->threads(); }
+  std::size_t size() const { return barrier_->threads(); }
   bool is_chief() const { return rank_ == 0; }
 
   void barrier() const {
-    if (size() > 1) meetings_->meet();
+    if (size() > 1) barrier_->wait();
   }
 
   template <class T>
@@ -230,9 +230,9 @@ class ThreadGroup {
   /// threads have returned from f.
   template <class T, class F>
   void exchange(T* own, F const& f) const {
-    meetings_->shown(rank_) = own;
+    barrier_->shown(rank_) = own;
     barrier();
-    f([this](std::size_t rank) { return static_cast<T*>(const_cast<void*>(meetings_->shown(rank))); });
+    f([this](std::size_t rank) { return static_cast<T*>(const_cast<void*>(barrier_->shown(rank))); });
     barrier();
   }
 
@@ -256,7 +256,7 @@ class ThreadGroup {
   }
 
   std::size_t rank_;
-  std::shared_ptr<detail::ThreadMeetings> meetings_;
+  std::shared_ptr<detail::GroupBarrier> barrier_;
 };
 
 }  // namespace trireme

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
-#include "trireme/mpi/thread_crew.hpp"
+#include "trireme/mpi/group_threads.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
 using namespace trireme;
@@ -36,7 +36,7 @@ class Check {
 
 BOOST_AUTO_TEST_CASE(reductions_are_in_the_order_of_the_ranks) {
   for (std::size_t const size : sizes) {
-    ThreadCrew crew(size);
+    GroupThreads threads(size);
     std::vector<double> expected(3);
     for (std::size_t i = 0; i < 3; ++i) {
       expected[i] = 1.0 / static_cast<double>(i + 3);
@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(reductions_are_in_the_order_of_the_ranks) {
     }
     Check check;
     for (int round = 0; round < 20; ++round)
-      crew.run([&](std::size_t rank) {
-        ThreadGroup const& group = *crew.group(rank);
+      threads.run([&](std::size_t rank) {
+        ThreadGroup const& group = *threads.group(rank);
         check(group.rank() == rank && group.size() == size && group.is_chief() == (rank == 0));
         std::vector<double> values(3);
         for (std::size_t i = 0; i < 3; ++i) values[i] = 1.0 / static_cast<double>((i + 3) * (rank + 1));
@@ -63,11 +63,11 @@ BOOST_AUTO_TEST_CASE(reductions_are_in_the_order_of_the_ranks) {
 
 BOOST_AUTO_TEST_CASE(values_travel_between_threads) {
   for (std::size_t const size : sizes) {
-    ThreadCrew crew(size);
+    GroupThreads threads(size);
     Check check;
     std::vector<int> common{4, 5};
-    crew.run([&](std::size_t rank) {
-      ThreadGroup const& group = *crew.group(rank);
+    threads.run([&](std::size_t rank) {
+      ThreadGroup const& group = *threads.group(rank);
       std::vector<int> values{static_cast<int>(rank), 7};
       group.broadcast(values, size - 1);
       check(values == std::vector<int>{static_cast<int>(size - 1), 7});
@@ -93,11 +93,11 @@ BOOST_AUTO_TEST_CASE(values_travel_between_threads) {
 BOOST_AUTO_TEST_CASE(an_error_of_one_thread_ends_the_waits_of_the_others) {
   for (std::size_t const size : sizes)
     for (std::size_t failing = 0; failing < size; ++failing) {
-      ThreadCrew crew(size);
+      GroupThreads threads(size);
       std::atomic<std::size_t> passed{0};
       auto const fail = [&] {
-        crew.run([&](std::size_t rank) {
-          ThreadGroup const& group = *crew.group(rank);
+        threads.run([&](std::size_t rank) {
+          ThreadGroup const& group = *threads.group(rank);
           group.barrier();
           if (rank == failing) throw std::runtime_error("of rank " + std::to_string(rank));
           group.allreduce_sum(1);
@@ -108,17 +108,17 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_thread_ends_the_waits_of_the_others) {
         return error.what() == "of rank " + std::to_string(failing);
       });
       BOOST_TEST(passed == 0u);
-      crew.run([&](std::size_t rank) { passed += crew.group(rank)->allreduce_sum(std::size_t{1}).value(); });
+      threads.run([&](std::size_t rank) { passed += threads.group(rank)->allreduce_sum(std::size_t{1}).value(); });
       BOOST_TEST(passed == size * size);
     }
 }
 
 BOOST_AUTO_TEST_CASE(threads_agree_on_the_error_of_the_lowest_rank) {
   for (std::size_t const size : sizes) {
-    ThreadCrew crew(size);
+    GroupThreads threads(size);
     Check check;
-    crew.run([&](std::size_t rank) {
-      ThreadGroup const& group = *crew.group(rank);
+    threads.run([&](std::size_t rank) {
+      ThreadGroup const& group = *threads.group(rank);
       try {
         group.together([&] {
           if (rank + 2 >= size) throw ValueError("of rank " + std::to_string(rank));

@@ -18,8 +18,8 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/models/cost.hpp"
+#include "trireme/mpi/group_threads.hpp"
 #include "trireme/mpi/single_process.hpp"
-#include "trireme/mpi/thread_crew.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/member_archive.hpp"
 
@@ -50,18 +50,20 @@ class MirroredEngine : public EngineBase<typename DeviceEngineType::Model, Singl
   MirroredEngine(Model model, std::vector<Space> const& devices, std::shared_ptr<SingleProcess const> group,
                  std::size_t replicas, Parallelism plan, Options const&... options)
       : Base(checked(std::move(model), devices.size()), std::move(group)),
-        crew_(std::make_unique<ThreadCrew>(devices.size())),
+        threads_(std::make_unique<GroupThreads>(devices.size())),
         replicas_(devices.size()) {
-    crew_->run([&](std::size_t device) {
+    threads_->run([&](std::size_t device) {
       replicas_[device] =
-          std::make_unique<DeviceEngine>(model_, devices[device], crew_->group(device), replicas, plan, options...);
+          std::make_unique<DeviceEngine>(model_, devices[device], threads_->group(device), replicas, plan, options...);
     });
   }
   /// Adapts the engine of each device.
   template <class Other>
   explicit MirroredEngine(MirroredEngine<Other>&& other)
-      : Base(std::move(static_cast<Base&>(other))), crew_(std::move(other.crew_)), replicas_(other.replicas_.size()) {
-    crew_->run([&](std::size_t device) {
+      : Base(std::move(static_cast<Base&>(other))),
+        threads_(std::move(other.threads_)),
+        replicas_(other.replicas_.size()) {
+    threads_->run([&](std::size_t device) {
       replicas_[device] = std::make_unique<DeviceEngine>(std::move(*other.replicas_[device]));
     });
   }
@@ -169,7 +171,7 @@ class MirroredEngine : public EngineBase<typename DeviceEngineType::Model, Singl
   template <class Archive>
   void state(Archive& archive) {
     on_all([&](DeviceEngine& replica, std::size_t device) {
-      MemberArchive<Archive> own(archive, *crew_->group(device));
+      MemberArchive<Archive> own(archive, *threads_->group(device));
       replica.state(own);
     });
   }
@@ -196,11 +198,11 @@ class MirroredEngine : public EngineBase<typename DeviceEngineType::Model, Singl
   /// f(replica, device) for all devices at once, each on its thread.
   template <class F>
   void on_all(F const& f) {
-    crew_->run([&](std::size_t device) { f(*replicas_[device], device); });
+    threads_->run([&](std::size_t device) { f(*replicas_[device], device); });
   }
   template <class F>
   void on_all(F const& f) const {
-    crew_->run([&](std::size_t device) { f(std::as_const(*replicas_[device]), device); });
+    threads_->run([&](std::size_t device) { f(std::as_const(*replicas_[device]), device); });
   }
   /// The same; returns the first one's result.
   template <class F>
@@ -225,7 +227,7 @@ class MirroredEngine : public EngineBase<typename DeviceEngineType::Model, Singl
     return part;
   }
 
-  std::unique_ptr<ThreadCrew> crew_;
+  std::unique_ptr<GroupThreads> threads_;
   std::vector<std::unique_ptr<DeviceEngine>> replicas_;
 };
 

@@ -1,4 +1,4 @@
-/// ThreadCrew: the threads of a ThreadGroup, which run one function at a time.
+/// GroupThreads: the threads of a ThreadGroup, which run one function at a time.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace trireme {
 
 /// Threads that sleep between the calls of `run`; the caller's own is that of rank 0. A call takes no lock, so one
 /// thread at a time uses it.
-class ThreadCrew {
+class GroupThreads {
  public:
-  explicit ThreadCrew(std::size_t threads)
-      : meetings_(std::make_shared<detail::ThreadMeetings>(threads, patience_for(threads))), errors_(threads) {
+  explicit GroupThreads(std::size_t threads)
+      : barrier_(std::make_shared<detail::GroupBarrier>(threads, patience_for(threads))), errors_(threads) {
     for (std::size_t rank = 0; rank < threads; ++rank)
-      groups_.push_back(std::make_shared<ThreadGroup const>(rank, meetings_));
+      groups_.push_back(std::make_shared<ThreadGroup const>(rank, barrier_));
     for (std::size_t rank = 1; rank < threads; ++rank) workers_.emplace_back([this, rank] { work(rank); });
   }
-  ThreadCrew(ThreadCrew const&) = delete;
-  ThreadCrew& operator=(ThreadCrew const&) = delete;
-  ~ThreadCrew() {
+  GroupThreads(GroupThreads const&) = delete;
+  GroupThreads& operator=(GroupThreads const&) = delete;
+  ~GroupThreads() {
     ended_.store(true, std::memory_order_relaxed);
     announce();
     for (std::thread& worker : workers_) worker.join();
@@ -40,7 +40,7 @@ class ThreadCrew {
   std::shared_ptr<ThreadGroup const> const& group(std::size_t rank) const { return groups_[rank]; }
 
   /// Calls f(rank) on the thread of each rank, and returns when all are done. Where a call throws, the group ends, so
-  /// that no other waits for it, and the error of the lowest rank is thrown again here; the crew can run again.
+  /// that no other waits for it, and the error of the lowest rank is thrown again here; the threads can run again.
   template <class F>
   void run(F const& f) {
     if (size() == 1) return f(std::size_t{0});
@@ -50,9 +50,9 @@ class ThreadCrew {
     attempt(0);
     for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
          left = left_.load(std::memory_order_acquire))
-      detail::wait_while_equal(left_, left, meetings_->patience());
+      detail::wait_while_equal(left_, left, barrier_->patience());
     if (std::ranges::all_of(errors_, [](auto const& error) { return error == nullptr; })) return;
-    meetings_->restart();
+    barrier_->restart();
     std::exception_ptr first;
     for (std::exception_ptr& error : errors_)
       if (auto const found = std::exchange(error, nullptr); found && !first) first = found;
@@ -82,13 +82,13 @@ class ThreadCrew {
     } catch (detail::GroupEnded const&) {  // another thread's error is the cause
     } catch (...) {
       errors_[rank] = std::current_exception();
-      meetings_->end();
+      barrier_->end();
     }
   }
 
   void work(std::size_t rank) {
     for (std::uint32_t seen = 0;;) {
-      detail::wait_while_equal(round_, seen, meetings_->patience());
+      detail::wait_while_equal(round_, seen, barrier_->patience());
       if (ended_.load(std::memory_order_relaxed)) return;
       ++seen;
       attempt(rank);
@@ -96,7 +96,7 @@ class ThreadCrew {
     }
   }
 
-  std::shared_ptr<detail::ThreadMeetings> meetings_;
+  std::shared_ptr<detail::GroupBarrier> barrier_;
   std::vector<std::exception_ptr> errors_;
   std::vector<std::shared_ptr<ThreadGroup const>> groups_;
   Job job_{};
