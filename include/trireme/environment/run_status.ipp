@@ -77,7 +77,7 @@ TRIREME_INLINE std::string RunStatus::temporary_folder() {
 }
 
 TRIREME_INLINE std::string RunStatus::job() {
-  for (char const* const name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
+  for (char const* const name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "JOB_ID"})
     if (char const* const number = std::getenv(name); number != nullptr && *number != '\0') {
       std::string text = number;
       for (char& c : text)
