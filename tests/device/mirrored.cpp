@@ -44,7 +44,7 @@ void check_equal_devices(Model& model) {
 
 BOOST_AUTO_TEST_CASE(devices_train_as_one_host) {
   check_row<Mlp, Normalization>("Mirrored over 2 devices", over(2));
-  check_row<Mlp, Cnn, Normalization>("Mirrored over 3 devices", over(3));
+  check_row<Mlp, Cnn, Normalization, Lstm, Attention>("Mirrored over 3 devices", over(3));
 }
 
 BOOST_AUTO_TEST_CASE(accumulated_pieces_train_as_one_host) {

@@ -4,7 +4,7 @@
 ///     strategy                             | MLP | CNN | normalization | LSTM | attention | tests/mpi/law/
 ///     -------------------------------------|-----|-----|---------------|------|-----------|---------------
 ///     MirroredStrategy, 2 to 5 replicas    |  x  |  x  |       x       |  x   |     x     | replicas
-///     MirroredStrategy, 2 and 3 devices    |  x  |  x  |       x       |      |           | tests/device/mirrored
+///     MirroredStrategy, 2 and 3 devices    |  x  |  x  |       x       |  x   |     x     | tests/device/mirrored
 ///     MultiWorkerMirroredStrategy          |  x  |  x  |       x       |  x   |     x     | replicas
 ///     ShardedStrategy of stage 1, 2, 3     |  x  |  x  |       x       |  x   |     x     | shards_1, 2, 3
 ///     PipelineStrategy, data x pipeline    |  x  |  x  |      (1)      |  x   |     x     | stages
