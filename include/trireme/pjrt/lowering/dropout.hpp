@@ -81,7 +81,8 @@ struct LayerLowering<Dropout> {
       auto const words = row_words(trace, flat);
       auto const bits = b.binary<"shift_right_logical">(words, b.constant_like<std::uint32_t>(8, words));
       auto const uniform = b.scale(b.convert<float>(bits), 0x1p-24f);
-      dropped = b.reshape(b.compare<"LT">(uniform, b.constant_like<float>(layer.rate, uniform)), in);
+      dropped =
+          b.reshape(b.compare<"LT">(uniform, b.constant_like<float>(static_cast<float>(layer.rate), uniform)), in);
       y = apply(b, x, dropped, scale);
     }
     return Lowered{y, [=](Trace<T>& t, Value<T, E> const& dy) { return apply(t.builder(), dy, dropped, scale); }};
