@@ -77,6 +77,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   engine.require_together("saving the run");
   detail::HostState<T> state;
   std::as_const(engine).gather_state(state);
+  detail::set_stored_number(engine, state);
   Archive<Engine> archive(engine, file.path());
   detail::run_state(archive, engine, run);
   auto const& model = engine.model().description();

@@ -1,6 +1,7 @@
 /// The complete state of a model in a file: weights and optimizer, as Keras lays them out.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -64,7 +65,22 @@ struct HostState {
   std::vector<std::vector<T>> slots;
   std::int64_t iteration = 0;
   T learning_rate = 0;
+  T stored_number = 0;  ///< behind the slots, of optimizers that have one in files
 };
+
+/// An optimizer that has a number behind its slots in files, as Keras's Nadam; it follows from the iteration.
+template <class Optimizer>
+concept HasStoredNumber = requires(Optimizer const& optimizer) {
+  { optimizer.stored_number(std::uint64_t{}) } -> std::convertible_to<double>;
+};
+
+/// Sets that number of a state that was gathered.
+template <class Engine, class T>
+void set_stored_number(Engine const& engine, HostState<T>& state) {
+  if constexpr (HasStoredNumber<typename Engine::Model::Optimizer>)
+    state.stored_number =
+        static_cast<T>(engine.model().optimizer().stored_number(static_cast<std::uint64_t>(state.iteration)));
+}
 
 /// The tensors of a state; Tensor is NamedTensor or NamedDestination, State const or not.
 template <class Tensor, class Optimizer, class State, class Make>
@@ -82,6 +98,8 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
   for_each_slot<Optimizer>(model, state.slots.size(), [&](std::size_t slot, ParameterInfo const& p) {
     tensors.push_back(make(group, index++, p.shape.to_vector(), state.slots[slot].data() + p.offset));
   });
+  if constexpr (HasStoredNumber<Optimizer>)
+    tensors.push_back(make(group, index, std::vector<std::size_t>{}, &state.stored_number));
   return tensors;
 }
 
@@ -107,6 +125,7 @@ void save_state(Engine const& engine, std::string const& path) {
   auto const& model = engine.model().description();
   detail::HostState<T> state;
   engine.gather_state(state);
+  detail::set_stored_number(engine, state);
   auto const tensors = detail::state_tensors<NamedTensor, Optimizer>(
       model, state, is_trainable<typename Engine::Model>, !engine.has_schedule(),
       [](auto group, std::size_t index, auto extents, auto const* data) {

@@ -39,6 +39,9 @@ struct Nadam {
   double initial(std::size_t) const { return 0; }
   std::string_view slot_name(std::size_t slot) const { return slot == 0 ? "momentum" : "velocity"; }
 
+  /// The product of momenta, which Keras keeps as a variable behind the slots; here it follows from the iteration.
+  double stored_number(std::uint64_t iteration) const { return product_until(iteration); }
+
   template <class T>
   NadamStep<T> step(std::uint64_t iteration, double rate) const {
     double const now = momentum_at(iteration), next = momentum_at(iteration + 1), product = product_until(iteration);

@@ -11,10 +11,13 @@
 
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/io/weights_file.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/nadam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -121,6 +124,20 @@ BOOST_FIXTURE_TEST_CASE(the_state_of_another_optimizer_is_left_out_with_a_warnin
   check(of(SGD{}), of(Adam{}), false);
   check(of(Adam{}), of(SGD{}), false);
   check(of(Adam{}), of(Adam{.learning_rate = ExponentialDecay{}}), false);
+  check(of(Nadam{}), of(Nadam{}), true);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_has_the_product_of_nadams_momenta_behind_the_slots_as_keras_has, Fixture) {
+  test::Folder const folder;
+  auto trained = compile(strategy, test::mlp(), Nadam{}, SparseCategoricalCrossentropy{.from_logits = true});
+  for (int step = 0; step < 2; ++step) trained.train_on_batch(samples.x, samples.y);
+  std::string const path = folder.file("m.npz");
+  trained.save_weights(path);
+  float product = 0;
+  read_tensors(path, std::vector{named_destination({"optimizer", "vars"}, 10, {}, &product)});  // 2 + 2 slots * 4
+  BOOST_TEST(static_cast<double>(product) == 0.9 * (1 - 0.5 * 0.96) * 0.9 * (1 - 0.5 * 0.96 * 0.96),
+             boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(!weights_hold(path, "optimizer/vars/11"));
 }
 
 BOOST_FIXTURE_TEST_CASE(infer_gives_what_predict_gives, Fixture) {
