@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the C++ blocks of pages are in sources that CMake compiles: files of examples/ and tests/.
 
-    scripts/check_doc_samples.py [PAGE …]      default: docs/*.md
+    scripts/check_doc_samples.py [PAGE …]      default: README.md and docs/*.md
 
 A block is the text between ```cpp and ```. Spaces and ends of lines do not count, so a block may be indented less than
 its source. tests/compile_fail has programs that must not compile, and does not count.
@@ -40,7 +40,7 @@ def check(page):
     return blocks, errors
 
 
-pages = [pathlib.Path(page) for page in sys.argv[1:]] or sorted((ROOT / "docs").glob("*.md"))
+pages = [pathlib.Path(page) for page in sys.argv[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 results = [check(page) for page in pages]
 count, errors = sum(blocks for blocks, _ in results), [error for _, found in results for error in found]
 if not count:
