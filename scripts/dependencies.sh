@@ -5,6 +5,9 @@
 #   source scripts/dependencies.sh                     the functions, for the other scripts
 set -euo pipefail
 
+# --help of any script is its opening comment.
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit ;; esac
+
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/trireme
 
@@ -54,12 +57,12 @@ require_packages() {
 # kokkos_cache BACKEND [COMPILER]: where scripts/kokkos.sh puts what it builds.
 kokkos_cache() { echo "$cache/kokkos-4.7-$1${2:+-$2}"; }
 
-# found_kokkos: true if CMake finds a Kokkos 4 or newer by itself (CMAKE_PREFIX_PATH, Kokkos_ROOT, /usr/local).
+# found_kokkos: true if CMake finds a Kokkos 4.1 or newer by itself (CMAKE_PREFIX_PATH, Kokkos_ROOT, /usr/local).
 found_kokkos() {
   local probe result=0
   probe=$(mktemp -d)
   printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(probe LANGUAGES CXX)' \
-    'find_package(Kokkos 4.0 CONFIG REQUIRED)' >"$probe/CMakeLists.txt"
+    'find_package(Kokkos 4.1 CONFIG REQUIRED)' >"$probe/CMakeLists.txt"
   cmake -S "$probe" -B "$probe/build" >/dev/null 2>&1 || result=1
   rm -rf "$probe"
   return $result

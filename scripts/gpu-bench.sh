@@ -19,6 +19,7 @@ while [ $# -gt 0 ]; do
       printf -v "${1#--}" '%s' "$2"
       shift 2
       ;;
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 2 ;;
   esac
 done

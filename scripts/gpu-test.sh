@@ -15,6 +15,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --log) log=$2 && shift 2 ;;
     --seconds) seconds=$2 && shift 2 ;;
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     -*) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 2 ;;
     *) only=$1 && shift ;;
   esac

@@ -10,6 +10,7 @@
 # The CUDA and HIP builds need the toolkits, not a GPU. Compile programs with the compiler that built Kokkos.
 # CMAKE_TOOLCHAIN_FILE in the environment names a toolchain for another processor, as in scripts/aarch64.sh.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit ;; esac
 
 die() { echo "kokkos.sh: $*" >&2; exit 1; }
 [ $# -ge 2 ] || die "usage: kokkos.sh openmp|serial|cuda|hip PREFIX [ARCH]"

@@ -8,6 +8,7 @@
 #
 # The header lies in a package of 270 MB, of which nothing else is kept. x86-64 only, as the plugin is.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit ;; esac
 
 die() { echo "pjrt.sh: $*" >&2; exit 1; }
 prefix=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/trireme/pjrt}
