@@ -79,7 +79,7 @@ class TriremeConan(ConanFile):
     def requirements(self):
         kokkos = {"openmp": not (self.options.cuda or self.options.rocm)}
         kokkos |= {"cuda": self.options.cuda, "rocm": self.options.rocm}
-        self.requires("kokkos/[>=4.0 <5]", options=kokkos)
+        self.requires("kokkos/[>=4.1 <6]", options=kokkos)
         self.requires("mpi/[>=3.1]")
         self.requires("xtensor/[>=0.24 <0.26]")
         self.requires("xtensor-blas/[>=0.20 <0.21]")
