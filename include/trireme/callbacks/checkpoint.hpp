@@ -114,7 +114,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
                          StoredTensors* values, std::string* report) { return source->read(all, *values, *report); },
                       &file, weights, &tensors, &damage);
   if (found.empty()) return false;
-  if (!damage.empty()) run.message(formatted("warning: {}; an earlier checkpoint was taken", damage));
+  if (!damage.empty()) run.warning(formatted("warning: {}; an earlier checkpoint was taken", damage));
   broadcast_tensors(engine.group(), tensors);
   Archive<Engine> archive(engine, found, std::move(tensors), placement);
   std::size_t const saved_by = detail::run_state(archive, engine, run);
@@ -122,7 +122,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   engine.set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();
-  if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.message(move);
+  if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.warning(move);
   return true;
 }
 

@@ -46,7 +46,7 @@ struct MonitorWarnings {
 
   template <class Run>
   void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names) {
-    if (!missing) run.message(formatted("warning: {} found no '{}' among: {}", callback, monitor, names));
+    if (!missing) run.warning(formatted("warning: {} found no '{}' among: {}", callback, monitor, names));
     missing = true;
   }
 
@@ -54,7 +54,7 @@ struct MonitorWarnings {
   void on_value(std::string_view callback, std::string_view monitor, Run& run, double value) {
     if (!std::isnan(value)) return;
     if (!not_a_number) {
-      run.message(formatted("warning: {}: '{}' is NaN in epoch {}, which is never an improvement", callback, monitor,
+      run.warning(formatted("warning: {}: '{}' is NaN in epoch {}, which is never an improvement", callback, monitor,
                             run.epoch() + 1));
     }
     not_a_number = true;

@@ -24,6 +24,7 @@
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/logs.hpp"
+#include "trireme/mpi/fault/messages.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/mpi/uniform.hpp"
 
@@ -132,6 +133,10 @@ class Run {
     if (!engine().group().is_chief()) return;
     fmt::print("{}{}\n", isatty(fileno(stdout)) == 1 ? "\r\x1b[K" : "", text);  // over an unfinished progress bar
     std::fflush(stdout);
+  }
+  /// Prints one line for which the user has not asked, on the chief, unless EnvironmentOptions::messages is null.
+  void warning(std::string_view text) const {
+    if (detail::messages() != nullptr) message(text);
   }
 
   // For the loop alone.

@@ -14,7 +14,7 @@ struct TerminateOnNaN {
   Uniform<Control> on_train_batch_end(Run& run) const {
     return stop_if(run.loss(), [&](double loss) {
       if (std::isfinite(loss)) return false;
-      run.message(
+      run.warning(
           formatted("Epoch {}, batch {}: the loss is {}, so training ends", run.epoch() + 1, run.batch() + 1, loss));
       return true;
     });

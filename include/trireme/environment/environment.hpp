@@ -47,8 +47,8 @@ struct EnvironmentOptions {
   /// Replacement of OpenBLAS's kernels by those that suit the processor, where OpenBLAS is known to choose slower ones.
   /// No thread may be in a product then. Unset: where this Environment starts MPI.
   std::optional<bool> choose_blas_kernels{};
-  /// Output for messages about the run: errors that end it, and records that cannot be kept. Null: nowhere; a
-  /// Kokkos that is started here then writes no warnings either.
+  /// Output for messages about the run: errors that end it, and records that cannot be kept. Null: nowhere; then
+  /// callbacks and a Kokkos that is started here write no warnings either.
   std::FILE* messages = stderr;
 };
 

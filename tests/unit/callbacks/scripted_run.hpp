@@ -48,6 +48,7 @@ struct ScriptedRun {
     if (is_chief) function(ChiefScope{}, arguments...);
   }
   void message(std::string const& text) { messages.push_back(text); }
+  void warning(std::string const& text) { messages.push_back(text); }
 
   std::size_t epoch_now = 0;
   std::size_t epoch_count = 1;

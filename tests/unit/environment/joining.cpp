@@ -12,16 +12,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/roles.hpp"
 #include "support/small_training.hpp"
+#include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/environment/environment.hpp"
 #include "trireme/fit.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/optimizers/adam.hpp"
@@ -292,6 +297,15 @@ int play(std::string_view role, int argc, char** argv) {
       return 1;
     }
   }
+  if (role == "loss_that_is_no_number" || role == "silent_loss_that_is_no_number") {
+    Environment const environment(
+        argc, argv, {.threads = 1, .messages = role == "silent_loss_that_is_no_number" ? nullptr : stderr});
+    MultiWorkerMirroredStrategy<> const strategy(environment.world());
+    auto model = compile(strategy, Sequential{Input<1>{}, Dense<1>{}}, Adam{}, MeanSquaredError{});
+    std::vector<float> const x(8, std::numeric_limits<float>::quiet_NaN()), y(8);
+    fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.epochs = 2, .verbose = false},
+        EarlyStopping<"loss">{}, TerminateOnNaN{});
+  }
   if (role == "after_a_misuse") {
     try {
       Communicator const early(MPI_COMM_WORLD);
@@ -382,6 +396,17 @@ BOOST_AUTO_TEST_CASE(no_message_is_written_where_none_is_wanted) {
   Outcome const caught = run_on(3, "silent_and_caught");
   BOOST_TEST(caught.code != 0);
   BOOST_TEST(caught.count("trireme:") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(callbacks_write_nothing_where_no_message_is_wanted) {
+  Outcome const loud = run_on(2, "loss_that_is_no_number");
+  BOOST_TEST(loud.code == 0);
+  BOOST_TEST(loud.count("so training ends") == 1);
+  BOOST_TEST(loud.count("which is never an improvement") == 1);
+  Outcome const silent = run_on(2, "silent_loss_that_is_no_number");
+  BOOST_TEST(silent.code == 0);
+  BOOST_TEST(silent.count("so training ends") == 0);
+  BOOST_TEST(silent.count("which is never an improvement") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {

@@ -3,26 +3,12 @@
 
 #include <mpi.h>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "trireme/mpi/fault/messages.hpp"
+
 namespace trireme::detail {
-
-/// Output for messages about this process's run.
-std::FILE*& messages();
-
-/// Scope of an Environment's choice of `messages`.
-class MessageScope {
- public:
-  explicit MessageScope(std::FILE* file) : outer_(messages()) { messages() = file; }
-  ~MessageScope() { messages() = outer_; }
-  MessageScope(MessageScope const&) = delete;
-  MessageScope& operator=(MessageScope const&) = delete;
-
- private:
-  std::FILE* outer_;
-};
 
 /// Flushes stdout, and then writes the line to `messages`.
 void report(std::string const& line);

@@ -28,11 +28,6 @@ extern "C" int ioctl(int, unsigned long, ...) noexcept;
 
 namespace trireme::detail {
 
-TRIREME_INLINE std::FILE*& messages() {
-  static std::FILE* file = stderr;
-  return file;
-}
-
 TRIREME_INLINE void report(std::string const& line) {
   std::cout.flush();
   std::fflush(stdout);
