@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(weights_are_taken_by_the_names_of_layers) {
   // clang-format off
   model.load_weights("pretrained.weights.h5", {.from = "encoder", .into = "backbone", .skip_mismatch = true});
   model.copy_weights(other, {.from = "encoder", .into = "backbone"});  // both return which weights were taken, and kept
-  tr::Shared encoder{tr::Sequential{tr::Dense<64, tr::ReLU>{}, tr::Dense<8>{}}};  // a layer of as many models as one likes
+  tr::Shared encoder{tr::Sequential{tr::Dense<64, tr::ReLU>{}, tr::Dense<8>{}}};  // a layer of several models
   // clang-format on
   auto const taken = model.weights("backbone/kernel"), given = other.weights("encoder/kernel");
   BOOST_TEST((taken == given));
