@@ -52,7 +52,7 @@ if(NOT TARGET Kokkos::kokkos)
   if(trireme_kokkos AND NOT TRIREME_KOKKOS_BACKEND STREQUAL "openmp")
     set(Kokkos_ROOT "${trireme_kokkos}")
   endif()
-  trireme_dependency(Kokkos 4.1 CONFIG PATHS ${trireme_kokkos})  # PATHS come last
+  trireme_dependency(Kokkos ${trireme_minimum_Kokkos} CONFIG PATHS ${trireme_kokkos})  # PATHS come last
   if(trireme_kokkos AND Kokkos_DIR MATCHES "^${trireme_kokkos}/")
     message(STATUS "trireme: Kokkos is the one that trireme's scripts built, ${trireme_kokkos}; Kokkos_ROOT names another")
   endif()

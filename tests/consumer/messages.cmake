@@ -1,4 +1,5 @@
 # cmake -D … -P messages.cmake: a missing package and a missing component are one sentence that says how to get them.
+cmake_minimum_required(VERSION 3.22)
 file(REMOVE_RECURSE "${BINARY}")
 set(common -G "${GENERATOR}" --no-warn-unused-cli -D CMAKE_CXX_COMPILER=${COMPILER} -D Kokkos_DIR=${Kokkos_DIR})
 
@@ -34,6 +35,14 @@ endforeach()
 says("trireme: MPI, fmt, BLAS were not found; give their places with MPI_ROOT, fmt_ROOT, BLAS_ROOT or CMAKE_PREFIX_PATH, or install them (Debian: apt-get install mpich libmpich-dev libfmt-dev libopenblas-openmp-dev; Fedora: dnf install mpich-devel fmt-devel openblas-devel; Spack: spack install mpich fmt openblas threads=openmp; Conan: mpi (in packaging/conan) fmt openblas)"
      ${trireme} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=TRUE -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE
      -D CMAKE_DISABLE_FIND_PACKAGE_BLAS=TRUE)
+
+# A Kokkos that is too old: what find_package knows of it, since other ones may be on the machine.
+include("${TRIREME_SOURCE}/cmake/trireme-packages.cmake")
+set(Kokkos_CONSIDERED_VERSIONS 4.0.1 4.7.0)
+trireme_not_found(sentence Kokkos)
+if(NOT sentence MATCHES "^Kokkos was not found in version 4.1 or newer, only 4.0.1; give its place with Kokkos_ROOT ")
+  message(FATAL_ERROR "has to say that 4.0.1 is too old, and says: ${sentence}")
+endif()
 
 # An MPI that is too old.
 file(WRITE "${BINARY}/old/mpi.h" "#include_next <mpi.h>
