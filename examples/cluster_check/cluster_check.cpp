@@ -1,5 +1,6 @@
-// Are threads, binding, MPI and BLAS as they should be? `srun … cluster_check [FOLDER…]` in an allocation, as a
-// training would be started; one page, and exit code 1 if anything is wrong. Folders are those of data and checkpoints.
+// Are threads, binding, MPI, GPU awareness and BLAS as they should be? `srun … cluster_check [FOLDER…]` in an
+// allocation, as a training would be started; one page, and exit code 1 if anything is wrong. Folders are those of data
+// and checkpoints.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include <fmt/format.h>
 #include <trireme/trireme.hpp>
 
+#include "device_memory.hpp"
 #include "seen.hpp"
 #include "verdict.hpp"
 
@@ -139,12 +141,13 @@ int main(int argc, char** argv) {
     for (Finding& finding : judge(processes)) findings.push_back(std::move(finding));
   }
   page += fmt::format("\nMPI      {}, threads {}\n", library_version(), thread_level());
+  DeviceMemory const reads = device_memory_of_mpi();
+  page += fmt::format("         reads memory of CUDA devices: {}; of HIP devices: {}\n", reads.cuda, reads.hip);
   if (here) page += fmt::format("         {:.2f} us to a process of the node\n", within);
   if (elsewhere) page += fmt::format("         {:.2f} us to a process of another node\n", between);
   if (group.size() > 1) page += fmt::format("         {:.2f} GB/s summed up over all processes\n", summed);
   using Space = Kokkos::DefaultExecutionSpace;
-  page += fmt::format("Kokkos   {}{}\n", Space::name(),
-                      tr::is_host_space<Space> ? "; no device" : "; whether MPI reads its memory is not tried here");
+  page += fmt::format("Kokkos   {}{}\n", Space::name(), tr::is_host_space<Space> ? "; no device" : "");
 
   std::vector<std::string> folders(argv + 1, argv + argc);
   char const* const temporary = std::getenv("TMPDIR");

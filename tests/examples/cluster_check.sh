@@ -17,7 +17,7 @@ expect() {
   }
 }
 
-expect 0 "1 processes on 1 nodes" "$program"
+expect 0 "1 processes on 1 nodes.*reads memory of CUDA devices: (yes|no|it does not say); of HIP" "$program"
 expect 1 "wrong: rank 0: /nowhere cannot be written to" "$program" /nowhere
 expect 1 "process 0 of $(hostname) has 2 threads and may use 1 processors" \
   taskset -c "$core" env OMP_NUM_THREADS=2 "$program"
