@@ -19,7 +19,6 @@
 // expect up_sampling_same: trireme: UpSampling2D takes as option
 // expect up_sampling_twice: trireme: UpSampling2D takes as option
 // expect values_for_options: trireme: sizes and options of a layer are arguments of its template
-// expect value_for_activation: trireme: sizes and options of a layer are arguments of its template
 // expect values_for_sizes: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_convolution: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_pooling: trireme: sizes and options of a layer are arguments of its template
@@ -30,7 +29,6 @@
 // expect values_of_attention: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_normalization: trireme: sizes and options of a layer are arguments of its template
 // expect values_of_reshape: trireme: sizes and options of a layer are arguments of its template
-#include "trireme/activations/linear.hpp"
 #include "trireme/activations/relu.hpp"
 #include "trireme/activations/tanh.hpp"
 #include "trireme/layers/batch_normalization.hpp"
@@ -91,8 +89,6 @@ void make_layers() {
   auto layer = tr::UpSampling2D<2, 2, tr::Bilinear, tr::Bilinear>{};
 #elif defined(misuse_values_for_options)
   auto layer = tr::Dense{32, tr::ReLU{}};
-#elif defined(misuse_value_for_activation)
-  auto layer = tr::Dense<32>{.activation = tr::ReLU{}};
 #elif defined(misuse_values_for_sizes)
   auto layer = tr::Dense(32);
 #elif defined(misuse_values_of_convolution)
@@ -116,7 +112,6 @@ void make_layers() {
 #else
   tr::Dense dense = tr::Dense<32, tr::NoBias, tr::ReLU>{};
   [[maybe_unused]] auto without = dense.without_activation();
-  [[maybe_unused]] auto linear = tr::Dense<32>{.activation = tr::Linear{}};
   [[maybe_unused]] tr::Conv2D<8, 3, 3, tr::ReLU, tr::Same, tr::Strides<2, 2>, tr::Dilation<1, 1>, tr::NoBias> conv;
   [[maybe_unused]] tr::MaxPooling2D<2, 2, tr::Same, tr::Strides<1, 1>> max_pooling;
   [[maybe_unused]] tr::AveragePooling2D<2, 2, tr::Valid> average_pooling;
