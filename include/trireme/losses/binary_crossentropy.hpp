@@ -14,6 +14,13 @@
 
 namespace trireme {
 
+/// Binary cross-entropy: the mean over a position's outputs of -(y log(p) + (1 - y) log(1 - p)).
+///
+/// Prediction p and target y (rows, …, outputs), both in [0, 1], each output on its own; one value a position, in nats.
+/// With `from_logits` p = sigmoid(prediction), without overflow; otherwise p is clipped to [1e-7, 1 - 1e-7], with
+/// gradient 0 where it is clipped. Smoothing replaces y by y (1 - label_smoothing) + label_smoothing / 2. The formula
+/// is that of Keras's BinaryCrossentropy.
+/// \throws ValueError from compile, if label_smoothing is outside of [0, 1].
 struct BinaryCrossentropy {
   static constexpr FixedString name = "binary_crossentropy";
   using target = DenseTarget;

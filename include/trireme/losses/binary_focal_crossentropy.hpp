@@ -14,7 +14,13 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Binary focal cross-entropy: the mean over a position's outputs of a (1 - q)^gamma times their binary cross-entropy.
+///
+/// Prediction p and target y (rows, …, outputs), both in [0, 1]; one value a position, in nats. q = y p + (1 - y) (1 -
+/// p) is the probability of what is true; a = 1, or y alpha + (1 - y) (1 - alpha) with `apply_class_balancing`.
+/// Clipping and smoothing are those of BinaryCrossentropy. Source: Lin et al., arXiv:1708.02002, as Keras's
+/// BinaryFocalCrossentropy. Designated initializers name the members in this order.
+/// \throws ValueError from compile, if alpha or label_smoothing is outside of [0, 1], or gamma is negative or infinite.
 struct BinaryFocalCrossentropy {
   static constexpr FixedString name = "binary_focal_crossentropy";
   using target = DenseTarget;

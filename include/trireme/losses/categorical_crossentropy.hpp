@@ -14,6 +14,14 @@
 
 namespace trireme {
 
+/// Categorical cross-entropy of a position: -sum_i y_i log(p_i).
+///
+/// Prediction and target (rows, …, classes), the target a distribution over the classes; one value a position, in nats.
+/// With `from_logits` p = softmax(prediction), without overflow; otherwise p is the prediction over its sum, clipped to
+/// [1e-7, 1 - 1e-7]. Smoothing replaces y by y (1 - label_smoothing) + label_smoothing / classes. The formula is that
+/// of Keras's CategoricalCrossentropy. A model whose position has one output does not compile: "CategoricalCrossentropy
+/// needs one output for each class".
+/// \throws ValueError from compile, if label_smoothing is outside of [0, 1].
 struct CategoricalCrossentropy {
   static constexpr FixedString name = "categorical_crossentropy";
   using target = DenseTarget;

@@ -14,7 +14,14 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Categorical focal cross-entropy of a position: -sum_i alpha (1 - p_i)^gamma y_i log(p_i).
+///
+/// Prediction and target (rows, …, classes), the target a distribution over the classes; one value a position, in nats.
+/// With `from_logits` p = softmax(prediction), otherwise the prediction over its sum; both are clipped to [1e-7, 1 -
+/// 1e-7]. Smoothing is that of CategoricalCrossentropy. Source: Lin et al., arXiv:1708.02002, as Keras's
+/// CategoricalFocalCrossentropy. A model whose position has one output does not compile: "CategoricalFocalCrossentropy
+/// needs one output for each class". Designated initializers name the members in this order.
+/// \throws ValueError from compile, if label_smoothing is outside of [0, 1], or alpha or gamma is negative or infinite.
 struct CategoricalFocalCrossentropy {
   static constexpr FixedString name = "categorical_focal_crossentropy";
   using target = DenseTarget;

@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Categorical hinge loss of a position: max(0, 1 + max_i((1 - y_i) p_i) - sum_i y_i p_i).
+///
+/// Prediction p, any numbers, and one-hot target y (rows, …, classes); one value a position. The formula is that of
+/// Keras's CategoricalHinge.
 struct CategoricalHinge {
   static constexpr FixedString name = "categorical_hinge";
   using target = DenseTarget;

@@ -10,6 +10,11 @@
 
 namespace trireme {
 
+/// Negative cosine similarity of a position: -(p · y) / (norm(p) norm(y)), in [-1, 1].
+///
+/// Prediction p and target y (rows, …, outputs), vectors along the last axis; one value a position, without a unit.
+/// Each squared norm is raised to 1e-12, so that a zero vector has cosine 0. The formula is that of Keras's
+/// CosineSimilarity.
 struct CosineSimilarity {
   static constexpr FixedString name = "cosine_similarity";
   using target = DenseTarget;

@@ -13,8 +13,13 @@
 
 namespace trireme {
 
-/// `ElementwiseLoss{[](auto prediction, auto truth) { return abs(prediction - truth); }}`: the mean of the function
-/// over a position's outputs, which have a target each. On a device the function is a functor (see Elementwise).
+/// A loss of a user's own: `ElementwiseLoss{[](auto prediction, auto truth) { return abs(prediction - truth); }}`.
+///
+/// Prediction and target (rows, …, outputs); the loss of a position is the mean of the function over its outputs, in
+/// the unit that the function returns. The function takes two numbers and returns one computed from them; its
+/// derivative comes from dual numbers. A function of other arguments does not compile: "an elementwise loss takes two
+/// numbers (auto prediction, auto truth) and returns one computed from them". On a device the function is a functor
+/// (see Elementwise).
 template <class Function>
 struct ElementwiseLoss {
   static constexpr FixedString name = "elementwise_loss";

@@ -20,7 +20,7 @@ KOKKOS_INLINE_FUNCTION bool are_zero_one_labels(T const* truth, std::size_t size
   return true;
 }
 
-/// The label -1 or 1. `zero_one`: the answer of are_zero_one_labels.
+/// The label of one output as -1 or 1; `zero_one` is the result of are_zero_one_labels for its position.
 template <class Condition, class T>
 KOKKOS_INLINE_FUNCTION T hinge_label(Condition const& zero_one, T const& truth) {
   if constexpr (std::is_same_v<Condition, bool>)

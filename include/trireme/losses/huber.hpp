@@ -12,6 +12,12 @@
 
 namespace trireme {
 
+/// Huber loss: the mean over a position's outputs of e^2 / 2 where |e| is at most delta, and delta |e| - delta^2 / 2
+/// beyond.
+///
+/// Prediction p and target y (rows, …, outputs), e = p - y; one value a position, in the squared unit of the target,
+/// `delta` in that of the target. Source: Huber, Annals of Mathematical Statistics 35 (1964), as Keras's Huber.
+/// \throws ValueError from compile, unless delta is positive and finite.
 struct Huber {
   static constexpr FixedString name = "huber";
   using target = DenseTarget;

@@ -11,6 +11,11 @@
 
 namespace trireme {
 
+/// Kullback-Leibler divergence of a position: sum_i y_i log(y_i / p_i).
+///
+/// Prediction p and target y (rows, …, outputs), distributions along the last axis; one value a position, in nats. Both
+/// are clipped to [1e-7, 1] and not normalised; the gradient is 0 where p is clipped. The formula is that of Keras's
+/// KLDivergence.
 struct KLDivergence {
   static constexpr FixedString name = "kl_divergence";
   using target = DenseTarget;

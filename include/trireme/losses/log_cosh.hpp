@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Logarithm of the hyperbolic cosine: the mean over a position's outputs of log(cosh(p - y)).
+///
+/// Prediction p and target y (rows, …, outputs); one value a position, near e^2 / 2 for small errors e and |e| - log(2)
+/// for large ones. It does not overflow. The formula is that of Keras's LogCosh.
 struct LogCosh {
   static constexpr FixedString name = "log_cosh";
   using target = DenseTarget;

@@ -11,6 +11,10 @@
 
 namespace trireme {
 
+/// Mean absolute error: the mean over a position's outputs of |p - y|.
+///
+/// Prediction p and target y (rows, …, outputs); one value a position, in the unit of the target. The derivative is 0
+/// where there is no error. The formula is that of Keras's MeanAbsoluteError.
 struct MeanAbsoluteError {
   static constexpr FixedString name = "mean_absolute_error";
   using target = DenseTarget;

@@ -11,6 +11,10 @@
 
 namespace trireme {
 
+/// Mean absolute percentage error: the mean over a position's outputs of 100 |p - y| / max(|y|, 1e-7).
+///
+/// Prediction p and target y (rows, …, outputs); one value a position, in per cent. The derivative is 0 where there is
+/// no error. The formula is that of Keras's MeanAbsolutePercentageError.
 struct MeanAbsolutePercentageError {
   static constexpr FixedString name = "mean_absolute_percentage_error";
   using target = DenseTarget;

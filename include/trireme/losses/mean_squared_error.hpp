@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Mean squared error: the mean over a position's outputs of (p - y)^2.
+///
+/// Prediction p and target y (rows, …, outputs); one value a position, in the squared unit of the target. The formula
+/// is that of Keras's MeanSquaredError.
 struct MeanSquaredError {
   static constexpr FixedString name = "mean_squared_error";
   using target = DenseTarget;

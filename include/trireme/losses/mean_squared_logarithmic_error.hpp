@@ -11,6 +11,10 @@
 
 namespace trireme {
 
+/// Mean squared logarithmic error: the mean over a position's outputs of (log(1 + p) - log(1 + y))^2.
+///
+/// Prediction p and target y (rows, …, outputs), both meant not to be negative: smaller numbers are raised to 1e-7,
+/// with gradient 0. One value a position, without a unit. The formula is that of Keras's MeanSquaredLogarithmicError.
 struct MeanSquaredLogarithmicError {
   static constexpr FixedString name = "mean_squared_logarithmic_error";
   using target = DenseTarget;

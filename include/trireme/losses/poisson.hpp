@@ -10,6 +10,11 @@
 
 namespace trireme {
 
+/// Poisson loss: the mean over a position's outputs of p - y log(p + 1e-7).
+///
+/// Prediction p, the expected count, and target y, the count (rows, …, outputs), neither negative; one value a
+/// position, in nats, without the term log(y!) that no prediction changes. A prediction below -1e-7 gives NaN. The
+/// formula is that of Keras's Poisson.
 struct Poisson {
   static constexpr FixedString name = "poisson";
   using target = DenseTarget;

@@ -12,7 +12,7 @@ namespace trireme {
 /// Keras's epsilon: probabilities below it and above 1 minus it are clipped, and have no gradient then.
 inline constexpr double probability_epsilon = 1e-7;
 
-/// The probability, kept away from 0 and 1.
+/// The probability, clipped to [probability_epsilon, 1 - probability_epsilon]. A NaN stays a NaN.
 template <class T>
 KOKKOS_INLINE_FUNCTION T clip_probability(T p) {
   T const low = static_cast<T>(probability_epsilon), high = static_cast<T>(1 - probability_epsilon);

@@ -18,6 +18,14 @@
 
 namespace trireme {
 
+/// Categorical cross-entropy for class indices: -log(p_c) of a position whose right class is c.
+///
+/// Prediction (rows, …, classes), target (rows, …) of class indices; one value a position, in nats. With `from_logits`
+/// p = softmax(prediction), without overflow; otherwise p is the prediction, clipped to [1e-7, 1 - 1e-7] and divided by
+/// its sum. Positions whose label is `ignore_class` have loss 0 and do not count in the mean. The formula is that of
+/// Keras's SparseCategoricalCrossentropy. A model whose position has one output does not compile:
+/// "SparseCategoricalCrossentropy needs one output for each class".
+/// \throws ValueError from fit and evaluate, for a label that is neither in [0, classes) nor `ignore_class`.
 struct SparseCategoricalCrossentropy {
   static constexpr FixedString name = "sparse_categorical_crossentropy";
   using target = ClassIndex;
