@@ -15,8 +15,11 @@
 
 namespace trireme {
 
-/// Keras's metric "accuracy": one output is binary (above 0.5), several are compared by their largest: with the class
-/// index where the loss takes one, otherwise with the largest target.
+/// Accuracy: the fraction of right predictions, in 0..1, for any kind of target.
+///
+/// Prediction (rows, …, outputs), target (rows, …, outputs) or class indices (rows, …). One output is compared by
+/// BinaryAccuracy with threshold 0.5; several by SparseCategoricalAccuracy where the loss takes class indices, by
+/// CategoricalAccuracy otherwise. Source: Keras's metric "accuracy".
 struct Accuracy {
   static constexpr FixedString name = "accuracy";
   static constexpr Direction direction = Direction::up;

@@ -14,6 +14,12 @@
 
 namespace trireme {
 
+/// Binary accuracy: the fraction of outputs on the right side of the threshold, in 0..1.
+///
+/// Prediction and target (rows, …, outputs), the target 0 or 1: the answer is 1 where the prediction is above
+/// `threshold`, else 0, and right if it equals the target. The definition is that of Keras's BinaryAccuracy. With class
+/// indices for several outputs it does not compile: "BinaryAccuracy compares each output with its own target".
+/// \throws ValueError from compile, if threshold is not finite.
 struct BinaryAccuracy {
   static constexpr FixedString name = "binary_accuracy";
   static constexpr Direction direction = Direction::up;

@@ -14,6 +14,11 @@
 
 namespace trireme {
 
+/// Categorical accuracy: the fraction of positions whose largest prediction is at the largest target, in 0..1.
+///
+/// Prediction and target (rows, …, classes); of equal numbers the first counts. The definition is that of Keras's
+/// CategoricalAccuracy. With a loss on class indices it does not compile: "CategoricalAccuracy needs a target for each
+/// class".
 struct CategoricalAccuracy {
   static constexpr FixedString name = "categorical_accuracy";
   static constexpr Direction direction = Direction::up;

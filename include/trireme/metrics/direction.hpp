@@ -3,7 +3,10 @@
 
 namespace trireme {
 
-/// `none`: the metric does not say, so a callback that monitors it has to.
+/// The direction in which a metric improves: `up`, `down`, or `none` if it declares no direction.
+///
+/// A callback that monitors a metric without direction needs its `mode`; otherwise `fit` throws ValueError on all
+/// processes.
 enum class Direction { none, up, down };
 
 }  // namespace trireme

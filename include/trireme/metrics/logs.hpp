@@ -12,10 +12,10 @@
 
 namespace trireme {
 
-/// The values that callbacks see: `loss`, the metrics, `val_…`, and what callbacks add.
+/// Named values of an epoch or a batch: `loss`, the metrics, `val_…`, and what callbacks add.
 ///
-/// They are the same on every process, so that what follows from them alone is too. Setting names that were set
-/// before `clear` in the same order allocates nothing.
+/// They are in the order in which they were set, and the same on every process, so that decisions which follow from
+/// them alone are too. Setting names that were set before `clear` in the same order allocates nothing.
 class Logs {
  public:
   struct Entry {
@@ -23,8 +23,10 @@ class Logs {
     Uniform<double> value;
   };
 
+  /// The value of this name; empty if none was set. Not collective.
   std::optional<Uniform<double>> find(std::string_view name) const;
 
+  /// Sets or replaces the value of this name. Not collective; to be called alike on every process.
   void set(std::string_view name, Uniform<double> value);
 
   void clear() { size_ = 0; }
@@ -42,7 +44,7 @@ class Logs {
     for (auto const& [name, value] : values) set(name, detail::UniformAccess::make(value));
   }
 
-  /// "loss, accuracy, val_loss": for messages.
+  /// All names, for messages: "loss, accuracy, val_loss".
   std::string names() const;
 
  private:

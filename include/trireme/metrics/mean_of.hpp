@@ -13,9 +13,16 @@
 
 namespace trireme::metrics {
 
-/// \tparam Loss  a loss over one position; its options are given as `MeanOf<Loss>{.loss = {…}}`.
-/// \tparam Named  a class whose `name` is that in the logs: no string, since nvcc cannot compile kernels of types that
-///                have one among their arguments.
+/// A loss as a metric: the mean of its values over all positions, in the loss's unit.
+///
+/// Prediction and target as the loss takes them: (rows, …, outputs), or class indices (rows, …). The prediction is the
+/// model's output, after its last activation. Positions that the loss leaves out do not count. `Improves` is the
+/// direction in which a monitor sees progress. With a target of another kind than the model's loss it does not compile:
+/// "this metric takes another kind of target than the model's loss".
+/// \tparam Loss a loss over one position; its options are given as `MeanOf<Loss>{.loss = {…}}`.
+/// \tparam Named a class whose `name` is that in the logs: no string, since nvcc cannot compile kernels of types that
+/// have one among their arguments.
+/// \throws ValueError from compile, if an option of the loss is outside of its range.
 template <class Loss, class Named = Loss, Direction Improves = Direction::down>
 struct MeanOf {
   static constexpr FixedString name = Named::name;

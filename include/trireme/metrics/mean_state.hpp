@@ -7,7 +7,9 @@
 
 namespace trireme {
 
-/// The two sums of a metric that is a weighted mean, which replicas and ranks add.
+/// The state of a metric that is a weighted mean: (2) doubles, the weighted sum and the sum of weights.
+///
+/// States of batches, replicas and processes are added; not collective.
 struct MeanState {
   static constexpr std::size_t size = 2;
 

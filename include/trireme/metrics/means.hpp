@@ -33,7 +33,11 @@ struct LogCoshName {
 };
 }  // namespace detail
 
-/// A loss as a metric: the mean over all samples, under Keras's name.
+/// A loss as a metric, under Keras's name: the mean over all positions, in the unit of the loss of that name.
+///
+/// Prediction and target (rows, …, outputs), as the loss takes them; SparseCategoricalCrossentropy has class indices
+/// (rows, …). The name in the logs is the loss's, and "logcosh" for LogCoshError. Options are those of the loss:
+/// `{.loss = {…}}`. Lower is better, except that KLDivergence and Poisson declare no direction, as in Keras.
 using MeanSquaredError = MeanOf<trireme::MeanSquaredError>;
 using MeanAbsoluteError = MeanOf<trireme::MeanAbsoluteError>;
 using MeanAbsolutePercentageError = MeanOf<trireme::MeanAbsolutePercentageError>;
@@ -49,14 +53,20 @@ using CategoricalHinge = MeanOf<trireme::CategoricalHinge>;
 using KLDivergence = MeanOf<trireme::KLDivergence, trireme::KLDivergence, Direction::none>;  // as in Keras
 using Poisson = MeanOf<trireme::Poisson, trireme::Poisson, Direction::none>;
 
-/// The root of the mean squared error over all of the data.
+/// Root mean squared error: sqrt of the mean of (p - y)^2 over all positions and their outputs.
+///
+/// Prediction p and target y (rows, …, outputs); the value is in the unit of the target. The root is taken once, of the
+/// mean over all batches and processes. The definition is that of Keras's RootMeanSquaredError.
 struct RootMeanSquaredError : MeanSquaredError {
   static constexpr FixedString name = "root_mean_squared_error";
 
   double result(double const* state) const { return std::sqrt(MeanSquaredError::result(state)); }
 };
 
-/// The cosine itself, while the loss is minus the cosine.
+/// Cosine similarity: the mean over all positions of (p · y) / (norm(p) norm(y)), in [-1, 1].
+///
+/// Prediction p and target y (rows, …, outputs), vectors along the last axis. Higher is better, while the loss is minus
+/// the cosine. The definition is that of Keras's CosineSimilarity.
 struct CosineSimilarity : MeanOf<trireme::CosineSimilarity, trireme::CosineSimilarity, Direction::up> {
   double result(double const* state) const { return -MeanOf::result(state); }
 };

@@ -9,8 +9,12 @@
 
 namespace trireme {
 
-/// A metric is mergeable sums over positions: `name`, `direction`, `state_size`, `update(prediction, target, size,
-/// weight, state)` which adds to the state, and `result(state)`. States of replicas and ranks are added.
+/// A metric: mergeable sums over positions, with `name`, `direction`, `state_size`, `update` and `result`.
+///
+/// `update(prediction, target, size, weight, state)` adds one position to the state (state_size), doubles that begin at
+/// 0: prediction (size) is the last axis of the model's output (rows, …, size); target is (size), or one class index.
+/// `result(state)` is the value in the logs. States of batches, replicas and processes are added. A type without these
+/// members does not compile: "a metric needs name, direction, state_size, …".
 template <class M>
 concept Metric = requires(M const metric, double* state) {
   { M::state_size } -> std::convertible_to<std::size_t>;
@@ -19,7 +23,13 @@ concept Metric = requires(M const metric, double* state) {
   metric.result(state);
 };
 
-/// A loss is a functor over one position, with the type of its target.
+/// A loss: a functor over one position, with `name` and the type of its `target`, DenseTarget or ClassIndex.
+///
+/// `operator()(prediction, target, size, scale, gradient)` returns the loss of a position and, unless `gradient` is
+/// null, writes scale * (derivative by the prediction) to it: prediction and gradient (size), target (size) or one
+/// class index. The loss of a model is the sum over the positions (rows, …), each times its sample's weight, over their
+/// number in the global batch; positions with `counts(target)` false leave that number. A type without these members
+/// does not compile: "a loss needs `using target = DenseTarget` or ClassIndex, …".
 template <class L>
 concept Loss = requires {
   typename L::target;

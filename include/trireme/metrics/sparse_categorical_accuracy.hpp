@@ -14,6 +14,12 @@
 
 namespace trireme {
 
+/// Categorical accuracy for class indices: the fraction of positions whose largest prediction is the right class, in
+/// 0..1.
+///
+/// Prediction (rows, …, classes), target (rows, …) of class indices; of equal predictions the first counts. The
+/// definition is that of Keras's SparseCategoricalAccuracy. With a loss that takes a target for each output it does not
+/// compile: "SparseCategoricalAccuracy needs class indices".
 struct SparseCategoricalAccuracy {
   static constexpr FixedString name = "sparse_categorical_accuracy";
   static constexpr Direction direction = Direction::up;

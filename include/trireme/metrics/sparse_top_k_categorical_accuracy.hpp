@@ -15,6 +15,13 @@
 
 namespace trireme {
 
+/// Top-k accuracy for class indices: the fraction of positions whose right class is among the k largest predictions.
+///
+/// Prediction (rows, …, classes), target (rows, …) of class indices; the value is in 0..1. A tie with the k-th largest
+/// is inside; a position with a prediction that is not finite is not. The definition is that of Keras's
+/// SparseTopKCategoricalAccuracy. With a loss that takes a target for each output it does not compile:
+/// "SparseTopKCategoricalAccuracy needs class indices".
+/// \throws ValueError from compile, if k is 0.
 struct SparseTopKCategoricalAccuracy {
   static constexpr FixedString name = "sparse_top_k_categorical_accuracy";
   static constexpr Direction direction = Direction::up;

@@ -15,6 +15,12 @@
 
 namespace trireme {
 
+/// Top-k accuracy: the fraction of positions whose class of the largest target is among the k largest predictions.
+///
+/// Prediction and target (rows, …, classes); the value is in 0..1. A tie with the k-th largest is inside; a position
+/// with a prediction that is not finite is not. The definition is that of Keras's TopKCategoricalAccuracy. With a loss
+/// on class indices it does not compile: "TopKCategoricalAccuracy needs a target for each class".
+/// \throws ValueError from compile, if k is 0.
 struct TopKCategoricalAccuracy {
   static constexpr FixedString name = "top_k_categorical_accuracy";
   static constexpr Direction direction = Direction::up;

@@ -3,7 +3,10 @@
 
 namespace trireme {
 
-/// Other metrics ignore sample weights: the caller of `update` gives them weight 1 unless the metric is weighted.
+/// A metric in which each position counts with its sample's weight: `Weighted{Accuracy{}}`, Keras's `weighted_metrics`.
+///
+/// Weights are (rows), one a sample; prediction, target, unit and errors are those of the metric, as is its name in the
+/// logs. Other metrics ignore sample weights: `update` is called with weight 1 for them.
 template <class Metric>
 struct Weighted : Metric {
   static constexpr bool weighted = true;
