@@ -5,11 +5,13 @@
 
 namespace trireme {
 
-/// An elementwise activation is a functor with `operator()(x)` and `derivative(y)` or `derivative(x)`
-/// (`derivative_from_output` says which), callable in kernels. One that mixes the elements of a row, such as Softmax,
-/// has `elementwise = false` and row functions `forward(x, n, y)` and `backward(y, dy, n, dx)`; with `lanes` as their
-/// first argument (backend/execution/lanes.hpp) the threads of a device share the row. One that is nowhere
-/// decreasing may say so, `non_decreasing = true`: then max-pooling behind it may come first (CommutesWithMax).
+/// An activation: a functor that kernels can call, over any shape if it is elementwise, otherwise over rows.
+///
+/// If `elementwise` it has `operator()(x)`, and `derivative(y)` or `derivative(x)` (`derivative_from_output` says
+/// which). One that mixes the elements of a row, such as Softmax, has `elementwise = false` and row functions
+/// `forward(lanes, x, n, y)` and `backward(lanes, y, dy, n, dx)` over the last axis, n numbers; by `lanes`
+/// (backend/execution/lanes.hpp) the threads of a device share the row. One that decreases nowhere may have
+/// `non_decreasing = true`: max-pooling behind it may then come first (CommutesWithMax).
 template <class A>
 concept ActivationFunction = requires {
   { A::elementwise } -> std::convertible_to<bool>;

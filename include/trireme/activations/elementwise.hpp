@@ -33,11 +33,13 @@ consteval bool require_own_function() {
 
 }  // namespace detail
 
-/// `Elementwise{[](auto x) { return x * tanh(x); }}` as a layer of a Sequential, and as an option
-/// `Dense<64, Elementwise<Mish>>`, where Mish is a functor (or the decltype of a lambda without captures).
+/// An activation of a user's own, y = function(x): `Elementwise{[](auto x) { return x * tanh(x); }}` as a layer.
 ///
-/// The function is called with Value<T> and Dual<T>: arithmetic, comparisons, and the functions of
-/// backend/simd/dual.hpp without `std::` before them.
+/// Elementwise: the output has the shape of the input. As an option it is `Dense<64, Elementwise<Mish>>`, where Mish is
+/// a functor (or the decltype of a lambda without captures). The function is called with Value<T> and Dual<T>, from
+/// which the derivative comes: arithmetic, comparisons, and the functions of backend/simd/dual.hpp without `std::`
+/// before them. A function of other arguments does not compile: "an elementwise function takes one number (auto x) and
+/// returns one computed from it". On a device it is a functor, not a lambda.
 template <class Function>
 struct Elementwise {
   [[no_unique_address]] Function function{};

@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Exponential linear unit: y = x where x > 0, and alpha (exp(x) - 1) elsewhere.
+///
+/// Elementwise: the output has the shape of the input; y is above -alpha. Source: Clevert et al., arXiv:1511.07289.
+/// \throws ValueError from compile, if alpha is negative or infinite.
 struct ELU {
   /// Not below 0.
   double alpha = 1.0;

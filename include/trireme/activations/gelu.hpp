@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-/// By the error function.
+/// GELU by the error function: y = x (1 + erf(x / sqrt(2))) / 2, elementwise.
 struct ExactGELU {
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
@@ -24,7 +24,7 @@ struct ExactGELU {
   }
 };
 
-/// By the hyperbolic tangent of a cubic.
+/// GELU by the hyperbolic tangent of a cubic: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, elementwise.
 struct TanhGELU {
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
@@ -50,6 +50,10 @@ struct TanhGELU {
   }
 };
 
+/// Gaussian error linear unit: y = x P(X < x), X standard normal; TanhGELU's formula with `approximate`.
+///
+/// Elementwise: the output has the shape of the input. LSTM and GRU do not take it, since its derivative does not
+/// follow from its output. Source: Hendrycks, Gimpel, arXiv:1606.08415, as Keras's gelu.
 struct GELU {
   /// With the hyperbolic tangent of a cubic instead of the error function.
   bool approximate = false;

@@ -8,7 +8,10 @@
 
 namespace trireme {
 
-/// x / 6 + 1/2, but not below 0 and not above 1.
+/// Hard sigmoid: y = min(max(x / 6 + 1/2, 0), 1).
+///
+/// Elementwise: the output has the shape of the input, with values in [0, 1]; the derivative is 0 at both bounds. The
+/// formula is that of Keras 3's hard_sigmoid.
 struct HardSigmoid {
   static constexpr FixedString name = "hard_sigmoid";
   static constexpr bool elementwise = true;

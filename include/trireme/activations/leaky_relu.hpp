@@ -9,6 +9,10 @@
 
 namespace trireme {
 
+/// Leaky rectified linear unit: y = x where x > 0, and negative_slope x elsewhere.
+///
+/// Elementwise: the output has the shape of the input. Source: Maas, Hannun, Ng, ICML 2013, as Keras's LeakyReLU.
+/// \throws ValueError from compile, if negative_slope is negative or infinite.
 struct LeakyReLU {
   /// Not below 0. 0.3 is the default of Keras's layer; its activation string "leaky_relu" means 0.2.
   double negative_slope = 0.3;

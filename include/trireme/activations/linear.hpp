@@ -7,6 +7,9 @@
 
 namespace trireme {
 
+/// The identity, y = x, for a layer without activation.
+///
+/// Elementwise: the output has the shape of the input.
 struct Linear {
   static constexpr FixedString name = "linear";
   static constexpr bool elementwise = true;

@@ -8,6 +8,9 @@
 
 namespace trireme {
 
+/// Rectified linear unit: y = max(x, 0).
+///
+/// Elementwise: the output has the shape of the input; a NaN stays a NaN. The formula is that of Keras's relu.
 struct ReLU {
   static constexpr FixedString name = "relu";
   static constexpr bool elementwise = true;

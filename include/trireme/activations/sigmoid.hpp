@@ -8,6 +8,10 @@
 
 namespace trireme {
 
+/// Logistic sigmoid: y = 1 / (1 + exp(-x)).
+///
+/// Elementwise: the output has the shape of the input, with values in [0, 1]. In front of BinaryCrossentropy a model is
+/// trained on x, without overflow.
 struct Sigmoid {
   static constexpr FixedString name = "sigmoid";
   static constexpr bool elementwise = true;

@@ -8,7 +8,10 @@
 
 namespace trireme {
 
-/// SiLU (swish): x times its sigmoid.
+/// Sigmoid linear unit (swish): y = x / (1 + exp(-x)).
+///
+/// Elementwise: the output has the shape of the input. LSTM and GRU do not take it, since its derivative does not
+/// follow from its output. Source: Elfwing, Uchibe, Doya, arXiv:1702.03118, as Keras's silu.
 struct SiLU {
   static constexpr FixedString name = "silu";
   static constexpr bool elementwise = true;

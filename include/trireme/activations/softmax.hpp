@@ -10,6 +10,11 @@
 
 namespace trireme {
 
+/// Softmax over the last axis: y_i = exp(x_i) / sum_j exp(x_j), without overflow.
+///
+/// Input and output (rows, …, classes); each position's outputs are in [0, 1], and their sum is 1. In front of a
+/// categorical cross-entropy a model is trained on x. LSTM and GRU do not take it: "an activation of LSTM is
+/// elementwise, with a derivative that follows from its output". The formula is that of Keras's softmax with axis -1.
 struct Softmax {
   static constexpr FixedString name = "softmax";
   static constexpr bool elementwise = false;

@@ -8,6 +8,10 @@
 
 namespace trireme {
 
+/// Softplus: y = log(1 + exp(x)), without overflow.
+///
+/// Elementwise: the output has the shape of the input, and is not negative. Source: Dugas et al., NIPS 2000, as Keras's
+/// softplus.
 struct Softplus {
   static constexpr FixedString name = "softplus";
   static constexpr bool elementwise = true;

@@ -8,6 +8,9 @@
 
 namespace trireme {
 
+/// Hyperbolic tangent: y = tanh(x).
+///
+/// Elementwise: the output has the shape of the input, with values in [-1, 1].
 struct Tanh {
   static constexpr FixedString name = "tanh";
   static constexpr bool elementwise = true;
