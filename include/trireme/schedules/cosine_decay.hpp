@@ -12,7 +12,13 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Half a period of a cosine: rate(t) = r ((1 - alpha) (1 + cos(pi min(t / decay_steps, 1))) / 2 + alpha).
+///
+/// t counts optimizer steps from 0, as do `decay_steps` and `warmup_steps`; r is initial_learning_rate. With
+/// `warmup_target` the rate first goes linearly from initial_learning_rate to that target, r from then on, and t counts
+/// from the end of the warmup. Source: Loshchilov, Hutter, arXiv:1608.03983, as Keras's CosineDecay. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless decay_steps is positive and no other number is negative or infinite.
 struct CosineDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

@@ -10,7 +10,15 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Cosine decays in a row: rate(t) = r ((1 - alpha) m_mul^i (1 + cos(pi f)) / 2 + alpha) in period i, of which f is
+/// over.
+///
+/// t counts optimizer steps from 0; r is initial_learning_rate. Period i, counted from 0, takes first_decay_steps
+/// t_mul^i steps. With t_mul below 1 all periods together end at first_decay_steps / (1 - t_mul) steps, and the rate is
+/// NaN from there on. Source: Loshchilov, Hutter, arXiv:1608.03983, as Keras's CosineDecayRestarts. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless first_decay_steps and t_mul are positive and no number is negative or
+/// infinite.
 struct CosineDecayRestarts {
   double initial_learning_rate = 1e-3;
   double first_decay_steps = 1000;

@@ -8,7 +8,11 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Inverse time decay: rate(t) = initial_learning_rate / (1 + decay_rate t / decay_steps).
+///
+/// t counts optimizer steps from 0; with `staircase` t / decay_steps is rounded down. The formula is that of Keras's
+/// InverseTimeDecay. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless decay_steps is positive and no number is negative or infinite.
 struct InverseTimeDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

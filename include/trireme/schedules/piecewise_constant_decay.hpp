@@ -13,9 +13,16 @@
 
 namespace trireme {
 
+/// A rate for each interval of steps: values[i] up to and including step boundaries[i], the last value after all of
+/// them.
+///
+/// Boundaries (n) are optimizer steps, counted from 0; values (n + 1) are rates. The definition is that of Keras's
+/// PiecewiseConstantDecay.
+/// \throws ValueError from compile, if a value is negative or infinite.
 class PiecewiseConstantDecay {
  public:
-  /// \throws ValueError unless there is one value more than there are boundaries and these ascend.
+  /// From boundaries (n) and values (n + 1). \throws ValueError unless there is one value more than there are
+  /// boundaries and these ascend.
   PiecewiseConstantDecay(std::vector<std::uint64_t> boundaries, std::vector<double> values)
       : boundaries_(std::move(boundaries)), values_(std::move(values)) {
     if (values_.size() != boundaries_.size() + 1) {

@@ -9,7 +9,12 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// Polynomial decay: rate(t) = (r - e) (1 - min(t, s) / s)^power + e, from r = initial_learning_rate to e.
+///
+/// t counts optimizer steps from 0; s = decay_steps and e = end_learning_rate. With `cycle` s is the smallest multiple
+/// of decay_steps that is not below t, so that the rate rises again after each end. The formula is that of Keras's
+/// PolynomialDecay. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless decay_steps is positive and no number is negative or infinite.
 struct PolynomialDecay {
   double initial_learning_rate = 1e-3;
   double decay_steps = 1000;

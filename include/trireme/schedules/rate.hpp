@@ -13,12 +13,18 @@
 
 namespace trireme {
 
-/// A schedule: a learning rate for each optimizer step, counted from 0.
+/// A schedule: a function of the optimizer step, counted from 0, that returns the learning rate of the step.
+///
+/// `double operator()(std::uint64_t iteration) const`, the same on every process; an optional `config(Config&)` lists
+/// its numbers, whose ranges `compile` checks.
 template <class S>
 concept Schedule = std::is_invocable_r_v<double, S const&, std::uint64_t> && !std::is_arithmetic_v<S>;
 
-/// A number or any schedule, so that optimizers need no template argument for it: `Adam{.learning_rate = 1e-3}`,
-/// `Adam{.learning_rate = CosineDecay{…}}`.
+/// A learning rate: a number or any schedule, so that optimizers need no template argument for it.
+///
+/// `Adam{.learning_rate = 1e-3}`, `Adam{.learning_rate = CosineDecay{…}}`. Rates are factors of an optimizer's step,
+/// without a unit.
+/// \throws ValueError from compile, if the number, or the schedule's rate of step 0, is negative or infinite.
 class Rate {
  public:
   template <class Number>
@@ -30,7 +36,7 @@ class Rate {
   Rate(S schedule)
       : schedule_(schedule), config_([s = std::move(schedule)](Config& c, std::string_view name) { c(name, s); }) {}
 
-  /// True if it was made from a schedule: it cannot be set then, and `.weights.h5` does not store it.
+  /// True if it was made from a schedule: setting it throws ValueError then, and `.weights.h5` does not store it.
   bool is_schedule() const { return static_cast<bool>(schedule_); }
 
   void config(Config& c, std::string_view name) const {
