@@ -39,7 +39,8 @@ consteval bool require_own_function() {
 /// a functor (or the decltype of a lambda without captures). The function is called with Value<T> and Dual<T>, from
 /// which the derivative comes: arithmetic, comparisons, and the functions of backend/simd/dual.hpp without `std::`
 /// before them. A function of other arguments does not compile: "an elementwise function takes one number (auto x) and
-/// returns one computed from it". On a device it is a functor, not a lambda.
+/// returns one computed from it". On a device it is a functor, not a lambda. LSTM and GRU do not take it, since its
+/// derivative does not follow from its output.
 template <class Function>
 struct Elementwise {
   [[no_unique_address]] Function function{};

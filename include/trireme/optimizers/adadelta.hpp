@@ -18,7 +18,14 @@ namespace trireme {
 template <class T>
 struct AdadeltaStep;
 
-/// Designated initializers name the members in this order.
+/// Adadelta: w -= rate d with the step d = sqrt(u + epsilon) / sqrt(a + epsilon) g, in the unit of the weight.
+///
+/// a = rho a + (1 - rho) g^2 is the running mean of the squared gradient, u = rho u + (1 - rho) d^2 that of the squared
+/// steps. Weights w of any shape; the state is a and u, of the shape of w. Weight decay first takes rate weight_decay w
+/// from w. Source: Zeiler, arXiv:1212.5701, as Keras's Adadelta. Designated initializers name the members in this
+/// order.
+/// \throws ValueError from compile, unless rho is in [0, 1), epsilon is positive, the others not negative, all finite,
+/// and at most one limit of clipping is not 0.
 struct Adadelta {
   static constexpr FixedString name = "adadelta";
 

@@ -18,7 +18,13 @@ namespace trireme {
 template <class T>
 struct AdagradStep;
 
-/// Designated initializers name the members in this order.
+/// Adagrad: w -= rate g / sqrt(a + epsilon), where a is the sum of all squared gradients g^2 so far.
+///
+/// Weights w of any shape; the state is a, of the shape of w, which begins with initial_accumulator_value. Weight decay
+/// first takes rate weight_decay w from w. Source: Duchi, Hazan, Singer, JMLR 12 (2011), as Keras's Adagrad. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless epsilon is positive, the others not negative, all finite, and at most one
+/// limit of clipping is not 0.
 struct Adagrad {
   static constexpr FixedString name = "adagrad";
 

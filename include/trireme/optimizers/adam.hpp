@@ -19,7 +19,15 @@ namespace trireme {
 template <class T>
 struct AdamStep;
 
-/// Designated initializers name the members in this order.
+/// Adam: w -= rate c m / (sqrt(v) + epsilon), with running means m of the gradient g and v of its square.
+///
+/// m += (1 - beta_1) (g - m), v += (1 - beta_2) (g^2 - v), c = sqrt(1 - beta_2^t) / (1 - beta_1^t) in step t, counted
+/// from 1. Weights w of any shape; the state is m and v, and with `amsgrad` the largest v so far, by which a step then
+/// divides, each of the shape of w. Weight decay first takes rate weight_decay w from w. Source: Kingma, Ba,
+/// arXiv:1412.6980, with epsilon as in Keras's Adam; amsgrad: Reddi, Kale, Kumar, arXiv:1904.09237. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless the betas are in [0, 1), epsilon is positive, the others not negative, all
+/// finite, and at most one limit of clipping is not 0.
 struct Adam {
   static constexpr FixedString name = "adam";
 

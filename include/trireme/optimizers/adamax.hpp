@@ -19,7 +19,14 @@ namespace trireme {
 template <class T>
 struct AdamaxStep;
 
-/// Designated initializers name the members in this order.
+/// Adamax: w -= rate / (1 - beta_1^t) m / (u + epsilon) in step t, counted from 1.
+///
+/// m += (1 - beta_1) (g - m) is the running mean of the gradient g, u = max(beta_2 u, |g|) the largest gradient, slowly
+/// forgotten. Weights w of any shape; the state is m and u, of the shape of w. Weight decay first takes rate
+/// weight_decay w from w. Source: Kingma, Ba, arXiv:1412.6980, section 7.1, as Keras's Adamax. Designated initializers
+/// name the members in this order.
+/// \throws ValueError from compile, unless the betas are in [0, 1), epsilon is positive, the others not negative, all
+/// finite, and at most one limit of clipping is not 0.
 struct Adamax {
   static constexpr FixedString name = "adamax";
 

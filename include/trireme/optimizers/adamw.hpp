@@ -13,7 +13,13 @@
 
 namespace trireme {
 
-/// Designated initializers name the members in this order.
+/// AdamW: Adam with decoupled weight decay, w -= rate weight_decay w before Adam's step.
+///
+/// Weights of any shape; the state is Adam's. It differs from Adam in the default of weight_decay and the order of
+/// members. Source: Loshchilov, Hutter, arXiv:1711.05101, as Keras's AdamW. Designated initializers name the members in
+/// this order.
+/// \throws ValueError from compile, unless the betas are in [0, 1), epsilon is positive, the others not negative, all
+/// finite, and at most one limit of clipping is not 0.
 struct AdamW {
   static constexpr FixedString name = "adamw";
 

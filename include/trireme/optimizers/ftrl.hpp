@@ -18,7 +18,15 @@ namespace trireme {
 template <class T>
 struct FtrlStep;
 
-/// Designated initializers name the members in this order.
+/// Follow the regularized leader: w = (clip(z, -l1, l1) - z) / (n^q / rate + 2 l2 + beta / rate), for sparse weights.
+///
+/// n += g^2; z += g + 2 shrinkage w - (n^q - (n before)^q) / rate w, with q = -learning_rate_power and the l1, l2 and
+/// shrinkage of the three regularization strengths. Weights w of any shape; the state is n, which begins with
+/// initial_accumulator_value, and z, of the shape of w. Weight decay first takes rate weight_decay w from w. A rate of
+/// 0, which other optimizers take, makes weights NaN. Source: McMahan et al., KDD 2013, as Keras's Ftrl. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless learning_rate_power is at most 0, the others not negative, all finite, and
+/// at most one limit of clipping is not 0.
 struct Ftrl {
   static constexpr FixedString name = "ftrl";
 

@@ -20,7 +20,15 @@ namespace trireme {
 template <class T>
 struct LambRule;
 
-/// Designated initializers name the members in this order.
+/// Lamb: w -= rate r d, Adam's step d scaled for each tensor to the norm of its weights, r = norm(w) / norm(d).
+///
+/// d = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon) with Adam's m and v in step t, counted from 1; r = 1
+/// where a norm is 0. Weight decay first takes rate weight_decay w from w. A tensor is a weight of any shape; the state
+/// is m and v, of the shape of w. The norms are over the processes that hold parts of the tensor: a step is collective
+/// among them. Source: You, Li, Reddi et al., arXiv:1904.00962, as Keras's Lamb. Designated initializers name the
+/// members in this order.
+/// \throws ValueError from compile, unless the betas are in [0, 1), epsilon is positive, the others not negative, all
+/// finite, and at most one limit of clipping is not 0.
 struct Lamb {
   static constexpr FixedString name = "lamb";
 

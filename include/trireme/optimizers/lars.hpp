@@ -19,8 +19,14 @@ namespace trireme {
 template <class T>
 struct LarsRule;
 
-/// A tensor's rate is learning_rate * trust_coefficient * |w| / (|g| + weight_decay * |w|), and learning_rate alone
-/// where a norm is 0, as of biases before their first step. Designated initializers name the members in this order.
+/// Lars: m = momentum m - r (g + weight_decay w), then w += m, with a rate r of each tensor.
+///
+/// r = learning_rate trust_coefficient norm(w) / (norm(g) + weight_decay norm(w)), and learning_rate alone where a norm
+/// is 0, as of biases before their first step. A tensor is a weight of any shape; the state is m, of the shape of w.
+/// The norms are over the processes that hold parts of the tensor: a step is collective among them. Source: You,
+/// Gitman, Ginsburg, arXiv:1708.03888; Keras has none. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless momentum is in [0, 1], trust_coefficient positive, the others not negative,
+/// all finite, and at most one limit of clipping is not 0.
 struct Lars {
   static constexpr FixedString name = "lars";
 

@@ -18,7 +18,12 @@ namespace trireme {
 template <class T>
 struct LionStep;
 
-/// Designated initializers name the members in this order.
+/// Lion: w -= rate sign(beta_1 m + (1 - beta_1) g), then m = beta_2 m + (1 - beta_2) g.
+///
+/// Weights w of any shape; the state is m, of the shape of w. Weight decay first takes rate weight_decay w from w.
+/// Source: Chen et al., arXiv:2302.06675, as Keras's Lion. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless the betas are in (0, 1], the others not negative and finite, and at most one
+/// limit of clipping is not 0.
 struct Lion {
   static constexpr FixedString name = "lion";
 

@@ -19,7 +19,14 @@ namespace trireme {
 template <class T>
 struct NadamStep;
 
-/// Designated initializers name the members in this order.
+/// Nadam, Adam with Nesterov momentum: w -= rate n / (sqrt(v / (1 - beta_2^t)) + epsilon) in step t, counted from 1.
+///
+/// m and v are Adam's means of the gradient g. With u(t) = beta_1 (1 - 0.96^t / 2) and the product p(t) = u(1) … u(t),
+/// n = u(t + 1) m / (1 - p(t + 1)) + (1 - u(t)) g / (1 - p(t)). Weights w of any shape; the state is m and v, of the
+/// shape of w. Weight decay first takes rate weight_decay w from w. Source: Dozat, ICLR workshop 2016, as Keras's
+/// Nadam. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless the betas are in [0, 1), epsilon is positive, the others not negative, all
+/// finite, and at most one limit of clipping is not 0.
 struct Nadam {
   static constexpr FixedString name = "nadam";
 

@@ -9,17 +9,17 @@
 
 namespace trireme {
 
-/// The rule of a step: the type that `Optimizer::step<T>(iteration, rate)` returns.
+/// The rule of a step: the type that `Optimizer::step<T>(iteration, rate)` returns, iterations counted from 1.
 template <class Optimizer, class T>
 using RuleOf = std::remove_cvref_t<decltype(std::declval<Optimizer const&>().template step<T>(std::uint64_t{1}, 0.0))>;
 
-/// A rule for element i alone: its weight and slots change by its gradient.
+/// A rule for element i alone, of weights of any shape: its weight and its slots change by its gradient.
 template <class Rule, class T>
 concept ElementRule = requires(Rule const& rule, T* weights, T gradient, T* const* slots) {
   rule(std::size_t{}, weights, gradient, slots);
 };
 
-/// A rule that is to have sums over each tensor.
+/// A rule with a member `tensor_sums`, the number of sums over each tensor that it needs; see TensorRule.
 template <class Rule>
 concept DeclaresTensorSums = requires { Rule::tensor_sums; };
 
@@ -40,7 +40,15 @@ template <DeclaresTensorSums Rule, class T>
 inline constexpr bool is_rule<Rule, T> = TensorRule<Rule, T>;
 }  // namespace detail
 
-/// An optimizer of weights of type T.
+/// An optimizer of weights of type T: `learning_rate`, `slots()`, `initial(slot)` and `step<T>(iteration, rate)`.
+///
+/// Each of the `slots()` arrays of its state has the shape of the weights and begins with `initial(slot)`; at most 4.
+/// `step` returns the rule of one step, an ElementRule or a TensorRule, for the gradient of the mean loss over the
+/// global batch. Other members that the library reads: `weight_decay`; `clipvalue` limits each gradient to [-clipvalue,
+/// clipvalue], `clipnorm` the norm of each tensor's gradient, `global_clipnorm` the norm of all gradients. A type
+/// without the former four does not compile: "an optimizer needs a learning_rate and slots(), as Adam has them".
+/// \throws ValueError from compile, if an optimizer's number is outside of its range, several of the three limits are
+/// not 0, or there are more than 4 slots.
 template <class O, class T>
 concept Optimizer = requires(O const& optimizer) {
   optimizer.learning_rate(std::uint64_t{});

@@ -17,7 +17,14 @@ namespace trireme {
 template <class T>
 struct RMSpropStep;
 
-/// Designated initializers name the members in this order.
+/// RMSprop: w -= rate g / sqrt(v + epsilon), with the running mean v = rho v + (1 - rho) g^2.
+///
+/// With `centered` v - a^2 in the place of v, where a = rho a + (1 - rho) g; with momentum m = momentum m + (that
+/// step), then w -= m. Weights w of any shape; the state is v, m if momentum is not 0, and a if centered, each of the
+/// shape of w. Weight decay first takes rate weight_decay w from w. Source: Tieleman, Hinton, Coursera lecture 6.5
+/// (2012), as Keras's RMSprop. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless rho is in [0, 1), momentum in [0, 1], epsilon positive, the others not
+/// negative, all finite, and at most one limit of clipping is not 0.
 struct RMSprop {
   static constexpr FixedString name = "rmsprop";
 

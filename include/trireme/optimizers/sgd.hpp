@@ -17,7 +17,13 @@ namespace trireme {
 template <class T>
 struct SGDStep;
 
-/// Designated initializers name the members in this order.
+/// Stochastic gradient descent: w -= rate g; with momentum m = momentum m - rate g, then w += m.
+///
+/// Weights w of any shape, g their gradient; the state is m, of the shape of w, if momentum is not 0. With `nesterov` w
+/// += momentum m - rate g, the gradient as if the momentum had been applied already. Weight decay first takes rate
+/// weight_decay w from w. Source: Keras's SGD. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless momentum is in [0, 1], the others not negative and finite, and at most one
+/// limit of clipping is not 0.
 struct SGD {
   static constexpr FixedString name = "sgd";
 
@@ -46,7 +52,7 @@ struct SGD {
   }
 };
 
-/// The rate is inside the momentum, unlike PyTorch's.
+/// SGD's step on one element, or on a vector of elements; the rate is inside the momentum, unlike PyTorch's.
 template <class T>
 struct SGDStep {
   static constexpr bool takes_vectors = true;
