@@ -14,12 +14,18 @@
 
 namespace trireme {
 
+/// The identity matrix times `gain`: element (i, i) of a parameter (rows, columns), 0 elsewhere.
+///
+/// The matrix need not be square. The definition is that of Keras's Identity.
+/// \throws ShapeError if the parameter is not a matrix.
+/// \throws ValueError from compile, if gain is not finite.
 struct Identity {
   double gain = 1;
 
   void config(Config& c) const { c("gain", gain, intervals::finite); }
 
-  /// \throws ShapeError if the parameter is not a matrix.
+  /// Writes the matrix to `out`, (rows, columns) in row-major order. \throws ShapeError if the parameter is not a
+  /// matrix.
   void operator()(std::span<double> out, InitializerContext const& context) const {
     if (context.extents.size() != 2) {
       throw ShapeError(formatted("Identity: {} has extents {}, but only a matrix can be an identity",

@@ -16,19 +16,28 @@
 
 namespace trireme {
 
-/// The parameter to fill. Element e of it may depend on (seed, path, e) alone.
+/// The parameter to fill: extents such as (inputs, units), the seed of the model, and the parameter's path.
+///
+/// Element e, in row-major order, may depend on (seed, path, e) alone, so that every process computes the same values
+/// without communication.
 struct InitializerContext {
   std::vector<std::size_t> extents;
   std::uint64_t seed = 0;
   std::string_view path;  ///< "dense/kernel"
 };
 
-/// A struct with `operator()(std::span<double> out, InitializerContext const&) const`.
+/// A struct with `operator()(std::span<double> out, InitializerContext const&) const`, which writes all elements of
+/// `out`.
+///
+/// `out` holds the parameter of shape `context.extents` in row-major order. Not collective.
 template <class I>
 concept InitializerFunction = std::invocable<I const&, std::span<double>, InitializerContext const&>;
 
-/// Made from any of the library's initializers or the user's own. It keeps a copy of the struct's bytes and is usable
-/// in constant expressions, so that the structure of a layer that holds one is.
+/// Any initializer as one type: made from one of the library's, or from a user's own InitializerFunction.
+///
+/// It fills a parameter of any shape that its function takes, and is usable in constant expressions, so that the
+/// structure of a layer that holds one is. It keeps a copy of the struct's bytes; other structs do not compile: "an
+/// initializer is a trivially copyable struct of at most 48 bytes; let it point to more". Not collective.
 class Initializer {
  public:
   static constexpr std::size_t capacity = 48;
@@ -81,11 +90,15 @@ class Initializer {
   Functions const* functions_ = nullptr;
 };
 
-/// Fan in and fan out as Keras counts them: the last two extents, times the receptive field before them.
+/// Fan in and fan out of a parameter: the numbers of inputs and outputs of one unit, as Keras counts them.
 struct Fans {
   double in = 1, out = 1;
 };
-/// Numbers of inputs and outputs of a kernel of these extents.
+/// Numbers of inputs and outputs of a parameter of these extents, such as (inputs, units) or (height, width, channels,
+/// filters).
+///
+/// The last two extents, each times the product of those before them (the receptive field). A vector (n) has n of both,
+/// a single number 1. Source: Keras's compute_fans.
 inline Fans compute_fans(std::vector<std::size_t> const& extents) {
   if (extents.empty()) return {};
   if (extents.size() == 1) return {static_cast<double>(extents[0]), static_cast<double>(extents[0])};

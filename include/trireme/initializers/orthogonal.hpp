@@ -15,6 +15,12 @@
 
 namespace trireme {
 
+/// A random matrix with orthonormal columns (or rows, if there are fewer of them), times `gain`.
+///
+/// For a parameter (…, columns): all axes but the last one count as rows. Source: Saxe, McClelland, Ganguli,
+/// arXiv:1312.6120, as Keras's Orthogonal.
+/// \throws ShapeError if the parameter has fewer than two axes.
+/// \throws ValueError from compile, if gain is not finite.
 struct Orthogonal {
   double gain = 1;
 

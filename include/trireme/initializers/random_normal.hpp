@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Normally distributed numbers of this mean and standard deviation, for a parameter of any shape.
+///
+/// The distribution is that of Keras's RandomNormal; the numbers are the library's own.
+/// \throws ValueError from compile, if mean is not finite, or stddev negative or infinite.
 struct RandomNormal {
   double mean = 0, stddev = 0.05;
 

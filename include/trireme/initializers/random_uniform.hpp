@@ -10,6 +10,10 @@
 
 namespace trireme {
 
+/// Uniformly distributed numbers of [minval, maxval), for a parameter of any shape.
+///
+/// The distribution is that of Keras's RandomUniform; the numbers are the library's own.
+/// \throws ValueError from compile, if one of them is not finite, or maxval is below minval.
 struct RandomUniform {
   double minval = -0.05, maxval = 0.05;
 

@@ -11,6 +11,11 @@
 
 namespace trireme {
 
+/// Normally distributed numbers, drawn anew until within two standard deviations of the mean, for a parameter of any
+/// shape.
+///
+/// The distribution is that of Keras's TruncatedNormal; the numbers are the library's own.
+/// \throws ValueError from compile, if mean is not finite, or stddev negative or infinite.
 struct TruncatedNormal {
   double mean = 0, stddev = 0.05;  ///< of the distribution before it is cut
 

@@ -23,8 +23,12 @@ double truncated_normal(ParameterStream const& stream, std::uint64_t element);
 
 }  // namespace detail
 
-/// Keras's VarianceScaling: variance scale / n, with n from the fans of the parameter.
-/// Designated initializers name the members in this order.
+/// Random numbers of variance scale / n, with n the fan in, the fan out or their mean, at least 1.
+///
+/// For a parameter of any shape, whose fans compute_fans counts. `uniform` is U(-l, l) with l = sqrt(3 scale / n); the
+/// truncated normal distribution has this variance after truncation. Source: Keras's VarianceScaling. Designated
+/// initializers name the members in this order.
+/// \throws ValueError from compile, unless scale is positive and finite.
 struct VarianceScaling {
   double scale = 1;
   FanMode mode = FanMode::fan_in;
