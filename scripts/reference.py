@@ -189,7 +189,7 @@ def names_of(xml):
             element = ElementTree.parse(xml / f"{compound.get('refid')}.xml").getroot().find("compounddef")
             for member in element.iter("memberdef"):
                 last = flat(member.find("name"))
-                if "detail::" in flat(member.find("definition")).split("(")[0].rpartition(" ")[2]:
+                if "detail::" in re.split(r"[(=]", flat(member.find("definition")))[0].strip().rpartition(" ")[2]:
                     continue
                 yield last, member.get("kind"), member, []
 

@@ -10,7 +10,7 @@
 
 namespace trireme {
 
-/// GELU by the error function: y = x (1 + erf(x / sqrt(2))) / 2, elementwise.
+/// GELU by the error function: y = x (1 + erf(x / sqrt(2))) / 2, elementwise, for any shape.
 struct ExactGELU {
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
@@ -24,7 +24,7 @@ struct ExactGELU {
   }
 };
 
-/// GELU by the hyperbolic tangent of a cubic: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, elementwise.
+/// GELU by the hyperbolic tangent of a cubic: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, for any shape.
 struct TanhGELU {
   template <class T>
   KOKKOS_FUNCTION T operator()(T x) const {
