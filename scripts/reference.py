@@ -7,6 +7,11 @@ FOLDER gets a page a room (`reference/layers.md`), an index of all names (`refer
 numbered lines (`source/layers/dense.html`). A name is public if it stands in a namespace of the table below. A public
 name without a brief is an error, and so is one whose signature names `detail`: fields of such types and values are left
 out.
+
+A class of the rooms SHAPED is an error too unless its description, or that of a member, names a shape. That is a list
+of extents in parentheses, which has an ellipsis or begins with an axis of the field, `(rows, …, classes)` or `(height,
+width, channels)`, or the words `any shape`, `same extents`, `shape of the input` or `extents of`. Classes that hold
+values without axes are exempt: NO_AXES.
 """
 import collections
 import html
@@ -24,6 +29,11 @@ INTERNAL_ROOMS = {"detail", "pjrt/lowering"}
 ORDER = ["compile", "fit", "compiled_model", "predictor", "models", "layers", "activations", "losses", "metrics",
          "optimizers", "schedules", "initializers", "data", "strategies", "callbacks", "environment", "mpi", "tensor",
          "io", "pjrt", "backend", "core", "version"]
+
+SHAPED = {"activations", "losses", "metrics"}
+NO_AXES = {"Logs", "MeanState"}  # values by name; the two sums of a mean
+SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|\([^()]*(\.\.\.|…)[^()]*\)|"
+                   r"any shape|same extents|shape of (the|its) input|extents of")
 
 Name = collections.namedtuple("Name", "name kind room file line template definition brief text members")
 
@@ -274,6 +284,13 @@ def write(names, folder):
         write_source(folder, file)
 
 
+def names_no_shape(name):
+    if name.kind not in ("class", "struct") or page_of(name.room) not in SHAPED or name.name in NO_AXES:
+        return False
+    texts = (name.brief, name.text, *(text for member in name.members for text in member[2:4]))
+    return not any(SHAPE.search(" ".join(text.split())) for text in texts)
+
+
 if __name__ == "__main__":
     xml, folder = map(pathlib.Path, sys.argv[1:3])
     names = collected(xml)
@@ -284,6 +301,8 @@ if __name__ == "__main__":
     missing += [f"include/trireme/{n.file}:{n.line}: {n.name} is public and names `detail`: {signature}" for n in names
                 if page_of(n.room) != "backend" for signature in (n.definition, *(m[1] for m in n.members))
                 if "detail::" in signature]
+    missing += [f"include/trireme/{n.file}:{n.line}: {n.name} names no shape: neither extents, (rows, …), nor any shape"
+                for n in names if names_no_shape(n)]
     print("\n".join(missing))
     write(names, folder)
     print(f"{len({n.name for n in names})} public names, {len(missing)} errors")
