@@ -14,10 +14,9 @@ namespace trireme {
 /// over.
 ///
 /// t counts optimizer steps from 0; r is initial_learning_rate. Period i, counted from 0, takes first_decay_steps
-/// t_mul^i steps. With t_mul below 1 all periods together end at first_decay_steps / (1 - t_mul) steps, and the rate is
-/// NaN from there on. Source: Loshchilov, Hutter, arXiv:1608.03983, as Keras's CosineDecayRestarts. Designated
-/// initializers name the members in this order.
-/// \throws ValueError from compile, unless first_decay_steps and t_mul are positive and no number is negative or
+/// t_mul^i steps. Source: Loshchilov, Hutter, arXiv:1608.03983, as Keras's CosineDecayRestarts, which takes t_mul below
+/// 1 too and returns NaN once all periods are over. Designated initializers name the members in this order.
+/// \throws ValueError from compile, unless first_decay_steps is positive, t_mul at least 1, and no number is negative or
 /// infinite.
 struct CosineDecayRestarts {
   double initial_learning_rate = 1e-3;
@@ -29,7 +28,7 @@ struct CosineDecayRestarts {
   void config(Config& c) const {
     c("initial_learning_rate", initial_learning_rate, intervals::not_negative);
     c("first_decay_steps", first_decay_steps, intervals::positive);
-    c("t_mul", t_mul, intervals::positive);
+    c("t_mul", t_mul, {1, intervals::infinity, false, true});
     c("m_mul", m_mul, intervals::not_negative);
     c("alpha", alpha, intervals::not_negative);
   }

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(schedules_refuse_numbers_outside_of_their_ranges) {
             number("warmup_steps", &C::warmup_steps, {-1, nan})});
   using R = CosineDecayRestarts;
   check<R>({number("initial_learning_rate", &R::initial_learning_rate, {-1, nan}),
-            number("first_decay_steps", &R::first_decay_steps, {0, nan}), number("t_mul", &R::t_mul, {0, nan}),
+            number("first_decay_steps", &R::first_decay_steps, {0, nan}), number("t_mul", &R::t_mul, {0.9, nan}),
             number("m_mul", &R::m_mul, {-1, nan}), number("alpha", &R::alpha, {-1, nan})});
   BOOST_TEST(
       refusal(PiecewiseConstantDecay({2}, {0.1, -1})).starts_with("PiecewiseConstantDecay::values[1] is -1, which"));
