@@ -16,8 +16,8 @@ namespace trireme {
 /// t counts optimizer steps from 0; r is initial_learning_rate. Period i, counted from 0, takes first_decay_steps
 /// t_mul^i steps. Source: Loshchilov, Hutter, arXiv:1608.03983, as Keras's CosineDecayRestarts, which takes t_mul below
 /// 1 too and returns NaN once all periods are over. Designated initializers name the members in this order.
-/// \throws ValueError from compile, unless first_decay_steps is positive, t_mul at least 1, and no number is negative or
-/// infinite.
+/// \throws ValueError from compile, unless first_decay_steps is positive, t_mul at least 1, and all numbers are finite
+/// and not negative.
 struct CosineDecayRestarts {
   double initial_learning_rate = 1e-3;
   double first_decay_steps = 1000;
