@@ -12,7 +12,11 @@
 
 namespace trireme {
 
-/// Applies A to each element, or to each vector along the last axis.
+/// Activation as a layer of its own, y = activation(x): elementwise, or Softmax over each vector along the last axis.
+///
+/// Input and output have the same extents, (...); no parameters. A `ReLU{}` among the layers of a model becomes
+/// `Activation<ReLU>`. Source: Keras `Activation`.
+/// \throws ValueError from `compile` if a number of the activation is outside of its range.
 template <ActivationFunction A>
 struct Activation {
   [[no_unique_address]] A activation{};

@@ -16,13 +16,19 @@
 
 namespace trireme {
 
-/// `BatchNormalization<>{}`; NoScale and NoCenter leave out gamma and beta, Axis<1> says where the features are.
+/// Normalization over the rows of a batch, y = gamma (x - mean) / sqrt(variance + epsilon) + beta, for each feature:
+/// `BatchNormalization<>{}`; NoScale and NoCenter leave out gamma and beta, Axis<n> says where the features are.
 ///
-/// Input and output (..., features), or with Axis<n> features as n-th axis of a sample, from 1. While training the
-/// statistics are those of the replica's rows (of all rows, under `SyncBatchNormalization`), and the moving ones follow
-/// with `momentum`: as means over the replicas, weighted with their rows. Otherwise, and while Frozen, the moving
-/// statistics are used. Variances are the biased ones. Source: Ioffe & Szegedy, Batch Normalization, 2015.
-/// Designated initializers name the members in this order.
+/// Input and output (..., features), or with Axis<n> features as n-th axis of a sample, from 1. Parameters gamma and
+/// beta (features), states moving_mean and moving_variance (features). While training the statistics are those of the
+/// replica's rows (of all rows, under `SyncBatchNormalization`), and the moving ones follow, moving = momentum * moving
+/// + (1 - momentum) * batch: as means over the replicas, weighted with their rows. Otherwise, and while Frozen, the
+/// moving statistics are used. Variances are the biased ones, in units of x squared, as is `epsilon`. Designated
+/// initializers name the members in this order. Source: Ioffe & Szegedy, Batch Normalization, 2015; Keras
+/// `BatchNormalization`.
+///
+/// Compile-time errors: another option, or one given twice; Axis<n> beyond the axes of a sample.
+/// \throws ValueError from `compile` if `momentum` is outside of [0, 1], or `epsilon` outside of (0, inf).
 template <StatisticsScope Scope, class... Options>
 struct BasicBatchNormalization {
   static constexpr StatisticsScope mixes_rows = Scope;
@@ -152,11 +158,14 @@ struct BasicBatchNormalization {
   }
 };
 
-/// Statistics over each replica's rows, as in Keras.
+/// Batch normalization with the statistics of each replica's rows, as Keras's `BatchNormalization`; see
+/// BasicBatchNormalization.
 template <class... Options>
 using BatchNormalization = BasicBatchNormalization<StatisticsScope::replica, Options...>;
 
-/// Statistics over all rows of the global batch: how it is split does not show in the result.
+/// Batch normalization with the statistics of all rows of the global batch, so that the result does not depend on how
+/// the batch is split; Keras's `BatchNormalization(synchronized=True)`. Each step sums over all processes, forward and
+/// backward. See BasicBatchNormalization.
 template <class... Options>
 using SyncBatchNormalization = BasicBatchNormalization<StatisticsScope::global, Options...>;
 

@@ -21,7 +21,7 @@ struct StepKeys {
   std::size_t global_rows = 0;   ///< of the batch, over all processes
 };
 
-/// A layer's tensors by their index in its declaration: addresses or Gradients.
+/// Tensors of a layer by their index in its declaration: addresses or Gradients, at most most_layer_tensors.
 template <class Tensor>
 class LayerTensors {
  public:
@@ -35,7 +35,10 @@ class LayerTensors {
   std::size_t count_ = 0;
 };
 
-/// Samples are contiguous, row-major, channels last.
+/// Arguments of a layer's forward: it reads x (rows, input extents) and writes y (rows, output extents). Samples are
+/// contiguous, row-major, channels last; `rows` may be 0.
+///
+/// `parameters`, `states` and `state_updates` have the extents that the layer declares, `saved` its counts.
 template <class T>
 struct Forward {
   std::size_t rows;
@@ -51,7 +54,11 @@ struct Forward {
   T const* const* x_rows = nullptr;  ///< where x is null: its rows, which lie apart; see takes_scattered_rows
 };
 
-/// `dy` may be overwritten; `dx` is null where it is not needed, and otherwise overwritten.
+/// Arguments of a layer's backward: it reads x (rows, input extents), y and dy (rows, output extents), and writes dx
+/// (rows, input extents) and `gradients`.
+///
+/// `dy` may be overwritten; `dx` is null where it is not needed, and otherwise overwritten. Gradients are sums over the
+/// rows.
 template <class T>
 struct Backward {
   std::size_t rows;
@@ -68,7 +75,7 @@ struct Backward {
   T const* const* x_rows = nullptr;  ///< as in Forward
 };
 
-/// A saved tensor as numbers of another type than the model's scalar.
+/// Address of saved tensor i as numbers of another type U than the model's scalar, as `SavedTensor::of<U>` declares it.
 template <class U, class Call>
 U* saved_as(Call const& call, std::size_t i) {
   return reinterpret_cast<U*>(call.saved[i]);

@@ -16,10 +16,18 @@
 
 namespace trireme {
 
+/// Two-dimensional convolution, y = activation(kernel * x + b), as in Keras without mirroring the kernel:
 /// `Conv2D<32, 3, 3, ReLU, Same, Strides<2, 2>>{}`; also Dilation<h, w> and NoBias.
 ///
-/// Input (H, W, C), output (H', W', Filters); kernel (KH, KW, C, Filters), bias (Filters).
-/// Designated initializers name the members in this order.
+/// Input (H, W, C) as height, width and channels, output (H', W', Filters); parameters kernel (KH, KW, C, Filters) and,
+/// without NoBias, bias b (Filters). With Same H' = ceil(H / stride), otherwise (Valid) H' = floor((H - (KH - 1)
+/// dilation - 1) / stride) + 1; W' likewise. Designated initializers name the members in this order. Source: Keras
+/// `Conv2D`.
+///
+/// Compile-time errors: Filters, KH or KW is 0; another option, or two of one kind; an input without exactly three
+/// extents; with Valid a static extent that is smaller than the window.
+/// \throws ShapeError from `compile` if a window does not fit an input with `dynamic` extents.
+/// \throws ValueError from `compile` if Filters is `dynamic` and `filters` is 0.
 template <std::size_t Filters, std::size_t KH, std::size_t KW, class... Options>
 struct Conv2D {
   static_assert(Filters > 0 && KH > 0 && KW > 0, "trireme: Conv2D has at least one filter, of at least 1 x 1, not 0");

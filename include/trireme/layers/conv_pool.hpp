@@ -15,8 +15,9 @@
 
 namespace trireme {
 
-/// Results are those of the two layers, to rounding: among equal values the first gets the gradient. One difference
-/// remains: an input that is not a number and that no largest value depends on leaves the kernel's gradient alone.
+/// Conv2D and MaxPooling2D as one layer: input (H, W, C), output and parameters those of the two. Results are those of
+/// the two layers, to rounding: among equal values the first gets the gradient. One difference remains: an input that
+/// is not a number and that no largest value depends on leaves the kernel's gradient alone.
 template <class Conv, class Pool>
 struct ConvPool {
   using composite = void;  ///< of two layers: names, parameters and keys of random numbers stay theirs

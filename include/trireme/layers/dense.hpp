@@ -18,10 +18,14 @@
 
 namespace trireme {
 
-/// `Dense<64, ReLU>{}`, `Dense<10, NoBias>{}`, with a width from the command line `Dense<dynamic, ReLU>{.units = n}`.
+/// Fully connected layer along the last axis, y = activation(x W + b): `Dense<64, ReLU>{}`, `Dense<10, NoBias>{}`, with
+/// a width from the command line `Dense<dynamic, ReLU>{.units = n}`.
 ///
-/// Input (..., n), output (..., Units); kernel (n, Units), bias (Units).
-/// Designated initializers name the members in this order.
+/// Input (..., n), output (..., Units); parameters kernel W (n, Units) and, without NoBias, bias b (Units). The default
+/// activation is Linear. Designated initializers name the members in this order. Source: Keras `Dense`.
+///
+/// Compile-time errors: Units is 0; an option that is neither an activation nor NoBias, or two of one kind.
+/// \throws ValueError from `compile` if Units is `dynamic` and `units` is 0.
 template <std::size_t Units, class... Options>
 struct Dense {
   static_assert(Units > 0, "trireme: Dense has at least one unit, not 0");

@@ -43,10 +43,12 @@ struct DropoutMask {
 
 }  // namespace kernels
 
-/// `Dropout{.rate = 0.5}`: while training, an element is zero with probability `rate`, and scaled by 1 / (1 - rate)
-/// otherwise.
+/// Dropout while training: an element becomes 0 with probability `rate`, otherwise y = x / (1 - rate):
+/// `Dropout{.rate = 0.5}`. At other times y = x.
 ///
-/// The mask depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
+/// Input and output have the same extents, (...); no parameters. The mask depends on (seed, layer, step, row of the
+/// global batch, element), not on ranks or threads. Source: Srivastava et al., Dropout, 2014; Keras `Dropout`.
+/// \throws ValueError from `compile` if `rate` is outside of [0, 1).
 struct Dropout {
   static constexpr std::string_view class_name = "Dropout";
   double rate = 0.5;

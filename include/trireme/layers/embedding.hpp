@@ -19,13 +19,19 @@
 
 namespace trireme {
 
-/// `Embedding<10'000, 64>{}`: Vocabulary rows of Dim numbers.
+/// Table of Vocabulary rows of Dim numbers, y = embeddings[x]: `Embedding<10'000, 64>{}`.
 ///
-/// Input (...), indices from 0 on in the model's scalar; output (..., Dim); embeddings (Vocabulary, Dim). Data are
-/// checked before they get here; an index outside of the vocabulary would read zeros and train nothing. A table of
-/// `sparse_from` numbers or more has sparse gradients under the parallelism within operators: only the rows that occur
-/// in a batch get gradients and travel between processes. The optimizer moves all rows, as Keras's does.
-/// Designated initializers name the members in this order.
+/// Input (...), integers in [0, Vocabulary) in the model's scalar; output (..., Dim); parameter embeddings (Vocabulary,
+/// Dim). A table of `sparse_from` numbers or more has sparse gradients under the parallelism within operators: only the
+/// rows that occur in a batch get gradients and travel between processes. The optimizer moves all rows, as Keras's
+/// does. Designated initializers name the members in this order. Source: Keras `Embedding`.
+///
+/// Compile-time errors: Vocabulary or Dim is 0, or Vocabulary exceeds the integers that the scalar holds exactly (2^24
+/// in float, 2^53 in double).
+/// \throws ValueError from `compile` if a `dynamic` vocabulary is 0 or exceeds these integers, or if `dim` is 0.
+/// \throws ValueError from data sets, `train_on_batch` and Predictor if an input is not an integer in [0, Vocabulary),
+/// naming the sample. CompiledModel::infer and, on a device, Predictor::infer do not check: such an index reads zeros
+/// and trains nothing.
 template <std::size_t Vocabulary, std::size_t Dim>
 struct Embedding {
   static_assert(Vocabulary > 0 && Dim > 0, "trireme: Embedding has at least one row of at least one number, not 0");
@@ -65,7 +71,7 @@ struct Embedding {
     return in.size() * dim;
   }
 
-  /// Nothing. Checks the vocabulary when a model is compiled.
+  /// No tensors. Checks the vocabulary when a model is compiled.
   template <class T, class Context, class In>
   constexpr auto saved(In const&, std::size_t) const {
     constexpr std::size_t exact = std::size_t{1} << std::numeric_limits<T>::digits;

@@ -12,7 +12,9 @@
 
 namespace trireme {
 
-/// (a, b, ...) becomes (a * b * ...).
+/// Flattened samples: (a, b, ...) becomes (a * b * ...), row-major.
+///
+/// No parameters, no computation and no memory of its own. Source: Keras `Flatten`.
 struct Flatten {
   static constexpr std::string_view class_name = "Flatten";
   static constexpr bool reinterprets = true;
@@ -27,7 +29,13 @@ struct Flatten {
   }
 };
 
-/// `Reshape<4, 4, 16>{}`: as many numbers as before.
+/// Samples under other extents, row-major: `Reshape<4, 4, 16>{}`, or `Reshape<dynamic, 16>{.extents = {n, 16}}`.
+///
+/// Input (...) of as many numbers as the output (E...) has; no parameters, no computation and no memory of its own.
+/// Source: Keras `Reshape`.
+///
+/// Compile-time errors: an extent is 0; the numbers of elements differ, where all extents are static.
+/// \throws ShapeError from `compile` if the numbers of elements differ otherwise.
 template <std::size_t... E>
 struct Reshape {
   static_assert(((E > 0) && ...), "trireme: the extents of Reshape are at least 1, not 0");

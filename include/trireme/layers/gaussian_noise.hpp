@@ -29,9 +29,12 @@ struct AddNoise {
 
 }  // namespace kernels
 
-/// `GaussianNoise{.stddev = 0.2}`: while training, y = x + stddev * standard normal; otherwise y = x.
+/// Noise while training, y = x + stddev * n, with n from the standard normal distribution:
+/// `GaussianNoise{.stddev = 0.2}`. At other times y = x.
 ///
-/// The noise depends on (seed, layer, step, row of the global batch, element), not on ranks or threads.
+/// Input and output have the same extents, (...); no parameters. The noise depends on (seed, layer, step, row of the
+/// global batch, element), not on ranks or threads. Source: Keras `GaussianNoise`.
+/// \throws ValueError from `compile` if `stddev` is outside of [0, 1].
 struct GaussianNoise {
   static constexpr std::string_view class_name = "GaussianNoise";
   double stddev = 0.1;  ///< from 0 to 1

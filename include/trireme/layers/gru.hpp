@@ -20,7 +20,8 @@
 
 namespace trireme {
 
-/// The reset gate acts on the state before the recurrent product instead of behind it: `reset_after=False` of Keras.
+/// Option of GRU: the reset gate acts on the state before the recurrent product instead of behind it; Keras's
+/// `reset_after=False`.
 struct ResetBefore {};
 
 namespace kernels {
@@ -154,14 +155,22 @@ struct GruResetGradient {
 
 }  // namespace kernels
 
-/// `GRU<64>{}`, `GRU<64, ReturnSequences>{}`; also GoBackwards, NoBias, ResetBefore, an activation (Tanh) and a
-/// RecurrentActivation (Sigmoid).
+/// Gated recurrent units: `GRU<64>{}`, `GRU<64, ReturnSequences>{}`; also GoBackwards, NoBias, ResetBefore, an
+/// activation A (Tanh) and a RecurrentActivation R (Sigmoid).
 ///
-/// Input (time, features), output (Units) of the last step, or (time, Units) with ReturnSequences. Gates lie in Keras's
-/// order: update, reset, candidate; kernel (features, 3 Units), recurrent kernel (Units, 3 Units), bias (2, 3 Units) of
-/// inputs and state, or with ResetBefore (3 Units). With GoBackwards outputs are in the order of the steps, so
-/// reversed. Source: Cho et al., Learning Phrase Representations using RNN Encoder-Decoder, 2014. Designated
-/// initializers name the members in this order.
+/// Each step computes from its input x and the state h before it: z = R(x W_z + b_z + h U_z + b'_z), r likewise;
+/// candidate = A(x W + b + r (h U + b')), with ResetBefore A(x W + b + (r h) U); h = z h + (1 - z) candidate. The state
+/// begins as 0 in each sample.
+///
+/// Input (time, features), output (Units) of the last step, or (time, Units) with ReturnSequences. Parameters kernel W
+/// (features, 3 Units), recurrent kernel U (Units, 3 Units), bias (2, 3 Units) with b and b', with ResetBefore b alone
+/// (3 Units); gates in Keras's order: update z, reset r, candidate. With GoBackwards outputs are in the order of the
+/// steps, so reversed. Designated initializers name the members in this order. Source: Cho et al., Learning Phrase
+/// Representations using RNN Encoder-Decoder, 2014; Keras `GRU`.
+///
+/// Compile-time errors: Units is 0; another option, or two of one kind; an input other than (time, features); an
+/// activation that is not elementwise, or whose derivative does not follow from its output.
+/// \throws ValueError from `compile` if Units is `dynamic` and `units` is 0.
 template <std::size_t Units, class... Options>
 struct GRU {
   static_assert(Units > 0, "trireme: GRU has at least one unit, not 0");

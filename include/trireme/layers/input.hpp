@@ -11,7 +11,11 @@
 
 namespace trireme {
 
-/// `Input<28, 28, 1>{}`; with extents from the command line `Input<dynamic, 3>{.extents = {n, 3}}`.
+/// Extents of one sample, at the beginning of a model: `Input<28, 28, 1>{}`; with extents from the command line
+/// `Input<dynamic, 3>{.extents = {n, 3}}`. The axis of the batch is not among them, and channels come last.
+///
+/// Compile-time errors: no extent, or one of 0.
+/// \throws ShapeError from `compile` if a `dynamic` extent is 0.
 template <std::size_t... E>
 struct Input {
   static_assert(((E > 0) && ...), "trireme: the extents of Input are at least 1, not 0");
@@ -21,7 +25,10 @@ struct Input {
 template <class... Values>
 Input(Values const&...) -> Input<detail::size_from_values<Values...>()>;
 
-/// `Inputs{Input<3>{}, Input<8, 8, 1>{}}`: a model of several inputs, whose first layer takes the tuple of them.
+/// Inputs of a model that takes several tensors: `Inputs{Input<3>{}, Input<8, 8, 1>{}}`. The first layer takes the
+/// tuple of them, with extents Parts<(3), (8, 8, 1)>.
+///
+/// Compile-time errors: fewer than two entries.
 template <class... I>
 struct Inputs {
   static_assert(sizeof...(I) > 1, "trireme: Inputs needs several entries; a model of one input begins with Input");

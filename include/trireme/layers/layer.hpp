@@ -17,30 +17,37 @@
 
 namespace trireme {
 
-/// A layer is a struct with
-///   output(in)                       extents of its output for the extents of its input: Extents<...>
-///   forward(context, in, Forward)    writes y from x
-///   backward(context, in, Backward)  writes dx and states the gradients of its parameters, from dy
+/// Layer: a struct that maps samples of extents `in` to samples of extents `output(in)`. Extents are those of one
+/// sample; tensors have the rows of a batch before them.
+///
+/// It has
+/// - `output(in)`: extents of its output for those of its input, Extents<...>. It may throw ShapeError, which `compile`
+///   passes on.
+/// - `forward(context, in, Forward)`: writes y from x.
+/// - `backward(context, in, Backward)`: writes dx and states the gradients of its parameters, from dy.
+///
 /// and, where it has any,
-///   parameters(in)                   std::array of ParameterShape
-///   initializer(i), regularizer(i)   of the i-th parameter (default: GlorotUniform, none)
-///   states(in)                       std::array of StateShape: what training moves along without a gradient
-///   mixes_rows                       the scope (backend/execution/statistics_scope.hpp) over which it sums rows: see
-///                                    cross_replica_sum
-///   looks_up, by_rows()              marks a layer that takes indices below its member `vocabulary`; true if its
-///                                    parameter is a table whose gradients should be sparse: of the rows that occur
-///   saved<T, Context>(in, rows)      std::array of SavedTensor: what it keeps from forward to backward
-///   flops(in)                        operations of forward for a sample, where those of models/layer_flops.hpp are far
-///   off takes_scattered_rows<T, Context>(in, rows)  true if it reads `rows` rows that lie apart (Forward::x_rows),
-///                                    forward and backward, as fast as others; with
-///   scattered_rows_of                the layer itself: one that derives from it has a `forward` of its own
-///   takes_parts                      true: its input may be a tuple of tensors, with extents Parts<...>
-///   class_name, name                 as Keras would call it; the user's own name for it
-///   final_activation                 what it ends in, with
-///   without_activation()             the same layer before that, with the same parameters (see models/logits.hpp)
+/// - `parameters(in)`: std::array of ParameterShape.
+/// - `initializer(i)`, `regularizer(i)`: of the i-th parameter (default: GlorotUniform, none).
+/// - `states(in)`: std::array of StateShape: what training moves along without a gradient.
+/// - `mixes_rows`: the scope (backend/execution/statistics_scope.hpp) over which it sums rows: see cross_replica_sum.
+/// - `looks_up`, `by_rows()`: marks a layer that takes indices below its member `vocabulary`; true if its parameter is
+///   a table whose gradients should be sparse: of the rows that occur.
+/// - `saved<T, Context>(in, rows)`: std::array of SavedTensor: what it keeps from forward to backward.
+/// - `flops(in)`: operations of forward for a sample, where those of models/layer_flops.hpp are far off.
+/// - `takes_scattered_rows<T, Context>(in, rows)`: true if it reads `rows` rows that lie apart (Forward::x_rows),
+///   forward and backward, as fast as others; with `scattered_rows_of`, the layer itself: one that derives from it has
+///   a `forward` of its own.
+/// - `takes_parts`: true: its input may be a tuple of tensors, with extents Parts<...>.
+/// - `class_name`, `name`: as Keras would call it; the user's own name for it.
+/// - `final_activation`: what it ends in, with `without_activation()`, the same layer before that, with the same
+///   parameters (see models/logits.hpp).
 ///
 /// Forward and Backward hand it its tensors by their index in `parameters`, `states` and `saved`. The context runs
 /// kernels (ThreadContext, SpaceContext): a layer knows neither threads nor devices.
+///
+/// Compile-time errors: forward or backward does not take such arguments; more than 16 parameters, states or saved
+/// tensors; a tuple for a layer without `takes_parts`.
 template <class L, class In>
 concept Layer = requires(L const layer, In const in) { layer.output(in); };
 
@@ -245,7 +252,7 @@ constexpr std::uint32_t leaf_layers() {
 
 }  // namespace detail
 
-/// A layer that is made of layers, such as Sequential, Graph or Residual.
+/// Layer that is made of layers, such as Sequential, Graph or Residual.
 template <class L>
 concept CompositeLayer = detail::is_composite<L>;
 

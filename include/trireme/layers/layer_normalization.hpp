@@ -16,12 +16,15 @@
 
 namespace trireme {
 
-/// `LayerNormalization<>{}`; NoScale and NoCenter leave out gamma and beta, LastAxes<2> normalizes over the last two
-/// axes together.
+/// Normalization of each sample, y = gamma (x - mean) / sqrt(variance + epsilon) + beta: `LayerNormalization<>{}` over
+/// the last axis, LastAxes<n> over the last n axes together; NoScale and NoCenter leave out gamma and beta.
 ///
-/// Input and output (..., n), where n is the extents of the normalized axes; gamma and beta have those extents. The
-/// variance is the biased one. Source: Ba et al., Layer Normalization, 2016.
-/// Designated initializers name the members in this order.
+/// Input and output (..., n), where n is the extents of the normalized axes; parameters gamma and beta (n). The
+/// variance is the biased one. Designated initializers name the members in this order. Source: Ba et al., Layer
+/// Normalization, 2016; Keras `LayerNormalization`.
+///
+/// Compile-time errors: another option, or one given twice; LastAxes<n> beyond the axes of a sample.
+/// \throws ValueError from `compile` if `epsilon` is outside of (0, inf).
 template <class... Options>
 struct LayerNormalization {
   using Chosen = detail::ChosenOptions<detail::Takes<NoScale, NoCenter, detail::AnyNumber<LastAxes>>, Options...>;

@@ -19,7 +19,8 @@
 
 namespace trireme {
 
-/// First values of an LSTM's bias: 1 for the forget gate, so that memories last at first, and 0 for the other gates.
+/// Initializer of an LSTM's bias (4 Units): 1 for the forget gate, so that memories last at first, and 0 for the other
+/// gates. Source: Keras `unit_forget_bias`.
 struct UnitForgetBias {
   void operator()(std::span<double> out, InitializerContext const&) const {
     std::size_t const units = out.size() / 4;
@@ -27,14 +28,21 @@ struct UnitForgetBias {
   }
 };
 
-/// `LSTM<64>{}`, `LSTM<64, ReturnSequences>{}`; also GoBackwards, NoBias, an activation (Tanh) and a
-/// RecurrentActivation (Sigmoid).
+/// Long short-term memory: `LSTM<64>{}`, `LSTM<64, ReturnSequences>{}`; also GoBackwards, NoBias, an activation A
+/// (Tanh) and a RecurrentActivation R (Sigmoid).
 ///
-/// Input (time, features), output (Units) of the last step, or (time, Units) with ReturnSequences. Gates lie in
-/// Keras's order: input, forget, cell, output; kernel (features, 4 Units), recurrent kernel (Units, 4 Units), bias
-/// (4 Units). With GoBackwards outputs are in the order of the steps, so reversed. Source: Hochreiter & Schmidhuber,
-/// Neural Computation, 1997; with the forget gate of Gers et al., 2000.
-/// Designated initializers name the members in this order.
+/// Each step computes from its input x and the state h before it: i = R(x W_i + h U_i + b_i), f and o likewise; c = f c
+/// + i A(x W_c + h U_c + b_c); h = o A(c). State h and cell c begin as 0 in each sample.
+///
+/// Input (time, features), output (Units) of the last step, or (time, Units) with ReturnSequences. Parameters kernel W
+/// (features, 4 Units), recurrent kernel U (Units, 4 Units), bias b (4 Units), gates in Keras's order: input i, forget
+/// f, cell, output o. With GoBackwards outputs are in the order of the steps, so reversed. Designated initializers name
+/// the members in this order. Source: Hochreiter & Schmidhuber, Neural Computation, 1997; with the forget gate of Gers
+/// et al., 2000; Keras `LSTM`.
+///
+/// Compile-time errors: Units is 0; another option, or two of one kind; an input other than (time, features); an
+/// activation that is not elementwise, or whose derivative does not follow from its output.
+/// \throws ValueError from `compile` if Units is `dynamic` and `units` is 0.
 template <std::size_t Units, class... Options>
 struct LSTM {
   static_assert(Units > 0, "trireme: LSTM has at least one unit, not 0");

@@ -18,15 +18,23 @@
 
 namespace trireme {
 
-/// `MultiHeadAttention<8, 64>{}`: Heads, and the width of a head's queries and keys; also Causal (a position sees only
-/// itself and what is before it), NoBias, ValueDim<n> (KeyDim) and OutputDim<n> (the input's width).
+/// Scaled dot-product attention in several heads: `MultiHeadAttention<8, 64>{}` with Heads and the width of a head's
+/// queries and keys; also Causal (a position sees only itself and what is before it), NoBias, ValueDim<n> (KeyDim) and
+/// OutputDim<n> (the width of the queries' input).
+///
+/// A head computes softmax(Q K^T / sqrt(KeyDim)) V over the keys; the heads side by side are projected to the output.
 ///
 /// Input (time, features), output (time, OutputDim): the sequence attends to itself. Of a tuple, as in Keras, the first
 /// part gives the queries, (queries, features), the second the values, (keys, features), and a third, if there is one,
-/// the keys, (keys, features); without it the values' sequence gives them too. Kernels of query, key and value
-/// (features, Heads, width), of the output (Heads, ValueDim, OutputDim), each with a bias. Source: Vaswani et al.,
-/// Attention Is All You Need, 2017.
-/// Designated initializers name the members in this order.
+/// the keys, (keys, features); without it the values' sequence gives them too. The output is then (queries, OutputDim).
+/// Parameters: kernels of query and key (features, Heads, KeyDim) with biases (Heads, KeyDim), of value (features,
+/// Heads, ValueDim) with bias (Heads, ValueDim), of the output (Heads, ValueDim, OutputDim) with bias (OutputDim).
+/// Designated initializers name the members in this order. Source: Vaswani et al., Attention Is All You Need, 2017;
+/// Keras `MultiHeadAttention`.
+///
+/// Compile-time errors: Heads or KeyDim is 0; another option, or one given twice; queries other than (time, features);
+/// a tuple of other than two or three parts.
+/// \throws ShapeError from `compile` if the numbers of keys and values differ.
 template <std::size_t Heads, std::size_t KeyDim, class... Options>
 struct MultiHeadAttention {
   static_assert(Heads > 0 && KeyDim > 0,

@@ -16,56 +16,73 @@
 
 namespace trireme {
 
-/// The output covers only positions at which the whole window lies inside (the default).
+/// Padding of Conv2D and pooling, the default: windows that lie wholly inside, Keras's `padding="valid"`.
 struct Valid {};
-/// As many outputs as inputs (divided by the stride, rounded up), zeros around; the odd one is put at the end.
+
+/// Padding of Conv2D and pooling to ceil(extent / stride) outputs, Keras's `padding="same"`: zeros around (pooling
+/// leaves them out); the odd one is put at the end.
 struct Same {};
+
+/// Layer without its bias, Keras's `use_bias=False`.
 struct NoBias {};
-/// Normalization without gamma, or without beta.
+
+/// Normalization without the factor gamma, Keras's `scale=False`.
 struct NoScale {};
+
+/// Normalization without the summand beta, Keras's `center=False`.
 struct NoCenter {};
-/// A recurrent layer's output for all steps instead of the last one; and its steps from the last to the first.
+
+/// Output of a recurrent layer for all steps, (time, units), instead of the last one, (units); Keras's
+/// `return_sequences=True`.
 struct ReturnSequences {};
+
+/// Steps of a recurrent layer from the last to the first, Keras's `go_backwards=True`.
 struct GoBackwards {};
-/// The activation of a recurrent layer's gates.
+
+/// Activation of a recurrent layer's gates, `RecurrentActivation<HardSigmoid>`: an elementwise one whose derivative
+/// follows from its output. The default is Sigmoid.
 template <class A>
 struct RecurrentActivation {
   using type = A;
 };
-/// Attention to the position itself and those before it only.
+/// Attention of a position to itself and to those before it only; Keras's `use_causal_mask=True`.
 struct Causal {};
-/// The size of an attention head's values, where it differs from the keys'.
+/// Width of an attention head's values, where it differs from that of the keys; Keras's `value_dim`. Compile-time
+/// error: 0.
 template <std::size_t N>
 struct ValueDim {
   static_assert(N > 0, "trireme: ValueDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
-/// The size of an attention layer's output, where it differs from the query's.
+/// Width of an attention layer's output, where it differs from that of the queries' input; Keras's `output_shape`.
+/// Compile-time error: 0.
 template <std::size_t N>
 struct OutputDim {
   static_assert(N > 0, "trireme: OutputDim is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
-/// An axis of a sample, counted from 1 as in Keras, where the batch is axis 0.
+/// Axis of a sample that BatchNormalization takes for the features, counted from 1 as in Keras, where the batch is axis
+/// 0. Compile-time error: 0.
 template <std::size_t N>
 struct Axis {
   static_assert(N > 0, "trireme: Axis is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
-/// The last N axes together, instead of one.
+/// Number of last axes that LayerNormalization normalizes over together; the default is 1. Compile-time error: 0.
 template <std::size_t N>
 struct LastAxes {
   static_assert(N > 0, "trireme: LastAxes is at least 1, not 0");
   static constexpr std::size_t value = N;
 };
 
-/// The step between windows, (height, width).
+/// Step between windows of Conv2D and pooling in positions, (height, width); Keras's `strides`. Compile-time error: 0.
 template <std::size_t H, std::size_t W>
 struct Strides {
   static_assert(H > 0 && W > 0, "trireme: the strides of a layer are at least 1 x 1, not 0");
   static constexpr std::size_t height = H, width = W;
 };
-/// The distance between the elements of a window, (height, width).
+/// Distance between the elements of a Conv2D window in positions, (height, width); Keras's `dilation_rate`.
+/// Compile-time error: 0.
 template <std::size_t H, std::size_t W>
 struct Dilation {
   static_assert(H > 0 && W > 0, "trireme: the dilation of a layer is at least 1 x 1, not 0");

@@ -10,18 +10,20 @@
 
 namespace trireme {
 
-/// The parameters that a layer has at most, and the states, and the saved tensors.
+/// Largest number of parameters of a layer, and of states, and of saved tensors. Compile-time error: a layer that
+/// declares more.
 inline constexpr std::size_t most_layer_tensors = 16;
 
-/// Name and extents: constexpr where the layer's extents are.
+/// Name and extents of a parameter: constexpr where the layer's extents are.
 struct ParameterShape {
   std::string_view name;  ///< "kernel"; with the name of a layer within the layer "lstm_cell/kernel"
   Shape shape;
   std::string_view keras_group{};  ///< group of that inner layer in Keras's files: "cell"; empty: the layer's own
 };
 
-/// A state: numbers that training moves along without a gradient, such as moving averages. After a step
-/// state = decay * state + (1 - decay) * the mean of what the step's forward stated, over the global batch's rows.
+/// State of a layer: numbers that training moves along without a gradient, such as moving averages. After a step state
+/// = decay * state + (1 - decay) * the mean of what the step's forward stated, over the global batch's rows. `initial`
+/// is the first value of each number.
 struct StateShape {
   std::string_view name;
   Shape shape;

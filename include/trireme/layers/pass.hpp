@@ -10,8 +10,9 @@
 
 namespace trireme {
 
-/// Forward through a layer, or through all layers of a composite: parameters, states and frozen weights are those of
-/// the arenas from its first layer on. `workspace` has workspace_bytes, and survives until backward.
+/// Forward through a layer, or through all layers of a composite, from x (rows, input extents) to y (rows, output
+/// extents): parameters, states and frozen weights are those of the arenas from its first layer on. `workspace` has
+/// workspace_bytes, and survives until backward.
 template <class T>
 struct ForwardPass {
   std::size_t rows;
@@ -28,7 +29,8 @@ struct ForwardPass {
   T const* const* x_rows = nullptr;   ///< where x is null: its rows, which lie apart
 };
 
-/// Backward through the same layers. `gradients` are overwritten, not added to, and null where the layer is `frozen`.
+/// Backward through the same layers, from dy (rows, output extents) to dx (rows, input extents), which may be null.
+/// `gradients` are overwritten, not added to, and null where the layer is `frozen`.
 template <class T>
 struct BackwardPass {
   std::size_t rows;

@@ -15,7 +15,16 @@
 
 namespace trireme {
 
-/// `MaxPooling2D<2, 2>{}`; the stride is the window unless Strides<h, w> is given; also Same.
+/// Largest value of each window of H x W positions, for each channel: `MaxPooling2D<2, 2>{}`. The stride is the window
+/// unless Strides<h, w> is given; also Same.
+///
+/// Input (H0, W0, C) as height, width and channels, output (H', W', C); H' and W' follow from window and stride as in
+/// Conv2D, and Same pads with nothing that could be the largest. No parameters. Among equal values the first gets the
+/// gradient. Source: Keras `MaxPooling2D`.
+///
+/// Compile-time errors: H or W is 0, or H * W exceeds 65535; another option, or two of one kind; an input without
+/// exactly three extents; with Valid a static extent that is smaller than the window.
+/// \throws ShapeError from `compile` if a window does not fit an input with `dynamic` extents.
 template <std::size_t H, std::size_t W, class... Options>
 struct MaxPooling2D {
   static_assert(H > 0 && W > 0, "trireme: MaxPooling2D has a window of at least 1 x 1, not 0");
@@ -86,7 +95,15 @@ struct MaxPooling2D {
 template <class... Values>
 MaxPooling2D(Values const&...) -> MaxPooling2D<detail::size_from_values<Values...>(), 1>;
 
-/// `AveragePooling2D<2, 2>{}`; options as for MaxPooling2D. Padding is not counted.
+/// Mean of each window of H x W positions, for each channel: `AveragePooling2D<2, 2>{}`. Options and output extents are
+/// those of MaxPooling2D.
+///
+/// Input (H0, W0, C) as height, width and channels, output (H', W', C); no parameters. With Same the mean is over the
+/// positions inside the input, without the padding. Source: Keras `AveragePooling2D`.
+///
+/// Compile-time errors: H or W is 0; another option, or two of one kind; an input without exactly three extents; with
+/// Valid a static extent that is smaller than the window.
+/// \throws ShapeError from `compile` if a window does not fit an input with `dynamic` extents.
 template <std::size_t H, std::size_t W, class... Options>
 struct AveragePooling2D {
   static_assert(H > 0 && W > 0, "trireme: AveragePooling2D has a window of at least 1 x 1, not 0");
@@ -121,7 +138,9 @@ struct AveragePooling2D {
 template <class... Values>
 AveragePooling2D(Values const&...) -> AveragePooling2D<detail::size_from_values<Values...>(), 1>;
 
-/// (H, W, C) becomes (C): the mean over all positions.
+/// Mean of each channel over all positions: (height, width, channels) becomes (channels).
+///
+/// No parameters. Source: Keras `GlobalAveragePooling2D`. Compile-time errors: an input without exactly three extents.
 struct GlobalAveragePooling2D {
   static constexpr std::string_view class_name = "GlobalAveragePooling2D";
   std::string_view name{};

@@ -5,7 +5,11 @@
 
 namespace trireme {
 
+/// Penalty on the weights w of one parameter, added to the loss: l1 * sum |w| + l2 * sum w^2.
 /// `Dense<64>{.kernel_regularizer = L2(1e-4)}`; both at once: `{.l1 = 1e-5, .l2 = 1e-4}`.
+///
+/// Source: Keras `regularizers`.
+/// \throws ValueError from `compile` if a factor is negative or not finite.
 struct Regularizer {
   double l1 = 0;
   double l2 = 0;
@@ -17,15 +21,15 @@ struct Regularizer {
   constexpr bool active() const { return l1 != 0 || l2 != 0; }
 };
 
-/// l1 * sum |w|, with Keras's default factor.
+/// Penalty l1 * sum |w|, with Keras's default factor 0.01.
 struct L1 : Regularizer {
   constexpr explicit L1(double l1 = 0.01) : Regularizer{.l1 = l1, .l2 = 0} {}
 };
-/// l2 * sum w^2, with Keras's default factor.
+/// Penalty l2 * sum w^2, with Keras's default factor 0.01.
 struct L2 : Regularizer {
   constexpr explicit L2(double l2 = 0.01) : Regularizer{.l1 = 0, .l2 = l2} {}
 };
-/// Both penalties.
+/// Penalty l1 * sum |w| + l2 * sum w^2; Keras's `L1L2`.
 struct L1L2 : Regularizer {
   constexpr explicit L1L2(double l1 = 0, double l2 = 0) : Regularizer{.l1 = l1, .l2 = l2} {}
 };

@@ -12,8 +12,12 @@
 
 namespace trireme {
 
-/// `Select<1>{}`: part 1 of a tuple as a tensor. `Select<1, 0>{}`: a tuple of these parts, in this order; one may occur
-/// several times.
+/// Parts of a tuple, counted from 0: `Select<1>{}` is part 1 as a tensor, `Select<1, 0>{}` a tuple of these parts in
+/// this order, in which one may occur several times.
+///
+/// Output: the extents of the selected parts; no parameters and no computation.
+///
+/// Compile-time errors: no index is given; the input is a single tensor, or has no part of that index.
 template <std::size_t... I>
 struct Select {
   static_assert(sizeof...(I) > 0, "trireme: Select needs the index of a part, from 0");

@@ -12,7 +12,7 @@
 
 namespace trireme {
 
-/// Linear interpolation between the centres of pixels, along both axes; edges are clamped.
+/// Option of UpSampling2D: linear interpolation between the centres of pixels, along both axes; edges are clamped.
 struct Bilinear {};
 
 namespace kernels {
@@ -121,11 +121,14 @@ struct UpSampleBilinearGradient {
 
 }  // namespace kernels
 
-/// `UpSampling2D<2, 2>{}`: each pixel H x W times; or with Bilinear, interpolated between pixels.
+/// Enlargement by whole factors, each pixel H x W times: `UpSampling2D<2, 2>{}`; with Bilinear interpolated between
+/// pixels.
 ///
-/// Input (height, width, channels), output (height H, width W, channels). Bilinear takes pixels for squares, whose
-/// centres lie at half numbers, as resizing in Keras and TensorFlow 2 does. Backward gathers, so that its sums have one
-/// order.
+/// Input (height, width, channels), output (height H, width W, channels); no parameters. Bilinear takes pixels for
+/// squares, whose centres lie at half numbers, as resizing in Keras and TensorFlow 2 does. Backward gathers, so that
+/// its sums have one order. Source: Keras `UpSampling2D`.
+///
+/// Compile-time errors: H or W is 0; an option that is not Bilinear; an input without exactly three extents.
 template <std::size_t H, std::size_t W, class... Options>
 struct UpSampling2D {
   static_assert(H > 0 && W > 0, "trireme: the factors of UpSampling2D are at least 1 x 1, not 0");
