@@ -15,7 +15,8 @@
 
 namespace trireme {
 
-/// Its input as it is: the short cut beside other branches.
+/// Identity, y = x, as the short cut beside other branches or for a part of a tuple that stays as it is. Any extents,
+/// also those of a tuple; no parameters. Source: Keras `Identity`.
 struct Skip {
   static constexpr std::string_view class_name = "Identity";
   static constexpr bool takes_parts = true;
@@ -48,8 +49,13 @@ struct PartsJoin {
 
 }  // namespace detail
 
-/// `Add{Skip{}, Sequential{Dense<64, ReLU>{}, Dense<32>{}}}`: the sum of branches on the same input; `Add{}`: of the
-/// parts of a tuple.
+/// Sum of branches on the same input, `Add{Skip{}, Sequential{Dense<64, ReLU>{}, Dense<32>{}}}`, or without branches of
+/// the parts of a tuple, `Add{}`.
+///
+/// Output: the extents that all summands have. No parameters but those of the branches. Source: Keras `Add`.
+///
+/// Compile-time errors: summands of different extents (`dynamic` ones are taken to be equal); `Add{}` of a single
+/// tensor.
 template <class... Branches>
 struct Add : detail::SideBySide<detail::SameInput, detail::SumJoin, Branches...> {
   using graph_of = Add;
@@ -63,8 +69,15 @@ struct Add<> : detail::PartsJoin<detail::SumJoin> {
 template <class... B>
 Add(B const&...) -> Add<detail::as_layer_t<B>...>;
 
-/// `Concatenate{Conv2D<16, 1, 1>{}, Conv2D<16, 3, 3, Same>{}}`: branches side by side along the last axis;
-/// `Concatenate{}`: the parts of a tuple.
+/// Outputs of branches on the same input side by side along the last axis,
+/// `Concatenate{Conv2D<16, 1, 1>{}, Conv2D<16, 3, 3, Same>{}}`, or without branches the parts of a tuple,
+/// `Concatenate{}`.
+///
+/// Output: (..., n), where n is the sum of the last extents and the others are those that all have. No parameters but
+/// those of the branches. Source: Keras `Concatenate`.
+///
+/// Compile-time errors: different numbers of axes; extents that differ elsewhere than in the last axis (`dynamic` ones
+/// are taken to be equal); `Concatenate{}` of a single tensor.
 template <class... Branches>
 struct Concatenate : detail::SideBySide<detail::SameInput, detail::ConcatenateJoin, Branches...> {
   using graph_of = Concatenate;
@@ -78,7 +91,12 @@ struct Concatenate<> : detail::PartsJoin<detail::ConcatenateJoin> {
 template <class... B>
 Concatenate(B const&...) -> Concatenate<detail::as_layer_t<B>...>;
 
-/// `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`: the input plus the output of the layers.
+/// Residual block, y = x + layers(x): `Residual{LayerNormalization<>{}, Dense<64, ReLU>{}, Dense<32>{}}`.
+///
+/// Input and output have the same extents; no parameters but those of the layers. Source: He et al., Deep Residual
+/// Learning, 2015.
+///
+/// Compile-time errors: layers whose output has other extents than their input.
 template <class... Layers>
 struct Residual : Add<Skip, Sequential<Layers...>> {
   using graph_of = Residual;

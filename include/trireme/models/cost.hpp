@@ -10,6 +10,7 @@
 
 namespace trireme {
 
+/// Memory and communication of a model, in bytes and numbers:
 /// `constexpr auto cost = model_cost<float>(Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}});`
 struct ModelCost {
   std::size_t parameters = 0;        ///< numbers that training changes
@@ -68,7 +69,8 @@ constexpr std::size_t step_workspace(Part const& part, std::size_t rows) {
 
 }  // namespace detail
 
-/// Of a model that begins with an Input, computed in T.
+/// Memory and communication of a model that begins with an Input, computed in T: a constant expression where its
+/// extents are static.
 template <class T, class Architecture>
 constexpr ModelCost model_cost(Architecture const& architecture) {
   ModelCost cost;

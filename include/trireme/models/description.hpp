@@ -164,7 +164,9 @@ void describe(Composite const& composite, In const& in, LayerTable& table) {
 
 }  // namespace detail
 
-/// The table of a model that begins with an Input.
+/// Description of a model that begins with an Input, computed in T: layers, weights and their extents. Local.
+/// \throws ShapeError if `dynamic` extents are 0 or do not fit a layer; ValueError if a number of a layer is outside of
+/// its range.
 template <class T, class Architecture>
 ModelDescription describe(Architecture const& architecture) {
   auto const in = architecture.input();

@@ -77,12 +77,16 @@ constexpr std::size_t parameter_count(L const& layer, In const& in) {
 
 }  // namespace detail
 
-/// `Each{Sequential{Dense<64, ReLU>{}, Dense<16>{}}}`: the layer on each part of a tuple; the result is a tuple. Its
-/// parameters are there once, and their gradient is the sum over the parts. Parts may differ in extents as long as the
-/// layer has the same parameters for all.
+/// One layer, with one set of parameters, on each part of a tuple (a Siamese network):
+/// `Each{Sequential{Dense<64, ReLU>{}, Dense<16>{}}}`.
 ///
-/// As when a layer of Keras is called several times: normalizations take their statistics of each part for itself, and
-/// Dropout draws anew for each.
+/// Input and output: tuples of equally many tensors, 16 at most. Gradients are sums over the parts. Parts may differ in
+/// extents as long as the layer has the same parameters for all. As when a layer of Keras is called several times,
+/// normalizations take their statistics of each part for itself, and Dropout draws anew for each.
+///
+/// Compile-time errors: a single tensor, or more than 16; a layer whose output is a tuple; parts of static extents for
+/// which the layer would have different numbers of parameters.
+/// \throws ShapeError from `compile` if it would otherwise.
 template <class L>
 struct Each {
   using composite = void;

@@ -14,11 +14,15 @@
 
 namespace trireme {
 
-/// `Frozen{Dense<64, ReLU>{}}`, `Frozen{Sequential{...}}`: `trainable = False` of Keras, as a type.
+/// Layer whose weights stay as they are while others train: `Frozen{Dense<64, ReLU>{}}`, `Frozen{Sequential{...}}`;
+/// Keras's `trainable = False`.
 ///
-/// The weights are initialized, saved and loaded as without it, but lie behind those that train: neither gradients nor
-/// the optimizer nor what processes exchange contain them, and backward computes nothing for them. BatchNormalization
-/// uses its moving statistics; regularizers of frozen weights count nothing; Dropout goes on.
+/// Input, output and weights are those of the layer. The weights are initialized, saved and loaded as without it, but
+/// lie behind those that train: neither gradients nor the optimizer nor what processes exchange contain them, and
+/// backward computes nothing for them. BatchNormalization uses its moving statistics; regularizers of frozen weights
+/// count nothing; Dropout goes on.
+///
+/// Compile-time errors: an Input, or a type that is no layer.
 template <class L>
 struct Frozen {
   using composite = void;

@@ -18,7 +18,8 @@
 
 namespace trireme {
 
-/// Made by `node<"name">(layer)`.
+/// Node of a Graph: a layer with its name and the names of the nodes whose values it takes. Made by
+/// `node<"name">(layer)`.
 template <class L, class Named, class... From>
 struct Node {
   static constexpr std::string_view name = Named::name.view();
@@ -27,10 +28,14 @@ struct Node {
   L layer;
 };
 
-/// A node of a Graph: `node<"down">(Conv2D<8, 3, 3>{})` takes the value of the node before it (the first one the
-/// graph's input), `node<"joined", "up", "down">(Concatenate{})` a tuple of the values of those that it names; "input"
-/// is the graph's own. A layer with a member `name` that
-/// is empty gets the node's; a Sequential has none, so that its layers count on as those beside it.
+/// Node of a Graph: `node<"down">(Conv2D<8, 3, 3>{})` takes the value of the node before it (the first one the graph's
+/// input), `node<"joined", "up", "down">(Concatenate{})` a tuple of the values of those that it names; "input" is the
+/// graph's own.
+///
+/// A layer with a member `name` that is empty gets the node's; a Sequential has none, so that its layers count on as
+/// those beside it.
+///
+/// Compile-time errors: a node that is called "input".
 template <FixedString Name, FixedString... From, class L>
 constexpr auto node(L const& given) {
   static_assert(Name.view() != "input", "trireme: no node of a Graph is called \"input\": that is the graph's own");
@@ -199,11 +204,19 @@ struct GraphLayers<false, In, Nodes...> {
 
 }  // namespace detail
 
-/// `Graph{Input<64, 64, 1>{}, node<"a">(Conv2D<8, 3, 3, Same>{}), node<"b", "input">(Conv2D<8, 1, 1>{}),
-///        node<"sum", "a", "b">(Add{}), node<"head">(Dense<10>{})}`
+/// Directed acyclic graph of layers.
 ///
-/// A node takes values of nodes before it; the last one's is the output. The graph is a Sequential of its segments, cut
-/// wherever a single value goes on, so that pipelines cut it as they cut a Sequential.
+///     Graph{Input<64, 64, 1>{}, node<"a">(Conv2D<8, 3, 3, Same>{}), node<"b", "input">(Conv2D<8, 1, 1>{}),
+///           node<"sum", "a", "b">(Add{}), node<"head">(Dense<10>{})}
+///
+/// A node takes values of nodes before it; the last one's is the output, with its extents. The graph is a Sequential of
+/// its segments, cut wherever a single value goes on, so that pipelines cut it as they cut a Sequential. Source:
+/// Keras's functional models.
+///
+/// Compile-time errors: no Input at the beginning, or no node; two nodes of one name; a node that names an input that
+/// is no node before it, or one input twice; a value that no node uses, other than the last; a tuple among several
+/// inputs of a node; a layer that does not take the extents of its input, or takes more than 32 tensors.
+/// \throws ShapeError from `compile` if `dynamic` extents do not fit a layer.
 template <class In, class... Nodes>
 class Graph : public detail::GraphLayers<detail::require_graph<In, Nodes...>(), In, Nodes...>::type {
   using Wires = detail::GraphWires<Nodes...>;

@@ -21,7 +21,8 @@
 
 namespace trireme {
 
-/// A slice of a batch in the memory of the execution space.
+/// Slice of a batch in the memory of the execution space: x (rows, input extents), targets y (rows, target numbers) and
+/// `weight` (rows), which is null where all weights are 1.
 template <class T, class L>
 struct Slice {
   T const* x;
@@ -33,11 +34,11 @@ struct Slice {
   RowList<T> next{};                 ///< of the batch after this one, if that is known
 };
 
-/// A number for each output of a model, such as the positions that the mean of its loss is over.
+/// One number for each output of a model, such as the positions that the mean of its loss is over.
 template <std::size_t Outputs>
 using PerOutput = std::array<double, Outputs>;
 
-/// 1 / n of each, 0 for 0.
+/// Reciprocal 1 / n of each number, 0 for 0.
 template <std::size_t Outputs>
 constexpr PerOutput<Outputs> reciprocals(PerOutput<Outputs> numbers) {
   for (double& n : numbers) n = n > 0 ? 1.0 / n : 0.0;

@@ -14,15 +14,19 @@
 
 namespace trireme {
 
-/// `compile<Mixed<BFloat16>>(strategy, ...)` rounds these numbers:
+/// Mixed precision, memory in the short type Storage and arithmetic in Scalar:
+/// `compile<Mixed<BFloat16>>(strategy, ...)`.
 ///
-///   weights        master weights, gradients, optimizer and states (moving statistics) are Scalars; layers compute
-///                  with the parameters rounded to Storage, anew in each step, frozen ones too
-///   activations    the output that a layer or a join hands on is rounded and kept as Storage; backward reads that.
-///                  Inputs, the model's output and the sums within a layer, or within a join, are Scalars
-///   gradients      Scalars; to send them as Storage too, give the strategy: Compressed<..., BFloat16>
+/// - Weights: master weights, gradients, optimizer and states (moving statistics) are Scalars; layers compute with the
+///   parameters rounded to Storage, anew in each step, frozen ones too.
+/// - Activations: the output that a layer or a join hands on is rounded and kept as Storage; backward reads that.
+///   Inputs, the model's output and the sums within a layer, or within a join, are Scalars.
+/// - Gradients: Scalars; to send them as Storage too, give the strategy `Compressed<..., BFloat16>`.
 ///
-/// Rounding is to the nearest, of two as near to the even one; a NaN stays one. Its derivative counts as 1.
+/// Rounding is to the nearest, of two as near to the even one; a NaN stays one. Its derivative counts as 1. Source:
+/// Micikevicius et al., Mixed Precision Training, 2018.
+///
+/// Compile-time errors: Scalar is no floating-point type, or no longer than Storage.
 template <class StorageType, class ScalarType = float>
 struct Mixed {
   using Storage = StorageType;
@@ -31,7 +35,8 @@ struct Mixed {
                 "trireme: Mixed stores in a number type shorter than the one it computes in, such as Mixed<BFloat16>");
 };
 
-/// A model that computes with rounded weights and keeps rounded activations. `Base` is a Model.
+/// Model that computes with rounded weights and keeps rounded activations, as Mixed describes. `Base` is a Model, whose
+/// members have the same shapes.
 template <class Base, class Storage>
 class MixedModel : public Base {
   using T = typename Base::scalar;

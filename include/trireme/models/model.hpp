@@ -25,8 +25,12 @@
 
 namespace trireme {
 
-/// A model of layers for a strategy to train; it owns no state. Any other class with these members trains as well
-/// (TrainableModel).
+/// Model of layers with optimizer, loss and metrics, for a strategy to train; it owns no state. Any other class with
+/// these members trains as well (TrainableModel). Inputs of a batch are (rows, input extents), outputs (rows, output
+/// extents), targets (rows, target numbers). Parameters, states and frozen weights share one arena of
+/// `description().arena_elements()` numbers.
+/// \throws ShapeError from its constructor if `dynamic` extents do not fit; ValueError if a number is outside of its
+/// range.
 template <class T, class Architecture, class OptimizerType, class Loss, class... Metrics>
 class Model {
  public:

@@ -20,12 +20,14 @@
 
 namespace trireme {
 
-/// Of an output's loss in the sum that training makes small; Keras's `loss_weights`.
+/// Weight of an output's loss in the sum that training minimizes, loss = sum of weight_i loss_i; Keras's
+/// `loss_weights`.
+/// \throws ValueError from `compile` if it is not finite.
 struct LossWeight {
   double value = 1;
 };
 
-/// Made by `output<"name">(loss, metrics...)`.
+/// Loss, weight and metrics of one output of a model. Made by `output<"name">(loss, metrics...)`.
 template <class Named, class LossType, class... Metrics>
 struct Output {
   static constexpr FixedString name = Named::name;
@@ -42,9 +44,13 @@ struct Output {
   }
 };
 
-/// An output of a model, under a name, with its loss and metrics.
+/// Loss and metrics of one output of a model, under a name:
+/// `output<"price">(MeanSquaredError{}, LossWeight{0.3}, metrics::MeanAbsoluteError{})`. Logged are `price_loss`,
+/// without its weight, and `price_mean_absolute_error`.
 ///
-/// \param rest  metrics, and a LossWeight anywhere among them.
+/// \param given  the loss, then metrics, and a LossWeight anywhere among them.
+///
+/// Compile-time errors: no loss, or something else in its place; two LossWeights; an argument that is no metric.
 template <FixedString Text, class... LossAndRest>
 constexpr auto output(LossAndRest... given) {
   static_assert(sizeof...(LossAndRest) > 0, "trireme: an output needs a loss: output<\"name\">(MeanSquaredError{})");
@@ -69,7 +75,16 @@ constexpr auto output(LossAndRest... given) {
   }(detail::name_of<Text>(), given...);
 }
 
-/// In the order of the model's outputs.
+/// Losses and metrics of a model with several outputs, in their order, in place of the loss in `compile`.
+///
+///     Outputs{output<"price">(MeanSquaredError{}, LossWeight{0.3}), output<"kind">(BinaryCrossentropy{}, Accuracy{})}
+///
+/// Source: the dictionaries of losses and metrics in Keras's `compile`.
+///
+/// Compile-time errors: no output, or other than one for each output of the model; metrics of `compile` beside it; two
+/// values of the same name in the logs; a loss or metric that does not take the output's extents.
+/// \throws ValueError from `compile` if class indices beside dense targets exceed the integers that the model's scalar
+/// holds exactly (2^24 in float, 2^53 in double).
 template <class... O>
 struct Outputs {
   static_assert(sizeof...(O) > 0, "trireme: Outputs needs output<\"name\">(loss) for each output of the model");

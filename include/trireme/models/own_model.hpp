@@ -20,8 +20,9 @@
 
 namespace trireme {
 
-/// Description of a model of the user's own: its inputs, its outputs and its parameters.
-/// Designated initializers name the members in this order.
+/// Description of a model of the user's own: its inputs, its outputs and its parameters. Designated initializers name
+/// the members in this order.
+/// \throws ValueError from the constructor of OwnModel if `inputs`, `outputs` or the size of a parameter is 0.
 struct OwnModelTable {
   std::string name = "model";
   std::size_t inputs = 1;   ///< numbers of a sample
@@ -41,9 +42,11 @@ struct OwnModelTable {
   }
 };
 
-/// A TrainableModel without its mathematics: it has description, loss and metrics. A derived class adds
+/// Base of a TrainableModel that is not made of layers: it has description, loss and metrics. A derived class adds
 /// `parameter_view()` (or initialize, where the parameters are not the application's), workspace_bytes, train, test and
 /// predict; train and test end in `score`. See examples/own_model.
+///
+/// Inputs are (rows, inputs) and outputs (rows, outputs), as the OwnModelTable says.
 template <class T, class OptimizerType, class Loss, class... Metrics>
 class OwnModel {
   using Head = detail::Head<T, Extents<dynamic>, Loss, Metrics...>;

@@ -18,7 +18,7 @@
 
 namespace trireme {
 
-/// The ending of the files that plot_model writes.
+/// Ending of the files that plot_model writes: .svg.
 inline constexpr FileFormat plot_file_format{"a picture", {".svg"}};
 
 namespace detail {
@@ -60,21 +60,21 @@ class ModelDrawing {
 
 }  // namespace detail
 
-/// A model as SVG: a box for each input, each layer (path, class, output extents, parameters, and whether it is frozen
-/// or shared with other models) and each join of branches, and an arrow for each value that one takes from another. The
-/// same text for the same model on every machine. `describe<float>(Sequential{…})` gives the description of a model
-/// that is not compiled.
+/// Picture of a model as SVG text: a box for each input, each layer (path, class, output extents, parameters, and
+/// whether it is frozen or shared with other models) and each join of branches, and an arrow for each value that one
+/// takes from another. The same text for the same model on every machine. `describe<float>(Sequential{…})` gives the
+/// description of a model that is not compiled. Not collective.
 ///
 /// \param places  the stage or ranks of each layer: a line of text in its box, and a band at the left in a colour for
-///                each that differs; empty: neither.
+/// each that differs; empty: neither.
 inline std::string model_svg(ModelDescription const& model, LayerPlacement const& places = {}) {
   return detail::ModelDrawing(model, places).svg();
 }
 
-/// Writes `model_svg` of a compiled model to a file, whose name ends in .svg: `plot_model(model, "model.svg")`, Keras's
-/// function of that name, with stages or ranks of layers where the strategy does not place all alike. The chief writes;
-/// collective.
-/// \throws FileError, the same on all processes
+/// Writes `model_svg` of a compiled model to a file, whose name ends in .svg: `plot_model(model, "model.svg")`, with
+/// stages or ranks of layers where the strategy does not place all alike. The chief writes; collective. Source: Keras
+/// `plot_model`.
+/// \throws FileError on all processes if the name ends otherwise, or the file cannot be written.
 template <class Model>
 void plot_model(Model const& model, std::string const& path) {
   std::string const fault = output_name_fault(path, plot_file_format);

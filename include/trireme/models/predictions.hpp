@@ -14,14 +14,14 @@
 
 namespace trireme {
 
-/// (rows, extents...)
+/// Extents of an array of so many samples: (rows, extents...).
 inline std::vector<std::size_t> with_rows(std::size_t rows, std::vector<std::size_t> extents) {
   extents.insert(extents.begin(), rows);
   return extents;
 }
 
-/// `all`, rows of a model's outputs one after the other, as (rows, output extents...); of several outputs, an array (a
-/// tuple) of these.
+/// Arrays (rows, output extents...) from `all`, rows of a model's outputs one after the other; of several outputs, an
+/// array (a tuple) of these. A copy, in host memory.
 template <class Model, class T>
 auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all) {
   std::size_t row_size = 0, first = 0;

@@ -59,8 +59,14 @@ struct FinalActivation<L> {
 };
 }  // namespace detail
 
-/// `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. An outermost one begins with an Input; activations may
-/// stand as layers.
+/// Layers one after the other: `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. It is a layer itself, so
+/// that models nest; an outermost one begins with an Input or Inputs. Activations may stand as layers.
+///
+/// Input: the extents that the first layer takes; output: those of the last layer. Source: Keras `Sequential`.
+///
+/// Compile-time errors: no layer; an Input elsewhere than at the beginning, or none where the model is compiled; a type
+/// that is no layer; a layer that does not take the extents of the one before it.
+/// \throws ShapeError from `compile` if `dynamic` extents do not fit a layer, or a layer's output holds no number.
 template <class... Layers>
 class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static constexpr bool has_input = [] {

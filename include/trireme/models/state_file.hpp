@@ -115,7 +115,8 @@ std::vector<NamedGroup> layer_groups(ModelDescription const& model);
 
 }  // namespace detail
 
-/// Writes `path` (.weights.h5, or .npz) on the chief. Collective; an error there is thrown on every process.
+/// Writes weights and optimizer state to `path` (.weights.h5, or .npz) on the chief. Collective.
+/// \throws FileError on all processes if the name ends otherwise, or the file cannot be written.
 template <class Engine>
 void save_state(Engine const& engine, std::string const& path) {
   using T = typename Engine::T;

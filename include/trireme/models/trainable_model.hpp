@@ -11,21 +11,26 @@
 
 namespace trireme {
 
-/// A model for `compile(strategy, model)`. A model of layers is one (Model), and so is any class with these members:
-///   scalar, label, Optimizer                  types: of numbers, of targets, of the optimizer
-///   outputs, totals_width, log_names, log_directions, class_labels    constants; see OwnModel
-///   description(), cost(), optimizer(), seed()
-///   input_size(), output_size(), target_size(), classes(), sample_requirements()   of one sample
-///   masks_positions(), positions(rows), counted_positions(targets, rows)           what the mean of the loss is over
-///   initialize(arena)                         first values, in host memory; or, where the application keeps the
-///                                             parameters: parameter_view(), a View of them in the space's memory
-///   workspace_bytes<Context>(rows)
-///   train(context, slice, scales, parameters, gradients, memory, totals, keys, sink)
-///   test(context, slice, parameters, memory, totals), predict(context, rows, x, y, parameters, memory)
-///   results(totals)                           values of log_names from merged totals
-/// and perhaps
-///   takes_scattered_rows<Context>(rows)       true if train and test take `rows` rows that lie apart: Slice::x_rows,
-///                                             where x is null
+/// Model for `compile(strategy, model)`: a Model of layers is one, and so is any class with the members below. It owns
+/// no state, and computes over a slice of rows with parameters that it is given.
+///
+/// - `scalar`, `label`, `Optimizer`: types of numbers, of targets, of the optimizer.
+/// - `outputs`, `totals_width`, `log_names`, `log_directions`, `class_labels`: constants; see OwnModel.
+/// - `description()`, `cost()`, `optimizer()`, `seed()`.
+/// - `input_size()`, `output_size()`, `target_size()`, `classes()`, `sample_requirements()`: of one sample.
+/// - `masks_positions()`, `positions(rows)`, `counted_positions(targets, rows)`: what the mean of the loss is over.
+/// - `initialize(arena)`: first values, in host memory; or, where the application keeps the parameters,
+///   `parameter_view()`: a View of them in the space's memory.
+/// - `workspace_bytes<Context>(rows)`: bytes of `memory` for so many rows.
+/// - `train(context, slice, scales, parameters, gradients, memory, totals, keys, sink)`: `gradients` is overwritten
+///   with the gradient of scale * sum of losses, `totals` is added to.
+/// - `test(context, slice, parameters, memory, totals)`.
+/// - `predict(context, rows, x, y, parameters, memory)`: y (rows, output numbers) for x (rows, input numbers).
+/// - `results(totals)`: values of log_names from merged totals.
+/// - `takes_scattered_rows<Context>(rows)`, perhaps: true if train and test take `rows` rows that lie apart:
+///   Slice::x_rows, where x is null.
+///
+/// Compile-time errors: `compile` names this list if a member is missing. None of the members is collective.
 template <class M>
 concept TrainableModel = requires(M const model, ThreadContext context,
                                   Slice<typename M::scalar, typename M::label> slice,

@@ -18,8 +18,12 @@
 
 namespace trireme {
 
-/// `Parallel{Dense<16>{}, Sequential{Conv2D<8, 3, 3>{}, Flatten{}}}`: layer i on part i of a tuple; the result is a
-/// tuple. `Skip{}` leaves a part as it is.
+/// Layer i on part i of a tuple, whose result is a tuple:
+/// `Parallel{Dense<16>{}, Sequential{Conv2D<8, 3, 3>{}, Flatten{}}}`. `Skip{}` leaves a part as it is.
+///
+/// Input and output: tuples of as many tensors as there are layers. Each layer has its own parameters.
+///
+/// Compile-time errors: a single tensor as input; other than one layer for each part; a layer whose output is a tuple.
 template <class... Branches>
 struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branches...> {
   using Base = detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branches...>;
@@ -39,7 +43,12 @@ struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branche
 template <class... B>
 Parallel(B const&...) -> Parallel<detail::as_layer_t<B>...>;
 
-/// `Fork{Dense<1>{}, Dense<10, Softmax>{}}`: several layers on one input; the result is the tuple of theirs.
+/// Several layers on one input, whose result is the tuple of theirs: `Fork{Dense<1>{}, Dense<10, Softmax>{}}`.
+///
+/// Input: extents that all layers take; output: a tuple of as many tensors as there are layers. Each layer has its own
+/// parameters.
+///
+/// Compile-time errors: a layer whose output is a tuple.
 template <class... Branches>
 struct Fork : detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...> {
   using graph_of = Fork;

@@ -31,13 +31,15 @@ struct ParameterInfo : WeightInfo {
   bool by_rows = false;  ///< a table with sparse gradients: a step touches some rows only
 };
 
-/// States lie behind all parameters.
+/// State of a model, as a row of its table; states lie behind all parameters. `initial` is its first value, `decay`
+/// that of StateShape.
 struct StateInfo : WeightInfo {
   double initial = 0;
   double decay = 0;
 };
 
-/// Parameters and states of Frozen layers lie behind the states; only setting or loading weights changes them.
+/// Parameter or state of a Frozen layer, as a row of the table; they lie behind the states, and only setting or loading
+/// weights changes them.
 struct FrozenInfo : WeightInfo {
   Initializer initializer{};
   bool is_state = false;

@@ -18,7 +18,8 @@
 
 namespace trireme {
 
-/// Matching of a file's layers with a model's; members in this order.
+/// Matching of a file's layers with a model's, for `load_weights(path, options)`. Layers match that have the same
+/// numbers and extents of weights. Designated initializers name the members in this order.
 struct LoadOptions {
   /// Layers that have the same name, nested ones with those around them ("encoder/dense_1"), instead of the layers that
   /// stand at the same place of their class in Keras's numbering.
@@ -31,7 +32,7 @@ struct LoadOptions {
   bool skip_mismatch = false;
 };
 
-/// Matching of another model's layers with this one's, always by name; members as in LoadOptions.
+/// Matching of another model's layers with this one's, for `copy_weights`, always by name; members as in LoadOptions.
 struct CopyOptions {
   std::string from{};
   std::string into{};
@@ -120,7 +121,8 @@ void add_layer(std::map<std::string, SourceLayer>& source, std::string const& na
 
 /// Sets those weights of the engine that the file has under matching places or names; the optimizer's state stays as it
 /// is. Only the chief reads the file. Collective.
-/// \throws FileError that names the file and the layer, the same on every process; nothing is changed then
+/// \throws FileError that names the file and the layer, the same on every process, if it cannot be read, a layer has no
+/// match (unless `skip_mismatch`), none has one, or two have the same name; nothing is changed then.
 template <class Engine>
 TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOptions const& options) {
   using T = typename Engine::T;
@@ -178,7 +180,8 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
 }
 
 /// Sets those weights of `engine` that another model, on the same processes, has under matching names. Collective.
-/// \throws ValueError that names the layer; nothing is changed then
+/// \throws ValueError on all processes that names the layer, if one has no match (unless `skip_mismatch`), none has
+/// one, or two have the same name; nothing is changed then.
 template <class Engine, class OtherEngine>
 TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyOptions const& options) {
   using T = typename Engine::T;
