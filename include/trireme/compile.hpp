@@ -24,8 +24,8 @@
 
 namespace trireme {
 
-/// Options of compile: `compile(..., Accuracy{}, CompileOptions{.seed = 7})`
-/// Designated initializers name the members in this order.
+/// Options of compile: `compile(..., Accuracy{}, CompileOptions{.seed = 7})`. Designated initializers name the members
+/// in this order.
 struct CompileOptions {
   std::uint64_t seed = 0;                            ///< of initial weights and of Dropout
   Parallelism parallelism = Parallelism::automatic;  ///< of a step in a host space
@@ -72,10 +72,19 @@ auto agreed_model(Strategy const& strategy, Parallelism plan, Make const& make) 
 
 }  // namespace detail
 
-/// The compiled model in the scalar T: float, double, or Mixed<BFloat16>. `rest`: metrics, and CompileOptions anywhere
-/// among them. Collective where the strategy has several processes.
+/// Compiled model in the scalar T: float, double, or Mixed<BFloat16>. Collective where the strategy has several
+/// processes. Source: Keras `Model.compile`.
+///
+/// \param architecture  layers that begin with an Input (Sequential, Graph). The loss and the metrics have to take its
+/// output (output extents): for class indices, (..., classes).
+/// \param rest  metrics, and CompileOptions anywhere among them.
+///
+/// Compile-time errors: one sentence that shows the right call, for arguments that are missing, swapped or of another
+/// kind; for layers, losses and metrics that do not fit each other.
+/// \throws ShapeError on all processes if `dynamic` extents do not fit a layer, or hold no number.
 /// \throws ValueError on all processes, which names the number that is outside of its range (config.hpp), or the
-/// argument of a process that differs from the chief's
+/// argument of a process that differs from the chief's; or if an optimizer has more than one of clipnorm,
+/// global_clipnorm and clipvalue.
 template <class T = float, class Strategy, class Architecture, class Optimizer, class Loss, class... Rest>
 auto compile(Strategy const& strategy, Architecture architecture, Optimizer optimizer, Loss loss, Rest... rest) {
   static_assert(std::is_floating_point_v<T> || detail::is_mixed<T>,
@@ -95,8 +104,11 @@ auto compile(Strategy const& strategy, Architecture architecture, Optimizer opti
   }
 }
 
-/// The compiled model of a user's own class (see OwnModel), which has its own optimizer and loss in place of layers.
+/// Compiled model of a user's own class (see OwnModel), which has its own optimizer and loss in place of layers.
 /// Collective where the strategy has several processes.
+///
+/// Compile-time errors: a class without the members of TrainableModel.
+/// \throws ValueError on all processes as for layers.
 template <class Strategy, class OwnModel>
   requires(!CompositeLayer<OwnModel>)
 auto compile(Strategy const& strategy, OwnModel model, Parallelism plan = Parallelism::automatic) {
@@ -107,9 +119,12 @@ auto compile(Strategy const& strategy, OwnModel model, Parallelism plan = Parall
       strategy, detail::agreed_model(strategy, plan, [&] { return std::move(model); }), plan);
 }
 
-/// The compiled model for inference alone, without optimizer and loss: it has load_weights, predict, infer and
-/// predictor. It owns no gradients and no optimizer state, and ignores `options.parallelism`. For a strategy whose
-/// processes hold whole models. Collective where the strategy has several processes.
+/// Compiled model for inference alone, without optimizer and loss: it has load_weights, predict, infer and predictor.
+/// It owns no gradients and no optimizer state, and ignores `options.parallelism`. For a strategy whose processes hold
+/// whole models. Collective where the strategy has several processes.
+///
+/// Compile-time errors: a strategy that divides the model; later, a call of `fit`, `evaluate` or `train_on_batch`.
+/// \throws ShapeError or ValueError on all processes as for a model that trains.
 template <class T = float, class Strategy, class Architecture>
   requires CompositeLayer<Architecture>
 auto compile(Strategy const& strategy, Architecture architecture, CompileOptions const& options = {}) {

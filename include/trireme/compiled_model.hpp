@@ -40,8 +40,8 @@ namespace trireme {
 /// that of the training loop. Run::model() of a callback is one.
 ///
 /// One thread at a time uses a model, for `infer`, `weights_view` and the functions `fit`, `evaluate` and `predict`
-/// too; unless NDEBUG is defined, two at once are an error. `predictor` serves any number of threads. Every member
-/// throws ValueError if the model was moved from.
+/// too; unless NDEBUG is defined, two at once are an error (ValueError). `predictor` serves any number of threads.
+/// \throws ValueError from every member if the model was moved from.
 template <class EngineType, class ModelType>
 class PlacedModel {
  public:
@@ -85,15 +85,16 @@ class PlacedModel {
     use_.require_present();
     return engine_;
   }
-  /// Guard: while the result lives, this thread alone uses the model for `what`. \throws ValueError, as above.
+  /// Guard: while the result lives, this thread alone uses the model for `what`.
+  /// \throws ValueError if the model was moved from or, unless NDEBUG is defined, another thread uses it.
   [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
 
   ModelDescription const& description() const { return engine().model().description(); }
   std::size_t parameter_count() const { return description().parameter_count(); }
 
-  /// A table of layers, output extents, parameters, operations, and stages or ranks where the strategy does not place
-  /// all layers alike, with the memory that this process takes for batches of up to `rows` rows of its own, and how the
-  /// strategy has placed the model. Local.
+  /// Table of layers, output extents, parameters, operations, and stages or ranks where the strategy does not place all
+  /// layers alike, with the memory that this process takes for batches of up to `rows` rows of its own, and
+  /// how the strategy has placed the model. Not collective.
   std::string summary(std::size_t rows = 32) const {
     std::string placement;
     if constexpr (requires { engine_.placement(); }) placement = engine().placement();
@@ -108,16 +109,21 @@ class PlacedModel {
     return names;
   }
 
-  /// A copy of the parameter as an xtensor array. Collective if processes hold only parts of the model.
+  /// Copy of a parameter or state in its extents, as weight_names lists them: `weights("dense/kernel")` of (inputs,
+  /// units). Collective if processes hold only parts of the model.
+  /// \throws ValueError that lists all paths, if the model has none of this name.
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
     WeightInfo const& p = find(path);
     return to_xarray(engine_.host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
-  /// The parameter itself, readable and writable, as a TensorView: assignment to it writes values. Only where the host
-  /// can access the space's memory. Every process has to write the same values, while no other thread uses the model.
-  /// The view has to end before the model.
+  /// Parameter itself in its extents, readable and writable, as a TensorView: assignment to it writes values. Every
+  /// process has to write the same values, while no other thread uses the model. The view has to end before the model.
+  /// Not collective.
+  ///
+  /// Compile-time errors: weights that the host cannot access, or that no process holds all of.
+  /// \throws ValueError that lists all paths, if the model has none of this name.
   auto weights_view(std::string_view path) {
     static_assert(is_host_space<typename Engine::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
@@ -129,8 +135,8 @@ class PlacedModel {
     return xtensor_view(engine_.parameters().data() + p.offset, p.shape.to_vector());
   }
 
-  /// Sets the parameter on every process to the chief's values. Collective.
-  /// \throws ShapeError if the extents differ.
+  /// Sets the parameter on every process to the chief's values, converted to the model's scalar. Collective.
+  /// \throws ShapeError if the extents differ; ValueError that lists all paths, if the model has none of this name.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
     auto const use = begin_use("set_weights");
@@ -145,20 +151,24 @@ class PlacedModel {
     publish_all();
   }
 
-  /// Weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent. Collective.
+  /// Writes weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent.
+  /// Collective.
+  /// \throws FileError on all processes if the name ends otherwise, or the file cannot be written.
   void save_weights(std::string const& path) const {
     auto const use = begin_use("save_weights");
     save_state(engine_, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
-  /// where it has others, which are left out. Collective. \throws FileError the same on every process.
+  /// where it has others, which are left out. Collective.
+  /// \throws FileError on all processes if the file cannot be read, or has other weights; nothing is changed then.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
     load_state(engine_, path);
     publish_all();
   }
   /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.
-  /// Collective. \throws FileError the same on every process; nothing is changed then.
+  /// Collective. Source: Keras `load_weights(by_name, skip_mismatch)`.
+  /// \throws FileError on all processes that names the layer without a match; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
     auto const use = begin_use("load_weights");
     auto transferred = load_matching(engine_, path, options);
@@ -166,7 +176,8 @@ class PlacedModel {
     return transferred;
   }
   /// Copies the weights of another model, on the same processes, whose layers have the same names, as the options say.
-  /// Collective. \throws ValueError that names the layer; nothing is changed then.
+  /// Collective.
+  /// \throws ValueError on all processes that names the layer without a match; nothing is changed then.
   template <class OtherEngine, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
@@ -181,8 +192,11 @@ class PlacedModel {
     publish_all();
   }
 
-  /// One step on one global batch, the same arrays on every process; returns the values of that batch. Collective.
-  /// \throws ShapeError or ValueError on all processes, if arrays do not fit the model or differ between processes.
+  /// Trains one step on one global batch, the same arrays on every process: x (samples, input extents...), y (samples,
+  /// target extents...), `sample_weight` (samples). Returns loss and metrics of that batch. Collective. Source: Keras
+  /// `train_on_batch`.
+  /// \throws ShapeError or ValueError on all processes, if there is no sample, a label or index is outside of its
+  /// range, or arrays do not fit the model or differ between processes.
   template <data::SampleArrays X, data::SampleArrays Y>
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
     static_assert(detail::require_trainable<Model>());
@@ -225,7 +239,11 @@ class PlacedModel {
 
   /// Computes out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major
   /// without gaps. Complete on return, not collective, and allocates nothing after an earlier call with as many rows.
-  /// One thread at a time, since it computes in the model's own workspace; `predictor` serves several.
+  /// One thread at a time, since it computes in the model's own workspace; `predictor` serves several. Indices for an
+  /// Embedding are not checked.
+  ///
+  /// Compile-time errors: Views of another scalar, or in memory that the strategy's space cannot access.
+  /// \throws ShapeError if sizes or layouts do not fit.
   template <KokkosView In, KokkosView Out>
   void infer(In const& in, Out const& out) {
     static_assert(std::is_same_v<typename In::non_const_value_type, T> && std::is_same_v<typename Out::value_type, T>,
@@ -242,6 +260,8 @@ class PlacedModel {
 
   /// Predictor for any number of threads, with a copy of the current weights. It stays valid and unchanged while this
   /// model trains on or ends. Collective under ShardedStrategy.
+  ///
+  /// Compile-time errors: a strategy that divides the model over its processes.
   auto predictor() const {
     static_assert(detail::holds_model<Engine>,
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
@@ -306,8 +326,8 @@ class PlacedModel {
   detail::ModelUse use_;
 };
 
-/// Result of `compile`. `fit`, `evaluate` and `predict` go on from its state: a second `fit` does not reset the
-/// optimizer.
+/// Model with weights and optimizer state under a strategy, the result of `compile`. `fit`, `evaluate` and `predict` go
+/// on from its state: a second `fit` does not reset the optimizer. It is moved, not copied.
 template <class StrategyType, class ModelType>
 class CompiledModel : public PlacedModel<typename detail::EngineOf<StrategyType, ModelType>::Engine, ModelType> {
  public:

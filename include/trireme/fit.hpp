@@ -30,8 +30,10 @@
 namespace trireme {
 
 /// Options of `fit`. Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`.
+/// \throws ValueError from `fit`, on all processes, if a step count or `validation_freq` is 0, or a class weight is
+/// negative or not finite.
 struct FitOptions {
-  std::size_t epochs = 1;
+  std::size_t epochs = 1;                        ///< in all, with those before initial_epoch, as in Keras
   std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
   std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch; more than the data have are an error
   std::size_t validation_freq = 1;               ///< validate after every so many epochs
@@ -48,6 +50,7 @@ struct FitOptions {
 };
 
 /// Options of `evaluate`. Designated initializers name the members in this order.
+/// \throws ValueError from `evaluate`, on all processes, if `steps` is 0.
 struct EvaluateOptions {
   std::optional<std::size_t> steps{};  ///< batches, if not all; more than the data have are an error
   bool verbose = false;
@@ -70,14 +73,23 @@ void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
 
 }  // namespace detail
 
-/// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes.
+/// Trains the model on `train` and returns what each epoch logged. Collective over the strategy's processes. Source:
+/// Keras `Model.fit`.
 ///
-/// Validation, if given as `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes.
-/// Data without a sample, or with fewer batches than the requested steps, are an error: before training if the number
-/// of batches is known, otherwise (from_generator) when the data end. A process may have no samples of its own.
-/// One thread at a time uses the model; others may call a predictor of it meanwhile.
-/// \throws Error of one sentence; the same on every process if its cause is. ValueError if the model was moved from,
-/// if a number of the options or callbacks is outside of its range, or if these differ between processes.
+/// Samples have the model's input extents, targets the extents that its loss takes. Validation, if given as
+/// `tr::validation(data)`, runs over all of its data after an epoch, spread over the processes. A process may have no
+/// samples of its own. One thread at a time uses the model; others may call a predictor of it meanwhile.
+///
+/// Compile-time errors: one sentence that shows the right call, for arguments that are missing, swapped or of another
+/// kind; a callback without hooks, with a hook of a wrong signature, or that monitors a value that is not logged; a
+/// model compiled for inference.
+/// \throws ShapeError on all processes if samples or targets do not fit the model.
+/// \throws ValueError on all processes if data have no sample, or fewer batches than the requested steps: before
+/// training if the number of batches is known, otherwise (from_generator) when the data end; if they have no end and
+/// `steps_per_epoch` is not set; if a label, an index for an Embedding, or a number of options or callbacks is outside
+/// of its range; if options or data differ between processes; if the model was moved from.
+/// \throws FileError if a callback cannot write or read its files; Interrupted on all processes if BackupAndRestore
+/// saved the run because of a signal.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
@@ -153,15 +165,20 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   return history;
 }
 
-/// Training without validation.
+/// Trains the model on `train` without validation; otherwise as `fit` with it. Collective.
 template <class Strategy, class CompiledModel, class Train, class... Callbacks>
 History fit(Strategy const& strategy, CompiledModel& model, Train const& train, FitOptions const& options,
             Callbacks&&... callbacks) {
   return fit(strategy, model, train, Validation<NoData>{}, options, std::forward<Callbacks>(callbacks)...);
 }
 
-/// Loss and metrics over all of `data`, exact over all processes. Collective.
-/// \throws ValueError on all processes if there is no sample, or fewer batches than steps.
+/// Loss and metrics over all of `data`, or over its first `steps` batches, exact over all processes:
+/// `logs.find("loss")`. Collective. Source: Keras `Model.evaluate`.
+///
+/// Compile-time errors: as of `fit`.
+/// \throws ShapeError on all processes if samples or targets do not fit the model.
+/// \throws ValueError on all processes if there is no sample, or fewer batches than steps; if the data have no end and
+/// `steps` is not set; or as `fit` for labels, indices, options and a moved model.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
@@ -187,8 +204,14 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
   return run.logs();
 }
 
-/// The model's outputs for all of `data`, in its order, on every process: (samples, output extents...). Collective.
-/// Data without samples give 0 rows.
+/// Outputs of the model for all of `data`, in its order, on every process, as xtensor arrays: (samples, output
+/// extents...); of several outputs, an array (a tuple) of these. Targets are not read. Data without samples give 0
+/// rows. Collective. Source: Keras `Model.predict`.
+///
+/// Compile-time errors: as of `fit`.
+/// \throws ShapeError on all processes if samples do not fit the model.
+/// \throws ValueError on all processes if the data have no end, if an index for an Embedding is outside of its
+/// vocabulary, or if the model was moved from.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>())

@@ -29,14 +29,15 @@
 
 namespace trireme {
 
-/// A model's layers and a copy of its weights at the call of `model.predictor()`. It stays unchanged while the model
-/// trains on or ends, and has to end before the Environment. Copies share the weights.
+/// Inference on any number of threads: a model's layers and a copy of its weights at the call of `model.predictor()`.
+/// It stays unchanged while the model trains on or ends, and has to end before the Environment. Copies share the
+/// weights.
 ///
-/// Every member is const and may be called by any number of threads at once, during `fit` of the model too. A call of
-/// few rows computes on the caller's thread and opens no parallel region; one of many rows uses all threads of the
-/// space, unless another call has them. On a host the bits of a call's outputs depend on its rows alone, not on the
-/// number of threads or on other calls, unless the BLAS breaks this in products with more than 1 MB of weights. On a
-/// device calls run one after the other. Dropout is off; BatchNormalization uses its moving statistics.
+/// Every member is const, not collective, and may be called by any number of threads at once, during `fit` of the model
+/// too. A call of few rows computes on the caller's thread and opens no parallel region; one of many rows uses all
+/// threads of the space, unless another call has them. On a host the bits of a call's outputs depend on its rows alone,
+/// not on the number of threads or on other calls, unless the BLAS breaks this in products with more than 1 MB of
+/// weights. On a device calls run one after the other. Dropout is off; BatchNormalization uses its moving statistics.
 template <class ModelType, class SpaceType>
 class Predictor {
  public:
@@ -44,7 +45,7 @@ class Predictor {
   using Space = SpaceType;
   using T = typename Model::scalar;
 
-  /// \param weights  all of the model's arena.
+  /// \param weights  all of the model's arena, `description().arena_elements()` numbers.
   Predictor(Model const& model, std::span<T const> weights, Space const& space = default_space<Space>())
       : state_(std::make_shared<State const>(model, weights, space)) {}
 
@@ -54,7 +55,8 @@ class Predictor {
   /// Outputs (samples, output extents...) for `x`: an array of the extents (samples, input extents...), a tuple of
   /// arrays for several inputs, or a flat range of rows one after the other. A model of several outputs returns an
   /// array (a tuple) of these. Host data, converted to the model's scalar.
-  /// \throws ShapeError naming both extents; ValueError naming an index outside of a vocabulary.
+  /// \throws ShapeError naming both extents, or if a flat range holds no whole rows.
+  /// \throws ValueError naming sample and value of an index outside of a vocabulary.
   template <data::SampleArrays X>
   auto predict(X&& x) const {
     auto const samples = data::sample_rows(std::forward<X>(x));
@@ -76,7 +78,11 @@ class Predictor {
   /// Computes `out` (rows, output) for `in` (rows, input): Views in memory of the space, or on a host xtensor
   /// containers or ranges of the model's scalar too, all of them row-major without gaps. Allocates nothing if as many
   /// threads have called it at once before.
-  /// \throws ShapeError if sizes or layouts do not fit; ValueError naming an index outside of a vocabulary.
+  ///
+  /// Compile-time errors: arrays in memory that the space cannot access, or a constant `out`.
+  /// \throws ShapeError if sizes or layouts do not fit.
+  /// \throws ValueError on a host, naming row and value of an index outside of a vocabulary. On a device indices are
+  /// not checked.
   template <ArrayOf<T> In, ArrayOf<T> Out>
   void infer(In const& in, Out&& out) const {
     static_assert(is_reachable<In> && is_reachable<Out>,
