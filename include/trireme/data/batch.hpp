@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-/// Rows that lie apart.
+/// Pointers to `count` rows that lie apart.
 template <class X>
 struct RowList {
   X const* const* rows = nullptr;
@@ -17,13 +17,13 @@ struct RowList {
   std::uint64_t ticket = 0;  ///< a number that no other list of the program has; 0: none
 };
 
-/// A new ticket; lists of all types share one count.
+/// New ticket; lists of all types share one count.
 inline std::uint64_t new_ticket() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
 }
 
-/// The rows of one global batch that this process trains on. Pointers go to host memory, row-major.
+/// Rows of one global batch that this process trains on. Pointers go to host memory, row-major.
 ///
 /// A batch of 0 rows is normal: the process takes part in the step, with nothing of its own to add.
 template <class X, class Y>
@@ -45,7 +45,7 @@ struct Batch {
   RowList<X> next{};
 };
 
-/// The part of each global batch that a process draws: part `index` of `count`.
+/// Part of each global batch that a process draws: part `index` of `count`.
 struct DataShard {
   std::size_t index = 0;
   std::size_t count = 1;

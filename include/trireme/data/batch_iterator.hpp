@@ -80,8 +80,11 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
 
 }  // namespace detail
 
-/// The data have to outlive it. Opening it is collective: data that do not fit the model, that differ between processes
-/// but should be the same, or that are known to have too few batches throw the same error on every process.
+/// Batches of an epoch in the scalars of an engine's model, (rows, extents...) of this process. The data have to
+/// outlive it. Opening it is collective.
+/// \throws ShapeError on all processes if the data do not fit the model; ValueError on all processes if a label or an
+/// index that lies in memory is outside of its range, if data that should be the same differ between processes, or are
+/// known to have no sample, too few batches or no end.
 template <class Engine, class Data>
 class BatchIterator {
   using T = typename Engine::T;

@@ -8,20 +8,20 @@
 
 namespace trireme {
 
-/// `size` samples over all processes and replicas together.
+/// Batch size in samples over all processes and replicas together: `batch(GlobalBatch{32})`. At least 1.
 struct GlobalBatch {
   std::size_t size;
 };
 
-/// `size` samples for each replica: the global batch grows with their number.
+/// Batch size in samples for each replica, at least 1: the global batch grows with their number.
 struct PerReplicaBatch {
   std::size_t size;
 };
 
-/// Either of the two.
+/// Batch size in samples, global or per replica.
 class BatchSize {
  public:
-  /// \throws ValueError if it is 0, or more than a count can be.
+  /// \throws ValueError if it is 0, or more than 2^48.
   BatchSize(GlobalBatch batch) : size_(checked(batch.size)) {}
   BatchSize(PerReplicaBatch batch) : size_(checked(batch.size)), per_replica_(true) {}
 

@@ -25,12 +25,14 @@
 
 namespace trireme::data {
 
-/// Made by `Dataset::batch`. A cheap value over the same data, which have to outlive it where they were given by
-/// reference; `take`, `skip` and `repeat` count batches here, as in tf.data.
+/// Dataset in batches (rows, extents...), which `fit`, `evaluate` and `predict` take. Made by `Dataset::batch`. A cheap
+/// value over the same data, which have to outlive it where they were given by reference; `take`, `skip` and `repeat`
+/// count batches here, as in tf.data.
 ///
 /// Process r of W gets the rows [B * r / W, B * (r + 1) / W) of each batch of B samples, so its part may be uneven or
 /// empty; of samples that each process owns it gives a part in proportion to how many it has. Every process knows the
-/// size of each batch over all of them, without communication.
+/// size of each batch over all of them, without communication. No member is collective.
+/// \throws ValueError naming operation, number and range where a number is no count (at most 2^48).
 template <class X, class Y>
 class BatchedDataset {
  public:
@@ -62,6 +64,7 @@ class BatchedDataset {
     return result;
   }
   /// Keeps the samples in memory in the order of the first pass.
+  /// \throws ValueError if the samples have no end.
   BatchedDataset cache() const {
     BatchedDataset result = *this;
     result.source_ = cached(source_, is_endless(*source_, description_));

@@ -8,7 +8,7 @@
 
 namespace trireme::data {
 
-/// The weight of a class.
+/// Weight of a sample's class; 1 for a class past the end of `weights`.
 ///
 /// \param target  a class index, or `size` numbers whose largest marks the class, as in Keras.
 template <class L>

@@ -14,13 +14,14 @@
 
 namespace trireme::data {
 
-/// `repeat(forever)` is `repeat()`; so is `repeat(-1)`, as in tf.data.
+/// Number of passes without end: `repeat(forever)` is `repeat()`; so is `repeat(-1)`, as in tf.data.
 inline constexpr std::size_t forever = std::numeric_limits<std::size_t>::max();
 
-/// `prefetch(autotune)`: as many batches ahead as the library chooses, as in tf.data.
+/// Number of batches that the library chooses: `prefetch(autotune)`; -1, as in tf.data.
 inline constexpr int autotune = -1;
 
-/// A number as it was written in a pipeline: of any arithmetic type, and not yet known to be a count.
+/// Number as it was written in a pipeline, of samples, batches or passes: of any arithmetic type, and not yet known to
+/// be a count.
 class Count {
  public:
   /// The largest count: products of two stay far from what std::size_t holds.
@@ -70,7 +71,7 @@ inline std::size_t repeated(std::size_t size, std::size_t count, std::string_vie
   return size * count;
 }
 
-/// a * b, or the largest number where that is larger.
+/// Product a * b, or the largest number where that is larger.
 constexpr std::size_t clamped_product(std::size_t a, std::size_t b) {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
   return b != 0 && a > most / b ? most : a * b;

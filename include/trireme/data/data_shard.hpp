@@ -11,7 +11,7 @@
 
 namespace trireme::data {
 
-/// Samples that each process owns: how many every process has, and which of them this one is.
+/// Samples that each process owns: how many every process has, in `sizes`, and which of them this one is, `index`.
 struct LocalSizes {
   std::vector<std::size_t> sizes;
   std::size_t index = 0;
@@ -20,7 +20,7 @@ struct LocalSizes {
   std::size_t total() const;
 };
 
-/// The rows of one global batch for one process.
+/// Rows of one global batch for one process: [first_row, first_row + rows) of global_rows.
 struct BatchRows {
   std::size_t first_sample = 0;  ///< position of the process's first row among the samples that it reads
   std::size_t rows = 0;
@@ -28,7 +28,7 @@ struct BatchRows {
   std::size_t global_rows = 0;
 };
 
-/// floor(a * b / c) without overflow in between.
+/// Fraction floor(a * b / c) without overflow in between.
 std::size_t scaled(std::size_t a, std::size_t b, std::size_t c);
 
 /// One process's part of a batch of `global_rows` samples that every process could read: of the i-th of n processes

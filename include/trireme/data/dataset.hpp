@@ -22,13 +22,14 @@
 
 namespace trireme::data {
 
-/// Samples of scalar X with targets of scalar Y, made by `from_tensor_slices`, `from_local_slices` or `from_generator`.
+/// Samples (input extents...) of scalar X with targets (target extents...) of scalar Y, made by `from_tensor_slices`,
+/// `from_local_slices` or `from_generator`.
 ///
 /// A cheap value: each operation returns a new dataset over the same data, and copies none. Arrays that the dataset was
 /// made of by reference have to outlive it and all that is made from it. As in tf.data, operations apply in the order
-/// in which they are written.
-///
-/// Numbers may be of any arithmetic type. \throws ValueError naming operation, number and range where one is no count.
+/// in which they are written. None is collective. Counts are of samples over all processes, may be of any arithmetic
+/// type, and are at most 2^48. Source: `tf.data.Dataset`.
+/// \throws ValueError naming operation, number and range where a number is no count.
 template <class X, class Y>
 class Dataset {
  public:
@@ -38,17 +39,19 @@ class Dataset {
   Dataset(Dataset const&) = default;
   Dataset& operator=(Dataset const&) = default;
 
-  /// A new order in each epoch, the same for any number of processes and threads. One permutation of all samples where
-  /// these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples that each process
-  /// owns are shuffled within it.
+  /// Shuffles: a new order in each epoch, the same for any number of processes and threads. One permutation of all
+  /// samples where these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples
+  /// that each process owns are shuffled within it.
+  /// \throws ValueError if `buffer` is 0 or no count.
   Dataset shuffle(Count const& buffer, std::uint64_t seed) const {
     auto const& local = description_.local;
     return with(shuffled(source_, buffer.of("shuffle", "samples in the buffer", 1), seed,
                          local ? static_cast<std::uint32_t>(local->index) : 0));
   }
 
-  /// `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is shuffled anew
-  /// in each.
+  /// Repeats: `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is
+  /// shuffled anew in each.
+  /// \throws ValueError, here or when data are read, if an epoch would have more than 2^61 samples.
   Dataset repeat(Count const& count = forever) const {
     std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
     Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));
@@ -82,8 +85,9 @@ class Dataset {
     return result;
   }
 
-  /// Inputs changed by f(std::span<X const> in, std::span<Out> out), where `out` has the given extents. f is host code
-  /// and keeps no state: it may be called from several threads, for any sample, any number of times.
+  /// Inputs changed by f(std::span<X const> in, std::span<Out> out) for each sample, where `out` has the given extents,
+  /// row-major. f is host code and keeps no state: it may be called from several threads, for any sample, any number of
+  /// times. Targets and sample weights stay. What f throws is thrown by `fit`, `evaluate` or `predict`.
   template <class Out = X, class F>
     requires InputMap<F, X, Out>
   Dataset<Out, Y> map(std::vector<std::size_t> x_extents, F f) const {
@@ -96,7 +100,7 @@ class Dataset {
   }
 
   /// Inputs and targets changed by f(std::span<X const> x, std::span<Y const> y, std::span<OutX> out_x,
-  /// std::span<OutY> out_y).
+  /// std::span<OutY> out_y), of the given extents; otherwise as the other `map`.
   template <class OutX = X, class OutY = Y, class F>
     requires SampleMap<F, X, Y, OutX, OutY>
   Dataset<OutX, OutY> map(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, F f) const {
@@ -111,10 +115,11 @@ class Dataset {
   }
 
   /// Keeps the samples in memory once they have been computed; write it after an expensive `map` and before `shuffle`.
+  /// \throws ValueError if the samples have no end.
   Dataset cache() const { return with(cached(source_, data::is_endless(*source_, description_))); }
 
-  /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); the same
-  /// before and after `batch`.
+  /// Gathers `count` batches ahead on a thread, at most 65536, or as many as the library chooses (`autotune`, which is
+  /// -1); the same before and after `batch`.
   Dataset prefetch(Count const& count) const {
     Dataset result = *this;
     result.description_.prefetch_at_least(count);
@@ -122,6 +127,7 @@ class Dataset {
   }
 
   /// Batches of `GlobalBatch{n}` or `PerReplicaBatch{n}` samples; the last may have fewer.
+  /// \throws ValueError if n is 0, from the conversion to BatchSize.
   BatchedDataset<X, Y> batch(BatchSize size) const { return {source_, description_, size}; }
 
   /// The dataset under a name of the user's choice, for messages.

@@ -12,14 +12,21 @@
 
 namespace trireme::data {
 
-/// Samples from a generator: `make()`, or `make(pass)`, is called at the start of each pass and returns a callable that
-/// fills (std::span<X> sample, std::span<Y> target) and returns true, or returns false at the end.
+/// Dataset of a generator: `make()`, or `make(pass)`, is called at the start of each pass and returns a callable that
+/// fills (std::span<X> sample, std::span<Y> target) and returns true, or returns false at the end. Source:
+/// `tf.data.Dataset.from_generator`.
 ///
 /// Every process runs the same stream and keeps its rows of each batch, so the generator has to produce the same on all
 /// of them. It is called on the prefetch thread if there is one, and has to call neither MPI nor Kokkos then. A run
-/// that is resumed replays it. If it produces fewer batches than `steps_per_epoch`, `fit` ends with an error when that
-/// shows; `repeat()` makes it go on. Objects to which `make` refers have to outlive the dataset. A generator with a
-/// member `seek(position)` need not produce samples that are only dropped.
+/// that is resumed replays it. Objects to which `make` refers have to outlive the dataset. A generator with a member
+/// `seek(position)` need not produce samples that are only dropped. Not collective.
+///
+/// \param x_extents, y_extents  extents of one sample and of one target, {} for one number: the spans hold so many,
+/// row-major.
+///
+/// Compile-time errors: a generator of another signature.
+/// \throws ValueError from `fit` or `evaluate`, when it shows, if there is no sample, or fewer batches than the
+/// requested steps (`repeat()` makes it go on).
 template <class X = float, class Y = std::int32_t, class Make>
 Dataset<X, Y> from_generator(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, Make make) {
   SampleDescription description{std::move(x_extents), std::move(y_extents)};

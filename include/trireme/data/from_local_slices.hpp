@@ -14,7 +14,7 @@
 
 namespace trireme::data {
 
-/// A source of the number of samples of every process, such as the Communicator.
+/// Source of the number of samples of every process, such as the Communicator.
 template <class C>
 concept SharesSizes = requires(C const& communicator, std::size_t size) {
   { communicator.rank() } -> std::convertible_to<std::size_t>;
@@ -27,13 +27,17 @@ concept HasCommunicator = requires(S const& strategy) {
   { strategy.communicator() } -> SharesSizes;
 };
 
-/// Samples along the first axis of x and their targets along that of y, which this process alone holds. They are never
-/// moved: each process shuffles its own and gives each global batch a part in proportion to how many it has. A process
-/// may have none. The arrays have to outlive the dataset, unless they are temporaries.
+/// Dataset over arrays that this process alone holds: samples along the first axis of x and their targets along that of
+/// y. They are never moved: each process shuffles its own and gives each global batch a part in proportion to how many
+/// it has. A process may have none. The arrays have to outlive the dataset, unless they are temporaries.
 ///
 /// \param where  a strategy or a Communicator (the call is collective then), or `LocalSizes` that are known already. A
-///               strategy without a communicator is one process.
-/// \param x, y, sample_weight  as for `from_tensor_slices`.
+/// strategy without a communicator is one process.
+/// \param x, y, sample_weight  as for `from_tensor_slices`, with this process's samples.
+///
+/// Compile-time errors: an array in place of `where`; more than one array of weights.
+/// \throws ShapeError on all processes if the numbers of samples differ between arrays; on this one if they differ from
+/// the LocalSizes.
 template <class Where, SampleArrays XArray, SampleArrays YArray, TensorLike... WArray>
 auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... sample_weight);
 

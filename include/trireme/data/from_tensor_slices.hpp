@@ -15,7 +15,8 @@
 
 namespace trireme::data {
 
-/// Samples along the first axis of x and their targets along that of y; every process holds the same.
+/// Dataset over arrays that every process holds: samples along the first axis of x and their targets along that of y.
+/// Not collective; `fit` compares the processes' data. Source: `tf.data.Dataset.from_tensor_slices`.
 ///
 /// For a model of several inputs x is a tuple of arrays, `std::tie(x1, x2)`, and so is y for one of several outputs;
 /// they are copied together once, row by row.
@@ -24,17 +25,20 @@ namespace trireme::data {
 /// outlive the dataset and all that is made from it, and to stay as it is during `fit`, which reads rows one step
 /// ahead. A temporary, or `std::move(x)`, is owned by the dataset.
 ///
-/// \param x, y           xtensor containers or expressions, Kokkos Views, HostTensors, or ranges such as std::vector.
-/// \param sample_weight  one number a sample.
+/// \param x, y           (samples, extents...), class indices (samples): xtensor containers or expressions, Kokkos
+/// Views, HostTensors, or ranges such as std::vector.
+/// \param sample_weight  (samples), by which each sample's loss counts.
 /// \throws ShapeError if the numbers of samples differ.
 template <SampleArrays XArray, SampleArrays YArray, TensorLike WArray>
 auto from_tensor_slices(XArray&& x, YArray&& y, WArray&& sample_weight);
 
-/// Every sample weighs 1. The arrays have to outlive the dataset, unless they are temporaries.
+/// Dataset whose samples weigh 1 each. The arrays have to outlive it, unless they are temporaries.
+/// \throws ShapeError if the numbers of samples differ.
 template <SampleArrays XArray, SampleArrays YArray>
 auto from_tensor_slices(XArray&& x, YArray&& y);
 
-/// Samples without targets, for `predict`. The array has to outlive the dataset, unless it is a temporary.
+/// Dataset without targets, for `predict`: x (samples, extents...). The array has to outlive it, unless it is a
+/// temporary.
 template <SampleArrays XArray>
 auto from_tensor_slices(XArray&& x);
 

@@ -14,7 +14,7 @@
 
 namespace trireme::data {
 
-/// Fills one sample and its target; false at the end, when both spans are left alone.
+/// Callable that fills one sample and its target; it returns false at the end, when both spans are left alone.
 template <class G, class X, class Y>
 concept SampleGenerator = requires(G& generator, std::span<X> x, std::span<Y> y) {
   { generator(x, y) } -> std::convertible_to<bool>;

@@ -15,11 +15,11 @@
 
 namespace trireme::data {
 
-/// f(input, new input), which leaves targets as they are.
+/// Function f(input, new input) on spans of one sample, which leaves targets as they are.
 template <class F, class X, class OutX>
 concept InputMap = std::invocable<F const&, std::span<X const>, std::span<OutX>>;
 
-/// f(input, target, new input, new target).
+/// Function f(input, target, new input, new target) on spans of one sample.
 template <class F, class X, class Y, class OutX, class OutY>
 concept SampleMap = std::invocable<F const&, std::span<X const>, std::span<Y const>, std::span<OutX>, std::span<OutY>>;
 

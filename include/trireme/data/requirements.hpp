@@ -127,6 +127,8 @@ void verify_labels(HostTensor<Y> const& targets, std::vector<IndexColumns> const
         targets.data[i], of.count, [&] { return formatted("at index {} of {}", i / row_size, name); }, of.ignored);
   });
 }
+/// Checks every label of a tensor to be in [0, classes), or `ignored`.
+/// \throws ValueError naming index and value of the first that does not fit.
 template <class Y>
 void verify_labels(HostTensor<Y> const& labels, std::size_t classes, std::optional<std::int32_t> ignored,
                    std::string const& name) {

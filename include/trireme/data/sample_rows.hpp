@@ -42,7 +42,7 @@ constexpr auto row_scalar() {
 
 }  // namespace detail
 
-/// One array, or `std::tuple{a, b}` or `std::tie(a, b)` of several.
+/// Array of samples (samples, extents...), or `std::tuple{a, b}` or `std::tie(a, b)` of several.
 template <class A>
 concept SampleArrays = TensorLike<A> || detail::is_array_tuple<std::remove_cvref_t<A>>;
 
@@ -93,7 +93,8 @@ auto join_rows(HostTensor<T> const&... array) {
 
 }  // namespace detail
 
-/// The rows of one array, referenced where `host_tensor` can; those of several are copied together once.
+/// Rows of one array (samples, extents...), referenced where `host_tensor` can; those of several are copied together
+/// once, to (samples, all their numbers).
 /// \throws ShapeError if the arrays differ in their number of samples.
 template <SampleArrays A>
 auto sample_rows(A&& arrays) {

@@ -12,7 +12,8 @@
 
 namespace trireme::data {
 
-/// One sample, or several that lie one after another in memory.
+/// One sample, or several that lie one after another in memory: x (samples, extents...), y (samples, extents...),
+/// weight (samples).
 template <class X, class Y>
 struct Sample {
   X const* x = nullptr;
