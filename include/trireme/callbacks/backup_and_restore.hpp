@@ -20,17 +20,17 @@
 
 namespace trireme {
 
-/// Keras's BackupAndRestore, but exact: a `fit` that finds the checkpoint of a killed one resumes at the saved
-/// position, in the middle of an epoch too, and ends with the same weights and history to the bit.
+/// Checkpoint of the whole run: a `fit` that finds that of a killed one resumes at the saved position, in the middle of
+/// an epoch too, and ends with the same weights and history to the bit. Source: Keras `BackupAndRestore`.
 ///
 ///     tr::fit(strategy, model, train, {.epochs = 100}, tr::BackupAndRestore{.path = "run.h5", .save_freq = 500});
 ///
 /// The file holds weights, optimizer, metrics, the state of all callbacks and the position in the data. It is whole at
 /// whatever moment the program ends. The file before it is kept as `<path>.previous`, for the case that the newest is
-/// damaged. Resuming takes the same program on the same data, and as many processes and threads; an error names any
-/// difference, and nothing is trained. With `.placement = Placement::any` other numbers of processes, replicas and
-/// threads resume the run too: under VirtualReplicas to the bit, under other strategies to rounding, and a message says
-/// which. When training is complete the files are removed, so that the next run starts anew.
+/// damaged. Resuming takes the same program on the same data, and as many processes and threads. With
+/// `.placement = Placement::any` other numbers of processes, replicas and threads resume the run too: under
+/// VirtualReplicas to the bit, under other strategies to rounding, and a message says which. When training is complete
+/// the files are removed, so that the next run starts anew. Saving and resuming are collective.
 ///
 /// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
 /// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
@@ -38,10 +38,17 @@ namespace trireme {
 /// handles SIGUSR1 as news of a failed rank, so send SIGUSR2 to ranks that its launcher has not started.
 ///
 /// Designated initializers name the members in this order.
+///
+/// Compile-time errors: a strategy whose engine cannot be resumed.
+/// \throws ValueError from `fit`, on all processes, if `path` is empty, a signal cannot be handled, or `save_freq`
+/// counts batches where each process acquires batches of its own.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, or holds a run of another model,
+/// other data or another placement, naming the difference; nothing is trained then.
+/// \throws Interrupted from `fit`, on all processes, after a signal.
 struct BackupAndRestore {
-  std::string path{};  ///< .h5, or .npz without HDF5; used by this `fit` alone
-  SaveFreq save_freq = SaveFreq::epoch;
-  bool delete_checkpoint = true;  ///< false: a complete run that is started again ends at once
+  std::string path{};                    ///< .h5, or .npz without HDF5; used by this `fit` alone
+  SaveFreq save_freq = SaveFreq::epoch;  ///< batches from save to save, or each epoch
+  bool delete_checkpoint = true;         ///< false: a complete run that is started again ends at once
   bool verbose = false;
   Placement placement = Placement::same;  ///< any: other numbers of processes and threads may resume
   std::vector<int> signals{};             ///< save the run and leave it; the program's own handlers are called too

@@ -18,10 +18,14 @@
 
 namespace trireme {
 
-/// Keras's CSVLogger: the columns are `epoch` (from 0) and the names in alphabetical order; a value that an epoch did
-/// not log is `NA`. Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever
-/// ends the program.
-/// Designated initializers name the members in this order.
+/// Logs of each epoch as a line of a CSV file: the columns are `epoch` (from 0) and the names in alphabetical order; a
+/// value that an epoch did not log is `NA`. Source: Keras `CSVLogger`.
+///
+/// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
+/// program. Designated initializers name the members in this order.
+/// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
+/// that is in numbers.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, or with `append` has other columns.
 struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like

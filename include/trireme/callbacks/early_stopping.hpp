@@ -14,11 +14,18 @@
 
 namespace trireme {
 
-/// Keras's EarlyStopping, decision for decision, except that NaN is never an improvement.
+/// End of training when a monitored value has not improved for `patience` epochs:
+/// `EarlyStopping<"val_loss">{.patience = 3}`. Decisions are those of Keras's `EarlyStopping`, except that NaN is never
+/// an improvement.
 ///
 /// An epoch in which the value is missing does not count. Patience 0 behaves as 1, and the first epoch never stops
-/// training. With `restore_best_weights` the best weights are restored at the end of training, whatever ended it.
-/// Designated initializers name the members in this order.
+/// training. With `restore_best_weights` the best weights are restored at the end of training, whatever ended it. The
+/// values are the same on every process, so that no vote is needed. Designated initializers name the members in this
+/// order.
+///
+/// Compile-time errors: a monitored value that is not logged.
+/// \throws ValueError from `fit`, on all processes, if `min_delta` is not finite, `baseline` is NaN, or `mode` is
+/// automatic and the metric declares no direction.
 template <FixedString Monitor = "val_loss">
 struct EarlyStopping {
   static constexpr std::string_view monitor = Monitor.view();

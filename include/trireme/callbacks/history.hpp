@@ -12,11 +12,14 @@
 
 namespace trireme {
 
-/// Record that `fit` returns: `history["val_loss"]` has one value for each epoch that logged it.
+/// Record that `fit` returns: `history["val_loss"]` has one value for each epoch that logged it, in the units of the
+/// loss or metric. The same on every process. Source: Keras `History`.
 struct History {
   std::vector<std::size_t> epochs{};                                  ///< from 0
   std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order of the first log of each name
 
+  /// Values of the name, one for each epoch that logged it.
+  /// \throws ValueError that lists the names that there are.
   std::vector<double> const& operator[](std::string_view name) const;
 
   bool contains(std::string_view name) const;

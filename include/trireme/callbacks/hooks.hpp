@@ -11,7 +11,7 @@ struct NoHook {
   constexpr NoHook operator()(auto const&) const { return {}; }
 };
 
-/// A list of hooks as a type.
+/// List of hooks as a type.
 template <class... Hooks>
 struct HookList {};
 
@@ -60,7 +60,7 @@ TRIREME_HOOK(PredictEnd, on_predict_end);
 
 #undef TRIREME_HOOK
 
-/// All hooks, in the order of their calls.
+/// List of all hooks, in the order of their calls.
 using All = HookList<TrainBegin, TrainResume, EpochBegin, EpochResume, TrainBatchBegin, TrainBatchEnd, TestBegin,
                      TestBatchBegin, TestBatchEnd, TestEnd, EpochEnd, SavePoint, TrainEnd, PredictBegin,
                      PredictBatchBegin, PredictBatchEnd, PredictEnd>;

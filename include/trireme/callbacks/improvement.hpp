@@ -14,7 +14,7 @@ namespace trireme {
 /// Direction in which a monitored value improves. `automatic`: down for a loss, or as the metric declares.
 enum class Mode { automatic, min, max };
 
-/// True if `value` is better than `reference` by more than |min_delta|. NaN never is; without a reference every other
+/// Whether `value` is better than `reference` by more than |min_delta|. NaN never is; without a reference every other
 /// value is.
 inline bool improves(Mode mode, double min_delta, double value, std::optional<double> reference) {
   if (std::isnan(value)) return false;
@@ -23,7 +23,8 @@ inline bool improves(Mode mode, double min_delta, double value, std::optional<do
   return mode == Mode::max ? value - delta > *reference : value + delta < *reference;
 }
 
-/// The mode that `automatic` stands for. Throws a ValueError, the same on every process, if the metric declares none.
+/// Mode that `automatic` stands for: that of the metric's direction, min for the loss. Not collective.
+/// \throws ValueError on all processes if the metric declares no direction.
 template <class Run>
 Mode resolve_mode(Mode mode, std::string_view callback, std::string_view monitor, Run const& run) {
   if (mode != Mode::automatic) return mode;

@@ -25,8 +25,10 @@ Hook no_hook() {
 ///
 ///     LambdaCallback{.on_epoch_end = [](auto& run) { fmt::print("{}\n", run.epoch()); }}
 ///
-/// Hooks are given in the order below, which is the order in which they are called. A hook returns void, Control or
-/// Uniform<Control>, as that of a struct does.
+/// Hooks are given in the order below, which is the order in which they are called. A hook takes the Run and returns
+/// void, Control or Uniform<Control>, as that of a struct does. Source: Keras `LambdaCallback`.
+///
+/// Compile-time errors: no hook, or one of another signature.
 template <class TrainBegin = NoHook, class TrainResume = NoHook, class EpochBegin = NoHook, class EpochResume = NoHook,
           class TrainBatchBegin = NoHook, class TrainBatchEnd = NoHook, class TestBegin = NoHook,
           class TestBatchBegin = NoHook, class TestBatchEnd = NoHook, class TestEnd = NoHook, class EpochEnd = NoHook,

@@ -11,10 +11,15 @@
 
 namespace trireme {
 
-/// Scheduler by a function: `schedule(epoch, rate)`, or `schedule(epoch)`, returns the rate of an epoch (from 0);
-/// `rate` is the one before. It must return the same on every process. The rate is logged as `learning_rate`.
+/// Learning rate of each epoch by a function: `schedule(epoch, rate)`, or `schedule(epoch)`, returns the rate of an
+/// epoch (from 0); `rate` is the one before. It must return the same on every process. The rate is logged as
+/// `learning_rate`. Source: Keras `LearningRateScheduler`.
 ///
 ///     LearningRateScheduler{.schedule = [](std::size_t epoch, double rate) { return epoch < 10 ? rate : rate * 0.9; }}
+///
+/// Compile-time errors: a schedule of another signature.
+/// \throws ValueError from `fit` if the schedule returns a rate that is negative or not finite, or the optimizer has a
+/// schedule of its own.
 template <class Schedule>
 struct LearningRateScheduler {
   static constexpr std::array logs{std::string_view("learning_rate")};

@@ -23,17 +23,24 @@
 
 namespace trireme {
 
-/// Keras's ModelCheckpoint, decision for decision, except that NaN is never an improvement, that a wrong field of
-/// `path` is an error before training, and that `save_best_only` works with a number of batches too.
+/// Weights and optimizer state in a file after each epoch or so many batches, or only where the monitored value
+/// improves: `ModelCheckpoint<"val_loss">{.path = "best.weights.h5", .save_best_only = true}`. Decisions are those of
+/// Keras's `ModelCheckpoint`, except that NaN is never an improvement, that a wrong field of `path` is an error before
+/// training, and that `save_best_only` works with a number of batches too.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
 /// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to
-/// exist.
+/// exist. Saving is collective; the chief writes.
 ///
 /// `save_freq` counts updates of the weights. If workers acquire batches (ParameterServerStrategy with a staleness),
 /// the updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates.
 /// It thus saves late, or not at all if it gets no further batch in the epoch. Values in the path, and of the monitor,
 /// are then those of its own batches. Designated initializers name the members in this order.
+///
+/// Compile-time errors: a monitored value that is not logged.
+/// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that no save will provide, if
+/// `initial_value_threshold` is NaN, or `mode` is automatic and the metric declares no direction.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
   static constexpr std::string_view monitor = Monitor.view();

@@ -13,13 +13,15 @@
 
 namespace trireme {
 
-/// The names of the fields of a template, in order; "{{" and "}}" are braces.
+/// Names of the fields of a template, in order; "{{" and "}}" are braces.
+/// \throws ValueError if a brace is not closed.
 std::vector<std::string> path_fields(std::string_view text);
 
-/// The path with the fields filled in. Epoch and batch count from 1; batch 0 stands for none.
+/// Path with the fields filled in from the logs. Epoch and batch count from 1; batch 0 stands for none.
+/// \throws ValueError if a field is not in the logs, or its format does not fit.
 std::string fill_path(std::string_view text, std::size_t epoch, std::size_t batch, Logs const& logs);
 
-/// The folder above the first one whose name has a field, or nothing if no folder's name has one: folders below it are
+/// Folder above the first one whose name has a field, or nothing if no folder's name has one: folders below it are
 /// known only when the file is written.
 std::optional<std::string> folder_above_fields(std::string_view text);
 

@@ -5,7 +5,7 @@
 
 namespace trireme {
 
-/// Position between two steps, with the agreed decision to stop.
+/// Position of training between two steps, with the agreed decision to stop.
 struct Progress {
   std::size_t epoch = 0;  ///< epochs that are complete
   std::size_t batch = 0;  ///< batches of the next one that have been trained

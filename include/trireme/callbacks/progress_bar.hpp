@@ -14,8 +14,8 @@
 
 namespace trireme {
 
-/// Moving bar on a terminal, or one line an epoch on other outputs: files, pipes of a launcher, and where TERM is dumb.
-/// Only the chief shows it.
+/// Progress of a call as a moving bar on a terminal, or as one line an epoch on other outputs: files, pipes of a
+/// launcher, and where TERM is dumb. Only the chief shows it; `fit` has one unless `verbose` is false.
 ///
 /// While an epoch runs it shows steps, time and what is left, which need no collective call; losses and metrics come at
 /// its end. Colours are for terminals, and for none where NO_COLOR is set; a line is never wider than the terminal.

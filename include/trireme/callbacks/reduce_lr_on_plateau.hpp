@@ -14,11 +14,17 @@
 
 namespace trireme {
 
-/// Keras's ReduceLROnPlateau, decision for decision, except that NaN is never an improvement.
+/// Reduction of the learning rate, to max(rate * factor, min_lr), when a monitored value has not improved for
+/// `patience` epochs: `ReduceLROnPlateau<"val_loss">{.factor = 0.5, .patience = 3}`. Decisions are those of Keras's
+/// `ReduceLROnPlateau`, except that NaN is never an improvement.
 ///
 /// Logs the rate of the epoch as `learning_rate`. While it cools down, an epoch counts towards the cooldown only (so a
-/// cooldown of 1 has no effect).
-/// Designated initializers name the members in this order.
+/// cooldown of 1 has no effect). No vote of the processes is needed. Designated initializers name the members in this
+/// order.
+///
+/// Compile-time errors: a monitored value that is not logged.
+/// \throws ValueError from `fit` if `factor` is outside of [0, 1), `min_lr` is negative, `min_delta` is not finite,
+/// `mode` is automatic and the metric declares no direction, or the optimizer has a schedule.
 template <FixedString Monitor = "val_loss">
 struct ReduceLROnPlateau {
   static constexpr std::string_view monitor = Monitor.view();
@@ -30,7 +36,7 @@ struct ReduceLROnPlateau {
   Mode mode = Mode::automatic;
   double min_delta = 1e-4;   ///< improvements up to this size do not count
   std::size_t cooldown = 0;  ///< epochs after a reduction in which `wait` does not count
-  double min_lr = 0;
+  double min_lr = 0;         ///< the rate is never set below it
 
   void config(Config& c) const {
     c("factor", factor, intervals::below_one);

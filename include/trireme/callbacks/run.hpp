@@ -30,7 +30,8 @@
 
 namespace trireme {
 
-/// A run of `fit`, `evaluate` or `predict` over a PlacedModel. Members are local unless they say "collective".
+/// Argument of a callback's hooks: a run of `fit`, `evaluate` or `predict` over a PlacedModel. Members are local unless
+/// they say "collective".
 template <class PlacedModel>
 class Run {
   using Engine = typename PlacedModel::Engine;
@@ -82,7 +83,8 @@ class Run {
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
   Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().learning_rate()); }
-  /// To be called with the same rate by every process. \throws ValueError if the optimizer has a schedule
+  /// Sets the rate of the next step; every process has to set the same.
+  /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
   void set_learning_rate(double rate) { engine().set_learning_rate(rate); }
 
   auto snapshot() const { return engine().snapshot(); }
@@ -91,7 +93,8 @@ class Run {
     engine().restore(snapshot);
   }
 
-  /// Weights and optimizer state in one file that is whole or absent. Collective.
+  /// Writes weights and optimizer state to one file that is whole or absent. Collective.
+  /// \throws FileError on all processes if the file cannot be written.
   void save_weights(std::string const& path) const {
     model_->save_weights(path);
     detail::note_checkpoint(path);

@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-/// Saving interval: each epoch, or a number of batches, those of all workers, counted across epochs and fits.
+/// Saving interval in batches, those of all workers, counted across epochs and fits; 0, SaveFreq::epoch: after each
+/// epoch.
 struct SaveFreq {
   std::size_t batches = 0;  ///< 0: each epoch
 

@@ -6,7 +6,8 @@
 
 namespace trireme {
 
-/// A handle that `run.snapshot()` returned, or nothing.
+/// Weights that a callback keeps for later: a handle that `run.snapshot()` returned, or nothing. They stay in the
+/// memory of the strategy's space.
 ///
 /// The handle's type depends on the model, which a callback does not know: this erases the type, which must be the same
 /// again when the snapshot is restored.

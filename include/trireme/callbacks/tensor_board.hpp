@@ -20,7 +20,7 @@
 
 namespace trireme {
 
-/// Interval at which a TensorBoard writes training values: each epoch's end alone, or also every so many steps.
+/// Interval in steps at which a TensorBoard writes training values; 0, UpdateFreq::epoch: at each epoch's end alone.
 struct UpdateFreq {
   std::size_t batches = 0;  ///< 0: each epoch alone
 
@@ -35,7 +35,7 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 
 #ifdef TRIREME_HAVE_PROTOZERO
 
-/// Keras's TensorBoard for scalars. In `<log_dir>/train` and `<log_dir>/validation`:
+/// Event files of scalars for TensorBoard, in `<log_dir>/train` and `<log_dir>/validation`; Keras's `TensorBoard`:
 ///
 /// - `epoch_<name>` over the epochs (from 0): the logs, those with `val_` in `validation` without that prefix, and
 ///   `epoch_learning_rate`;
@@ -43,9 +43,11 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 ///   collective call, so that a small number slows training down;
 /// - `evaluation_<name>_vs_iterations` over the optimizer's steps, in `validation`: a test's values.
 ///
-/// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. A folder that
-/// cannot be written to is a FileError on every process when training begins.
-/// Designated initializers name the members in this order.
+/// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. Designated
+/// initializers name the members in this order.
+///
+/// Compile-time errors: a build without protozero.
+/// \throws FileError from `fit`, on all processes, if a folder cannot be written to.
 struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;

@@ -8,7 +8,8 @@
 
 namespace trireme {
 
-/// Check of the running loss after each batch, with one small collective a batch and no vote.
+/// End of training when the running mean of the epoch's loss is NaN or infinite, checked after each batch with one
+/// small collective and no vote. A warning says so. Source: Keras `TerminateOnNaN`.
 struct TerminateOnNaN {
   template <class Run>
   Uniform<Control> on_train_batch_end(Run& run) const {
