@@ -8,7 +8,8 @@ numbered lines (`source/layers/dense.html`). A name is public if it stands in a 
 name without a brief is an error, and so is one whose signature names `detail`: fields of such types and values are left
 out.
 
-A class of the rooms SHAPED is an error too unless its description, or that of a member, names a shape. That is a list
+A class of the rooms SHAPED, and a layer (a class of the room `layers` with a member `output`; others are options and
+what passes hand over), is an error too unless its description, or that of a member, names a shape. That is a list
 of extents in parentheses, which has an ellipsis or begins with an axis of the field, `(rows, …, classes)` or `(height,
 width, channels)`, or the words `any shape`, `same extents`, `shape of the input` or `extents of`. Classes that hold
 values without axes are exempt: NO_AXES.
@@ -32,10 +33,10 @@ ORDER = ["compile", "fit", "compiled_model", "predictor", "models", "layers", "a
 
 SHAPED = {"activations", "losses", "metrics"}
 NO_AXES = {"Logs", "MeanState"}  # values by name; the two sums of a mean
-SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|\([^()]*(\.\.\.|…)[^()]*\)|"
-                   r"any shape|same extents|shape of (the|its) input|extents of")
+SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|"
+                   r"\([^()]*(\.\.\.|…)[^()]*\)|any shape|same extents|shape of (the|its) input|extents of")
 
-Name = collections.namedtuple("Name", "name kind room file line template definition brief text members")
+Name = collections.namedtuple("Name", "name kind room file line template definition brief text members layer")
 
 
 def words(element):
@@ -204,6 +205,11 @@ def names_of(xml):
                 yield last, member.get("kind"), member, []
 
 
+def is_layer(element, kind, file):
+    return (kind in ("class", "struct") and page_of(room_of(file)) == "layers" and
+            any(flat(member.find("name")) == "output" for member in element.iter("memberdef")))
+
+
 def collected(xml):
     found, seen = [], set()
     guide = re.compile(r"(\w+)\(.*\) ?-> ?\1\b")  # deduction guides say nothing to readers
@@ -223,7 +229,8 @@ def collected(xml):
         if brief.startswith("Designated initializers") and header_brief(file, last):
             brief, text = header_brief(file, last), f"{brief}\n\n{text}"
         brief = brief or header_brief(file, last)
-        found.append(Name(last, kind, room_of(file), file, line, "", declared(element, last, kind), brief, text, members))
+        found.append(Name(last, kind, room_of(file), file, line, "", declared(element, last, kind), brief, text,
+                          members, is_layer(element, kind, file)))
     return found
 
 
@@ -285,7 +292,8 @@ def write(names, folder):
 
 
 def names_no_shape(name):
-    if name.kind not in ("class", "struct") or page_of(name.room) not in SHAPED or name.name in NO_AXES:
+    shaped = name.kind in ("class", "struct") and page_of(name.room) in SHAPED and name.name not in NO_AXES
+    if not (shaped or name.layer):
         return False
     texts = (name.brief, name.text, *(text for member in name.members for text in member[2:4]))
     return not any(SHAPE.search(" ".join(text.split())) for text in texts)
