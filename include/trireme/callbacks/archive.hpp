@@ -206,7 +206,7 @@ class Archive : public StoredValues {
   std::string there_{}, here_{};
 };
 
-/// An engine that can be saved to a checkpoint and restored from it.
+/// Engine that can be saved to a checkpoint and restored from it.
 template <class Engine>
 concept ResumableEngine = requires(Engine& engine, Archive<Engine>& archive, typename Engine::Snapshot const& snapshot,
                                    std::vector<typename Engine::T>& weights) {

@@ -32,11 +32,11 @@ inline constexpr bool is_hook_result =
 
 }  // namespace detail
 
-/// True if Callback has a member of the hook's name. For a final class this cannot be determined.
+/// Whether Callback has a member of the hook's name. For a final class this cannot be determined.
 template <class Hook, class Callback>
 inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
 
-/// True if Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
+/// Whether Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
 template <class Hook, class Callback, class Run>
 inline constexpr bool calls_hook = [] {
   if constexpr (!detail::HookCallable<Hook, Callback, Run>) {
@@ -83,7 +83,8 @@ consteval bool has_any_hook(HookList<Hooks...>) {
 
 }  // namespace detail
 
-/// Compiles if Callback has at least one hook; `fit` calls it for each of its callbacks.
+/// Compile-time check that Callback has at least one hook, and is not const if a hook changes it; `fit` calls it for
+/// each of its callbacks.
 template <class Callback, class Run>
 consteval bool require_callback() {
   static_assert(
@@ -95,7 +96,7 @@ consteval bool require_callback() {
   return true;
 }
 
-/// True if the hook returns the request of one process, on which all have to agree.
+/// Whether the hook returns the request of one process, on which all have to agree.
 template <class Hook, class Callback, class Run>
 inline constexpr bool hook_needs_vote = [] {
   if constexpr (calls_hook<Hook, Callback, Run>) {

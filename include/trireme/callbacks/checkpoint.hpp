@@ -69,8 +69,9 @@ std::string describe_move(Archive<Engine> const& archive, Engine const& engine, 
 
 }  // namespace detail
 
-/// Writes the checkpoint on the chief, and changes no state of the training. Collective; an error there is thrown on
-/// every process. `run.state(archive)` names the values besides the model.
+/// Writes the checkpoint on the chief, and changes no state of the training. Collective. `run.state(archive)` names the
+/// values besides the model.
+/// \throws FileError on all processes if the file cannot be written.
 template <class Engine, class Run>
 void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   using T = typename Engine::T;

@@ -45,7 +45,7 @@ consteval bool require_monitor() {
   return true;
 }
 
-/// All names that an epoch will log.
+/// Names of all values that an epoch will log.
 template <class Model, bool Validates, class... Callbacks>
 std::vector<std::string> log_names() {
   std::vector<std::string> names;

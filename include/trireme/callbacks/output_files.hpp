@@ -19,7 +19,7 @@
 
 namespace trireme {
 
-/// A file that a callback will write on the chief, or a folder that it will write to.
+/// File that a callback will write on the chief, or a folder that it will write to.
 ///
 /// A callback lists them in `output_files(run)`, and `fit` tries them first of all, so that a missing folder is an
 /// error at the beginning and not after an epoch:

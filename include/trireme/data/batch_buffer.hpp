@@ -7,7 +7,7 @@
 
 namespace trireme::data {
 
-/// A batch and the memory that it may need; the memory is kept from batch to batch.
+/// Batch and the memory that it may need, which is kept from batch to batch.
 template <class T, class L>
 struct BatchBuffer {
   std::vector<T> x;

@@ -21,7 +21,7 @@
 
 namespace trireme {
 
-/// Purpose of the batches.
+/// Purpose of the batches of a BatchIterator.
 enum class IteratorRole : std::size_t { training, validation, test, prediction };
 
 /// Options of a BatchIterator: the purpose of its batches, their number, and weights of classes.

@@ -14,7 +14,7 @@ namespace trireme::data {
 /// Most passes of an endless epoch through its source: passes are numbered by epoch * this + repetition.
 inline constexpr std::uint64_t endless_passes = std::uint64_t{1} << 32;
 
-/// The operations on the sequence of batches, in the order in which they were written.
+/// Order of the batches of an epoch: the operations on their sequence, in the order in which they were written.
 class BatchOrder {
  public:
   /// Batches of one pass: the number, or (of a generator that is still running) how many there are at least.

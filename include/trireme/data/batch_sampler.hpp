@@ -19,8 +19,8 @@
 
 namespace trireme::data {
 
-/// Reads one process's part of the batches of an epoch, in order: which samples are in which batch. Calls neither MPI
-/// nor Kokkos.
+/// Sampler of one process's part of the batches of an epoch, in order: which samples are in which batch. Calls neither
+/// MPI nor Kokkos.
 template <class X, class Y, class T, class L>
 class BatchSampler {
  public:

@@ -12,7 +12,8 @@
 
 namespace trireme::data {
 
-/// Batches in the scalars of the model: `while (stream.next(batch)) ...; stream.rewind(epoch + 1);`.
+/// Stream of batches (rows, extents...) of one process in the scalars of the model:
+/// `while (stream.next(batch)) ...; stream.rewind(epoch + 1);`.
 ///
 /// A batch stays valid until the second `next` after the one that handed it out, so that a step may still be in flight
 /// while the next batch is fetched. Memory is allocated once and reused over all epochs. With
@@ -34,6 +35,8 @@ class BatchStream {
   }
 
   /// The next batch of the epoch; false after the last one.
+  /// \throws ValueError if a label or an index that does not lie in memory is outside of its range; what the source of
+  /// the samples throws.
   bool next(Batch<T, L>& batch) {
     Slot const* slot = nullptr;
     if (prefetcher_) {

@@ -15,8 +15,8 @@
 
 namespace trireme::data {
 
-/// Converts targets of a dataset (Y) to those of a model (L: class indices or its scalar). Errors name the sample by
-/// its position in the epoch.
+/// Conversion of targets of a dataset (Y) to those of a model (L: class indices or its scalar). Errors name the sample
+/// by its position in the epoch.
 template <class Y, class L>
 class BatchTargets {
   static constexpr bool labels = std::is_same_v<L, std::int32_t>;

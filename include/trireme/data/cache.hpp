@@ -15,10 +15,10 @@
 
 namespace trireme::data {
 
-/// Keeps the samples of the first pass, in the order of that pass.
+/// Source that keeps the samples of the first pass of another, in the order of that pass.
 ///
-/// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws;
-/// any other source is read to its end when it is first needed, and is random access from then on.
+/// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws; any
+/// other source is read to its end when it is first needed, and is random access from then on.
 template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:
@@ -125,8 +125,7 @@ class CachedSource : public SampleSource<X, Y> {
   std::shared_ptr<Memory> memory_;
 };
 
-/// A source that keeps the samples of its first pass.
-///
+/// Source that keeps the samples of another's first pass.
 /// \throws ValueError if the samples, those of all processes, have no end.
 template <class X, class Y>
 SourcePointer<X, Y> cached(SourcePointer<X, Y> source, bool endless) {

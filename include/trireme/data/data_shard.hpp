@@ -31,11 +31,11 @@ struct BatchRows {
 /// Fraction floor(a * b / c) without overflow in between.
 std::size_t scaled(std::size_t a, std::size_t b, std::size_t c);
 
-/// One process's part of a batch of `global_rows` samples that every process could read: of the i-th of n processes
+/// Part of one process in a batch of `global_rows` samples that every process could read: of the i-th of n processes
 /// that draw, rows [B * i / n, B * (i + 1) / n), or those of the parts that the data shard names.
 BatchRows even_rows(std::size_t global_rows, DataShard const& share);
 
-/// The division of a dataset into global batches, seen from one process. Its size is known, or it has no end.
+/// Division of a dataset into global batches, seen from one process. Its size is known, or it has no end.
 class BatchPlan {
  public:
   /// Every process could read all `samples`; it takes its even part of each batch.

@@ -21,7 +21,7 @@ concept SharesSizes = requires(C const& communicator, std::size_t size) {
   communicator.allgather(size);
 };
 
-/// A strategy whose processes form a communicator.
+/// Strategy whose processes form a communicator.
 template <class S>
 concept HasCommunicator = requires(S const& strategy) {
   { strategy.communicator() } -> SharesSizes;

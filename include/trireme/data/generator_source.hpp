@@ -29,8 +29,8 @@ auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
     return make();
 }
 
-/// `make()` or `make(pass)` returns a generator for one pass. A generator with a member `seek(position)` need not
-/// produce the samples that are not drawn.
+/// Source of the samples of a generator, which `make()` or `make(pass)` returns for one pass. A generator with a member
+/// `seek(position)` need not produce the samples that are not drawn.
 template <class X, class Y, class Make>
 class GeneratorSource : public SampleSource<X, Y> {
  public:

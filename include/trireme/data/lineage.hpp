@@ -13,7 +13,7 @@
 
 namespace trireme::data {
 
-/// The operations that made a dataset, each with its numbers: "shuffle" with the "seed" 7.
+/// Operations that made a dataset, each with its numbers: "shuffle" with the "seed" 7.
 class Lineage {
  public:
   /// \param quantity  names the value in messages; empty for a hash, which says nothing to a reader.

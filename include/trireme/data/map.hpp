@@ -23,7 +23,7 @@ concept InputMap = std::invocable<F const&, std::span<X const>, std::span<OutX>>
 template <class F, class X, class Y, class OutX, class OutY>
 concept SampleMap = std::invocable<F const&, std::span<X const>, std::span<Y const>, std::span<OutX>, std::span<OutY>>;
 
-/// Applies a function to each sample as it is read. `F` is an InputMap or a SampleMap.
+/// Source that applies a function to each sample as it is read. `F` is an InputMap or a SampleMap.
 template <class X, class Y, class OutX, class OutY, class F>
 class MappedSource : public SampleSource<OutX, OutY> {
  public:

@@ -14,7 +14,8 @@
 
 namespace trireme::data {
 
-/// `count` passes over a source, or passes without end (`forever`); each has its own order if the source varies.
+/// Source that passes `count` times over another, or without end (`forever`); each pass has its own order if the source
+/// varies.
 template <class X, class Y>
 class RepeatedSource : public SampleSource<X, Y> {
  public:

@@ -18,7 +18,7 @@
 
 namespace trireme::data {
 
-/// The target of one output of several.
+/// Target of one output of several, its extents for one sample.
 struct TargetPart {
   std::vector<std::size_t> extents;
   std::size_t classes = 0;                ///< 0: dense
@@ -31,7 +31,8 @@ struct IndexColumns {
   std::optional<std::int32_t> ignored{};  ///< index beside these that labels may have
 };
 
-/// Extents of one sample and one target, and the number of classes if targets are class indices.
+/// Requirements of a model on samples: extents of one sample and one target, and the number of classes if targets are
+/// class indices.
 struct SampleRequirements {
   std::vector<std::size_t> x_extents;
   std::vector<std::size_t> target_extents;  ///< of class indices: one per position, so () for one index a sample
@@ -47,10 +48,10 @@ struct SampleRequirements {
   std::vector<IndexColumns> label_columns() const;
 };
 
-/// True if the extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
+/// Whether extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
 bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed);
 
-/// True if the label is this index.
+/// Whether the label is this index.
 template <class Y>
 bool is_index(Y label, std::int32_t index) {
   if constexpr (std::is_floating_point_v<Y>)

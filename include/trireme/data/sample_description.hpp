@@ -45,14 +45,14 @@ struct SampleDescription {
   }
 };
 
-/// True if the samples go on without end. The same on all processes: where each has its own samples, one that has none
+/// Whether the samples go on without end. The same on all processes: where each has its own samples, one that has none
 /// knows it of the others.
 template <class X, class Y>
 bool is_endless(SampleSource<X, Y> const& source, SampleDescription const& description) {
   return description.local ? description.local->endless : source.endless();
 }
 
-/// Samples over all processes, if that is a known and finite number.
+/// Number of samples over all processes, if that is known and finite.
 template <class X, class Y>
 std::optional<std::size_t> dataset_size(SampleSource<X, Y> const& source, SampleDescription const& description) {
   if (is_endless(source, description)) return std::nullopt;

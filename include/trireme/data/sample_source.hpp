@@ -46,7 +46,7 @@ class SampleReader {
   virtual bool find(std::span<std::size_t> /*positions*/, Sample<X, Y>* /*to*/) { return false; }
 };
 
-/// Samples of any origin. Immutable and shared between datasets.
+/// Source of samples of any origin. Immutable and shared between datasets.
 template <class X, class Y>
 class SampleSource {
  public:

@@ -14,7 +14,7 @@
 
 namespace trireme::data {
 
-/// At most `count` samples, beginning with number `first`.
+/// Source of at most `count` samples of another, beginning with number `first`.
 template <class X, class Y>
 class SelectedSource : public SampleSource<X, Y> {
  public:

@@ -16,7 +16,8 @@
 
 namespace trireme::data {
 
-/// Slices along the first axis of a tensor of inputs, one of targets and, perhaps, one of weights.
+/// Source of samples in host memory: slices along the first axis of a tensor of inputs (samples, extents...), one of
+/// targets and, perhaps, one of weights (samples).
 template <class X, class Y>
 class TensorSource : public SampleSource<X, Y> {
  public:

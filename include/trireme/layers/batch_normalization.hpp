@@ -158,14 +158,14 @@ struct BasicBatchNormalization {
   }
 };
 
-/// Batch normalization with the statistics of each replica's rows, as Keras's `BatchNormalization`; see
-/// BasicBatchNormalization.
+/// Batch normalization with the statistics of each replica's rows, as Keras's `BatchNormalization`. Extents, parameters
+/// and errors are those of BasicBatchNormalization.
 template <class... Options>
 using BatchNormalization = BasicBatchNormalization<StatisticsScope::replica, Options...>;
 
 /// Batch normalization with the statistics of all rows of the global batch, so that the result does not depend on how
 /// the batch is split; Keras's `BatchNormalization(synchronized=True)`. Each step sums over all processes, forward and
-/// backward. See BasicBatchNormalization.
+/// backward. Extents, parameters and errors are those of BasicBatchNormalization.
 template <class... Options>
 using SyncBatchNormalization = BasicBatchNormalization<StatisticsScope::global, Options...>;
 

@@ -72,12 +72,12 @@ struct GradientBlocks {
 
 }  // namespace kernels
 
-/// True if a sink may defer products under a context: under the parallelism over samples, where a layer's input and
+/// Whether a sink may defer products under a context: under the parallelism over samples, where a layer's input and
 /// what it saved stay as they are until a step ends, unless outputs are stored in another type.
 template <class Context>
 inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Context>;
 
-/// True if the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
+/// Whether the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
 /// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
 
@@ -85,7 +85,7 @@ constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { r
 /// and a large product is faster as a whole.
 inline constexpr std::size_t gradient_block_rows = 64;
 
-/// Rows of an operand: a block, or where `values` is null, pointers to rows that lie apart.
+/// Matrix (rows, columns): a block of rows, or where `values` is null, pointers to rows that lie apart.
 template <class T>
 struct RowsView {
   T const* values;
@@ -97,9 +97,9 @@ struct RowsView {
 /// ends.
 enum class Lifetime { call, step };
 
-/// The gradient of one parameter. In backward a layer states once what it is; the sink that the strategy chose stores
-/// it in the arena, hands it to the optimizer block by block, or has all threads compute it later.
-/// All functions do nothing where the gradient is not wanted.
+/// Gradient of one parameter, in its extents, summed over the rows of a slice. In backward a layer states once what it
+/// is; the sink that the strategy chose stores it in the arena, hands it to the optimizer block by block, or has all
+/// threads compute it later. All functions do nothing where the gradient is not wanted. Not collective.
 template <class T>
 class Gradient {
  public:

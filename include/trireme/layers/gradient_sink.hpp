@@ -5,8 +5,8 @@
 
 namespace trireme {
 
-/// The gradient (m, n) of a matrix of weights as a product not computed yet: x^T dy, of a layer's input (k, m) and of
-/// the gradient of its output (k, n), row after row.
+/// Gradient (m, n) of a matrix of weights as a product not computed yet: x^T dy, of a layer's input x (k, m) and of the
+/// gradient of its output dy (k, n), row after row.
 template <class T>
 struct DeferredProduct {
   std::size_t m, n, k;

@@ -39,8 +39,9 @@ struct ReturnSequences {};
 /// Steps of a recurrent layer from the last to the first, Keras's `go_backwards=True`.
 struct GoBackwards {};
 
-/// Activation of a recurrent layer's gates, `RecurrentActivation<HardSigmoid>`: an elementwise one whose derivative
-/// follows from its output. The default is Sigmoid.
+/// Activation of a recurrent layer's gates, `RecurrentActivation<HardSigmoid>`; the default is Sigmoid. Keras's
+/// `recurrent_activation`. Compile-time error: one that is not elementwise, or whose derivative does not follow from
+/// its output.
 template <class A>
 struct RecurrentActivation {
   using type = A;

@@ -23,7 +23,7 @@ struct ModelCost {
   constexpr std::size_t reduced_bytes() const { return arena_bytes + state_bytes; }
 };
 
-/// Memory of a process for its batches, as `summary` shows it.
+/// Memory of a process for its batches, in bytes, as `summary` shows it.
 struct MemoryUse {
   ModelCost model{};
   std::size_t slots = 0;                       ///< of the optimizer

@@ -9,7 +9,7 @@
 
 namespace trireme {
 
-/// Operations of each slice's forward, for one sample.
+/// Floating-point operations of each slice's forward, for one sample.
 template <class SlicesType>
 constexpr std::array<std::size_t, SlicesType::count> slice_flops(SlicesType const& slices) {
   std::array<std::size_t, SlicesType::count> flops{};

@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-/// The names of a model's layers, numbered as Keras does: dense, dense_1, dense_2.
+/// Names of a model's layers, numbered as Keras does: dense, dense_1, dense_2.
 class LayerNames {
  public:
   std::string next(std::string_view class_name) {

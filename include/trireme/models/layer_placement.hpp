@@ -9,8 +9,8 @@
 
 namespace trireme {
 
-/// A column of `summary` and a line of `plot_model`'s boxes: "Stage" with a text such as "1 (ranks 1, 3)" for each
-/// layer of the model's description.
+/// Column of `summary` and line of `plot_model`'s boxes: "Stage" with a text such as "1 (ranks 1, 3)" for each layer of
+/// the model's description.
 struct LayerPlacement {
   std::string header;               ///< "Stage", "Held by"; the picture has it in lower case
   std::vector<std::string> layers;  ///< an empty text for a layer that has no place; none at all: every rank has all

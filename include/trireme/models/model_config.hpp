@@ -15,7 +15,9 @@
 
 namespace trireme {
 
-/// An optimizer's numbers: those that the library reads of any, then its own. Clipping has at most one limit.
+/// Lists an optimizer's numbers: those that the library reads of any, then its own.
+/// \throws ValueError if one is outside of its range, or if there is more than one of clipnorm, global_clipnorm and
+/// clipvalue.
 template <class Optimizer>
 void list_optimizer(Config& c, Optimizer const& optimizer) {
   c.object("the optimizer", optimizer);
@@ -34,8 +36,9 @@ void list_optimizer(Config& c, Optimizer const& optimizer) {
   c.require(limits <= 1, "takes one of clipnorm, global_clipnorm and clipvalue, and was given several");
 }
 
-/// Layers, weights, optimizer, loss, metrics and seed of any TrainableModel; one of a user's own adds to them by a
-/// member `config`.
+/// Lists layers, weights, optimizer, loss, metrics and seed of any TrainableModel; one of a user's own adds to them by
+/// a member `config`. Not collective.
+/// \throws ValueError that names the number that is outside of its range.
 template <class Model>
 void list_model(Config& c, Model const& model) {
   ModelDescription const& description = model.description();

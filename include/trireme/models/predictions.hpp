@@ -47,7 +47,7 @@ auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all
   }
 }
 
-/// Collects the predictions of all processes in the order of the data.
+/// Predictions of all processes in the order of the data, (samples, output extents...).
 template <class Engine>
 class Predictions {
   using T = typename Engine::T;

@@ -98,8 +98,8 @@ struct SliceRange {
   constexpr std::size_t elements() const { return end - begin; }
 };
 
-/// The slices of a Sequential that begins with an Input; `Cuts`: indices of the layers at which the second one and
-/// those after it begin.
+/// Slices of a Sequential that begins with an Input; `Cuts`: indices of the layers at which the second one and those
+/// after it begin.
 template <class T, class Layers, class Cuts = ParameterCuts<Layers>>
 class Slices {
  public:

@@ -62,7 +62,7 @@ std::vector<std::string> layer_notes(ModelDescription const& model);
 
 }  // namespace detail
 
-/// A model's summary as text. A row a layer: path and type, extents, numbers and bytes of its weights, operations of
+/// Summary of a model as text. A row a layer: path and type, extents, numbers and bytes of its weights, operations of
 /// forward for one sample, its stage or ranks where the strategy does not place all layers alike, and whether it is
 /// frozen or shared with other models. Then sums, memory and placement.
 ///

@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-/// A tensor of a model and its place in the arena, in elements.
+/// Weight of a model: its path, its extents, and its place in the arena, in numbers of the scalar.
 struct WeightInfo {
   std::string path;  ///< "conv2d_1/kernel"; nested models are further folders
   std::size_t layer = 0;
@@ -24,7 +24,7 @@ struct WeightInfo {
   std::string keras_group{};  ///< within the layer's group in `.weights.h5`: "cell" of an LSTM; mostly empty
 };
 
-/// A parameter of a model, as a row of its table.
+/// Parameter of a model, as a row of its table.
 struct ParameterInfo : WeightInfo {
   Initializer initializer{};
   Regularizer regularizer{};
@@ -45,7 +45,7 @@ struct FrozenInfo : WeightInfo {
   bool is_state = false;
 };
 
-/// A layer of a model, as a row of its table.
+/// Layer of a model, as a row of its table; `output` is its extents of one sample, or (all its numbers) of a tuple.
 struct LayerInfo {
   std::string path;        ///< the user's name, or Keras's: "conv2d_1"
   std::string keras_path;  ///< in `.weights.h5`: "layers/conv2d_1", whatever the user's name
@@ -55,7 +55,8 @@ struct LayerInfo {
   std::size_t flops = 0;       ///< operations of forward, for one sample, as `layer_flops` counts them
 };
 
-/// A step of a value's way through a model: an input, a layer, or a join of branches, which is no layer of its own.
+/// Step of a value's way through a model: an input, a layer, or a join of branches, which is no layer of its own.
+/// `output` is its extents of one sample.
 struct NodeInfo {
   enum class Kind { input, layer, join };
   Kind kind = Kind::layer;
@@ -70,13 +71,14 @@ namespace detail {
 class SharedWeights;
 }
 
-/// Layers [first, last) that other models may have as well (Shared).
+/// Range [first, last) of layers that other models may have as well (Shared).
 struct SharedLayers {
   std::shared_ptr<detail::SharedWeights> weights;
   std::size_t first = 0, last = 0;
 };
 
-/// A model as a table: its extents, layers and weights.
+/// Description of a model as a table of its extents, layers and weights, equal on all processes. Sizes are in numbers
+/// of the scalar.
 struct ModelDescription {
   std::vector<std::size_t> input, output;                 ///< of one sample; of a tuple, (all its elements)
   std::vector<std::vector<std::size_t>> inputs, outputs;  ///< of each part of a tuple; a tensor is its own only one
