@@ -99,7 +99,7 @@ enum class Lifetime { call, step };
 
 /// Gradient of one parameter, in its extents, summed over the rows of a slice. In backward a layer states once what it
 /// is; the sink that the strategy chose stores it in the arena, hands it to the optimizer block by block, or has all
-/// threads compute it later. All functions do nothing where the gradient is not wanted. Not collective.
+/// threads compute it later. All functions do nothing where the gradient is not wanted.
 template <class T>
 class Gradient {
  public:

@@ -84,9 +84,10 @@ constexpr std::size_t parameter_count(L const& layer, In const& in) {
 /// extents as long as the layer has the same parameters for all. As when a layer of Keras is called several times,
 /// normalizations take their statistics of each part for itself, and Dropout draws anew for each.
 ///
-/// Compile-time errors: a single tensor, or more than 16; a layer whose output is a tuple; parts of static extents for
-/// which the layer would have different numbers of parameters.
-/// \throws ShapeError from `compile` if it would otherwise.
+/// Compile-time errors: a single tensor, or more than 16; a layer whose output is a tuple; parts for which the layer
+/// would have different numbers of parameters, where the compiler knows these.
+/// \throws ShapeError from `compile` if they differ and the compiler cannot know it (`dynamic` extents, a Shared
+/// layer).
 template <class L>
 struct Each {
   using composite = void;

@@ -30,7 +30,8 @@ namespace trireme {
 /// - `takes_scattered_rows<Context>(rows)`, perhaps: true if train and test take `rows` rows that lie apart:
 ///   Slice::x_rows, where x is null.
 ///
-/// Compile-time errors: `compile` names this list if a member is missing. None of the members is collective.
+/// Compile-time errors: `compile` names this list if a member is missing. Members communicate through `context` and
+/// `sink` alone.
 template <class M>
 concept TrainableModel = requires(M const model, ThreadContext context,
                                   Slice<typename M::scalar, typename M::label> slice,
