@@ -49,6 +49,10 @@
 
 #include "support/twin_fibres.hpp"
 
+/// The end of the heap, which glibc keeps. `sbrk(0)` is no mere question where UCX has hooked it: it sets the end that
+/// it has read, and another thread's malloc may have moved it since.
+extern "C" void* __curbrk;
+
 namespace trireme::test {
 
 constexpr int twin_exit = 66;
@@ -348,7 +352,7 @@ inline bool is_record(std::uintptr_t address, std::uintptr_t heap_end) {
 inline void find_host_pages(Job& job) {
   State& s = state();
   auto const [stack, stack_end] = stack_of_thread();
-  auto const heap_end = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  auto const heap_end = reinterpret_cast<std::uintptr_t>(__curbrk);
   for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= job.size; at += sizeof(std::uintptr_t)) {
     std::uintptr_t word = 0;
     std::memcpy(&word, static_cast<std::byte const*>(job.bytes) + at, sizeof word);

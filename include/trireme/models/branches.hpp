@@ -54,8 +54,8 @@ struct PartsJoin {
 ///
 /// Output: the extents that all summands have. No parameters but those of the branches. Source: Keras `Add`.
 ///
-/// Compile-time errors: summands of different extents (`dynamic` ones are taken to be equal); `Add{}` of a single
-/// tensor.
+/// Compile-time errors: summands of different extents; `Add{}` of a single tensor.
+/// \throws ShapeError from compile if `dynamic` extents differ.
 template <class... Branches>
 struct Add : detail::SideBySide<detail::SameInput, detail::SumJoin, Branches...> {
   using graph_of = Add;
@@ -76,8 +76,9 @@ Add(B const&...) -> Add<detail::as_layer_t<B>...>;
 /// Output: (..., n), where n is the sum of the last extents and the others are those that all have. No parameters but
 /// those of the branches. Source: Keras `Concatenate`.
 ///
-/// Compile-time errors: different numbers of axes; extents that differ elsewhere than in the last axis (`dynamic` ones
-/// are taken to be equal); `Concatenate{}` of a single tensor.
+/// Compile-time errors: different numbers of axes; extents that differ elsewhere than in the last axis; `Concatenate{}`
+/// of a single tensor.
+/// \throws ShapeError from compile if `dynamic` extents differ there.
 template <class... Branches>
 struct Concatenate : detail::SideBySide<detail::SameInput, detail::ConcatenateJoin, Branches...> {
   using graph_of = Concatenate;

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/join_kernels.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -20,8 +22,9 @@ struct SumJoin {
   static constexpr bool in_place = false;
 
   template <class First, class... Rest>
-  static constexpr auto output(First const& first, Rest const&...) {
+  static constexpr auto output(First const& first, [[maybe_unused]] Rest const&... rest) {
     static_assert((std::is_same_v<First, Rest> && ...), "trireme: Add needs branches with the same output extents");
+    if constexpr (!First::is_static) (require_same(first, rest), ...);
     return first;
   }
   template <class Context, class T>
@@ -37,6 +40,16 @@ struct SumJoin {
                    T* branch, bool first) {
     put(context, rows, columns, joined, branch, 0, 0, first);
   }
+
+ private:
+  /// \throws ShapeError if extents that are known at run time differ
+  template <class E>
+  static void require_same(E const& first, E const& other) {
+    for (std::size_t axis = 0; axis < E::rank; ++axis)
+      if (first[axis] != other[axis])
+        throw ShapeError(formatted("Add needs branches with the same output extents, but they have {} and {}",
+                                   format_extents(first.to_vector()), format_extents(other.to_vector())));
+  }
 };
 
 /// The branches' outputs side by side along the last axis.
@@ -49,6 +62,7 @@ struct ConcatenateJoin {
     static_assert(((First::rank == Rest::rank) && ...), "trireme: Concatenate needs branches of the same rank");
     static_assert((same_but_last<First, Rest>() && ...),
                   "trireme: Concatenate needs branches whose output extents differ in the last axis only");
+    if constexpr (!First::is_static || (!Rest::is_static || ...)) (require_same_but_last(first, rest), ...);
     constexpr bool is_static = (static_extent<First, First::rank - 1> != dynamic) &&
                                (true && ... && (static_extent<Rest, Rest::rank - 1> != dynamic));
     constexpr std::size_t sum =
@@ -74,6 +88,16 @@ struct ConcatenateJoin {
     for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
       if (A::static_extents[axis] != B::static_extents[axis]) return false;
     return true;
+  }
+
+  /// \throws ShapeError if extents that are known at run time differ before the last axis
+  template <class A, class B>
+  static void require_same_but_last(A const& first, B const& other) {
+    for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
+      if (first[axis] != other[axis])
+        throw ShapeError(formatted(
+            "Concatenate needs branches whose output extents differ in the last axis only, but they have {} and {}",
+            format_extents(first.to_vector()), format_extents(other.to_vector())));
   }
 };
 

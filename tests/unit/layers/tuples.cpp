@@ -3,9 +3,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <string>
 
 #include <trireme/activations/relu.hpp>
 #include <trireme/activations/tanh.hpp>
+#include <trireme/core/error.hpp>
 #include <trireme/layers/batch_normalization.hpp>
 #include <trireme/layers/conv2d.hpp>
 #include <trireme/layers/dense.hpp>
@@ -59,6 +61,29 @@ BOOST_AUTO_TEST_CASE(joins_take_tuples) {
   check_gradients(Concatenate{}, twins);
   check_gradients(Concatenate{}, Parts<Extents<2, 3>, Extents<2, 1>, Extents<2, 2>>{});
   check_gradients(Sequential{Fork{Dense<4, Tanh>{}, Dense<3>{}}, Concatenate{}, Dense<2, Tanh>{}}, Extents<5>{});
+}
+
+BOOST_AUTO_TEST_CASE(branches_whose_extents_turn_out_unlike_are_an_error) {
+  auto const message = [](auto const& layer, auto const& in) -> std::string {
+    try {
+      layer.output(in);
+    } catch (ShapeError const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Extents<4> const in;
+  Dense<dynamic> const three{.units = 3}, four{.units = 4};
+  BOOST_TEST(message(Add{three, three}, in) == "");
+  BOOST_TEST(message(Add{three, four}, in) ==
+             "Add needs branches with the same output extents, but they have (3,) and (4,)");
+  BOOST_TEST(message(Residual{three}, Extents<dynamic>{{4}}) ==
+             "Add needs branches with the same output extents, but they have (4,) and (3,)");
+  using Rows = Extents<dynamic, dynamic>;
+  BOOST_TEST(message(Concatenate{}, Parts<Rows, Rows>{{{{2, 3}}, {{2, 5}}}}) == "");
+  BOOST_TEST(message(Concatenate{}, Parts<Rows, Rows>{{{{2, 3}}, {{4, 3}}}}) ==
+             "Concatenate needs branches whose output extents differ in the last axis only, but they have (2, 3) and "
+             "(4, 3)");
 }
 
 BOOST_AUTO_TEST_CASE(each_applies_one_layer_to_all_parts_and_adds_the_gradients) {
