@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 
 namespace trireme::detail {
