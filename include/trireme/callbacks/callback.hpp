@@ -32,11 +32,11 @@ inline constexpr bool is_hook_result =
 
 }  // namespace detail
 
-/// Whether Callback has a member of the hook's name. For a final class this cannot be determined.
+/// True if Callback has a member of the hook's name. For a final class this cannot be determined.
 template <class Hook, class Callback>
 inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
 
-/// Whether Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
+/// True if Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
 template <class Hook, class Callback, class Run>
 inline constexpr bool calls_hook = [] {
   if constexpr (!detail::HookCallable<Hook, Callback, Run>) {
@@ -96,7 +96,7 @@ consteval bool require_callback() {
   return true;
 }
 
-/// Whether the hook returns the request of one process, on which all have to agree.
+/// True if the hook returns the request of one process, on which all have to agree.
 template <class Hook, class Callback, class Run>
 inline constexpr bool hook_needs_vote = [] {
   if constexpr (calls_hook<Hook, Callback, Run>) {

@@ -21,11 +21,11 @@ struct StopRequests {
   bool uniform_request = false;  ///< some callback decided to stop, the same on every process
 };
 
-/// Whether the hook's results have to be agreed on: the same for every process, since it follows from the types.
+/// True if the hook's results have to be agreed on: the same for every process, since it follows from the types.
 template <class Hook, class Run, class... Callbacks>
 inline constexpr bool needs_vote = (... || hook_needs_vote<Hook, std::remove_reference_t<Callbacks>, Run>);
 
-/// Whether some callback may save or resume the run; otherwise no code for it is compiled.
+/// True if some callback may save or resume the run; otherwise no code for it is compiled.
 template <class Run, class... Callbacks>
 inline constexpr bool saves_run = (... || (calls_hook<hooks::SavePoint, std::remove_reference_t<Callbacks>, Run> ||
                                            calls_hook<hooks::TrainResume, std::remove_reference_t<Callbacks>, Run>));

@@ -14,7 +14,7 @@ namespace trireme {
 /// Direction in which a monitored value improves. `automatic`: down for a loss, or as the metric declares.
 enum class Mode { automatic, min, max };
 
-/// Whether `value` is better than `reference` by more than |min_delta|. NaN never is; without a reference every other
+/// True if `value` is better than `reference` by more than |min_delta|. NaN never is; without a reference every other
 /// value is.
 inline bool improves(Mode mode, double min_delta, double value, std::optional<double> reference) {
   if (std::isnan(value)) return false;

@@ -48,10 +48,10 @@ struct SampleRequirements {
   std::vector<IndexColumns> label_columns() const;
 };
 
-/// Whether extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
+/// True if extents are equal, except for axes of extent 1 at the end: as in Keras, (28, 28) fits (28, 28, 1).
 bool fits(std::vector<std::size_t> given, std::vector<std::size_t> needed);
 
-/// Whether the label is this index.
+/// True if the label is this index.
 template <class Y>
 bool is_index(Y label, std::int32_t index) {
   if constexpr (std::is_floating_point_v<Y>)

@@ -45,7 +45,7 @@ struct SampleDescription {
   }
 };
 
-/// Whether the samples go on without end. The same on all processes: where each has its own samples, one that has none
+/// True if the samples go on without end. The same on all processes: where each has its own samples, one that has none
 /// knows it of the others.
 template <class X, class Y>
 bool is_endless(SampleSource<X, Y> const& source, SampleDescription const& description) {

@@ -89,7 +89,7 @@ inline constexpr bool is_conv_pool<Conv2D<F, KH, KW, C...>, MaxPooling2D<H, W, P
 
 }  // namespace detail
 
-/// Whether two neighbours run as one ConvPool under a context.
+/// True if two neighbours run as one ConvPool under a context.
 template <class Context, class A, class B>
 inline constexpr bool fuses = Context::owns_rows && detail::has_simd && detail::is_conv_pool<A, B>;
 

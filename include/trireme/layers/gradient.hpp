@@ -72,12 +72,12 @@ struct GradientBlocks {
 
 }  // namespace kernels
 
-/// Whether a sink may defer products under a context: under the parallelism over samples, where a layer's input and
+/// True if a sink may defer products under a context: under the parallelism over samples, where a layer's input and
 /// what it saved stay as they are until a step ends, unless outputs are stored in another type.
 template <class Context>
 inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Context>;
 
-/// Whether the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
+/// True if the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
 /// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
 

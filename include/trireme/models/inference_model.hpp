@@ -45,7 +45,7 @@ class Head<T, Extents, NoLoss> {
 
 }  // namespace detail
 
-/// Whether a model has an optimizer and a loss. Without them `fit`, `evaluate` and `train_on_batch` do not compile.
+/// True if a model has an optimizer and a loss. Without them `fit`, `evaluate` and `train_on_batch` do not compile.
 template <class Model>
 inline constexpr bool is_trainable = true;
 template <class Model>

@@ -64,7 +64,7 @@ class GroupBarrier {
     ended_.store(false);
   }
 
-  /// What thread `rank` shows.
+  /// Pointer of thread `rank`, which the others read.
   void const*& shown(std::size_t rank) { return shown_[rank]; }
 
  private:
@@ -86,7 +86,7 @@ class GroupBarrier {
 /// One thread's member of the group: collectives of Communicator, called by all threads in the same order, on values in
 /// host memory. Sums are taken in the order of the ranks, so that their bits do not depend on which thread comes first.
 ///
-/// Where a thread fails, all others leave their collectives by an exception of the library's own.
+/// If a thread fails, all others leave their collectives by an exception of the library's own.
 class ThreadGroup {
  public:
   static constexpr bool distributed = true;

@@ -1,4 +1,4 @@
-// The group of threads within a process: its collectives are those of a Communicator, and an error leaves nobody
+// The group of threads within a process: its collectives are those of a Communicator, and an error leaves no thread
 // waiting.
 #define BOOST_TEST_MODULE thread_group
 #include <boost/test/unit_test.hpp>
