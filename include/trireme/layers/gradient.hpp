@@ -9,6 +9,7 @@
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/split_gemm.hpp"
+#include "trireme/backend/simd/simd_vector.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/row_range.hpp"
 #include "trireme/layers/copy.hpp"
@@ -16,33 +17,46 @@
 
 namespace trireme {
 
+/// Rows of a batch up to which blocks pay: beyond them the products cost more than the gradient's way through memory,
+/// and a large product is faster as a whole. More of them where register tiles are as fast as a BLAS.
+template <class T>
+inline constexpr std::size_t gradient_block_rows = detail::SimdVector<T>::lanes * sizeof(T) == 64 ? 256 : 64;
+
 namespace kernels {
 
+/// Rows and columns of the blocks of a gradient that is used up at once: a block stays in a core's cache until then.
+struct GradientBlock {
+  std::size_t rows, columns;
+};
+
+/// For a gradient of n columns, summed over `depth` rows of a batch. Memory is read along rows, in pieces of some
+/// kilobytes. Some hundred rows of a batch make blocks pay only if they are so high that copies of panels of these rows
+/// do, and so narrow that these stay in the second cache.
+template <class T>
+constexpr GradientBlock gradient_block(std::size_t n, std::size_t depth) {
+  constexpr std::size_t narrow = 2048 / sizeof(T), wide = 4096 / sizeof(T);
+  if (n > narrow && depth > 64 && depth <= gradient_block_rows<T>) return {192, narrow};
+  std::size_t const columns = std::clamp(n, std::size_t{1}, wide);
+  return {12 * wide / columns, columns};
+}
+
 /// The blocks of a product whose result goes to a sink, as many for each thread, which takes the rows of the weights
-/// that it owns. Blocks are so small that one stays in a core's cache until it has been taken, and so wide that memory
-/// is read along rows.
+/// that it owns, one column of blocks after the other.
 template <class T>
 struct GradientBlocks {
-  static constexpr std::size_t most_columns = 4096 / sizeof(T), most_elements = 12 * most_columns;
-
   Product<T> whole;
   GradientSink<T>* sink;
   std::size_t threads, columns, column_blocks, row_blocks;
 
   GradientBlocks(Product<T> const& product, GradientSink<T>* to, std::size_t of_threads)
-      : whole(product),
-        sink(to),
-        threads(of_threads),
-        columns(std::clamp(product.n, std::size_t{1}, most_columns)),
-        column_blocks((product.n + columns - 1) / columns),
-        row_blocks(blocks_of(most_rows(), most_elements / columns)) {}
+      : GradientBlocks(product, to, of_threads, gradient_block<T>(product.n, product.k)) {}
 
   std::size_t count() const { return threads * row_blocks * column_blocks; }
 
   void operator()(std::size_t block) const {
     RowRange const own = detail::owned_range(whole.m, block / (row_blocks * column_blocks), threads);
-    RowRange const part_rows = row_range(own.end - own.begin, block / column_blocks % row_blocks, row_blocks);
-    std::size_t const i = own.begin + part_rows.begin, j = block % column_blocks * columns;
+    RowRange const part_rows = row_range(own.end - own.begin, block % row_blocks, row_blocks);
+    std::size_t const i = own.begin + part_rows.begin, j = block / row_blocks % column_blocks * columns;
     Product<T> part = whole;
     part.m = part_rows.end - part_rows.begin;
     part.n = std::min(columns, whole.n - j);
@@ -58,6 +72,14 @@ struct GradientBlocks {
   }
 
  private:
+  GradientBlocks(Product<T> const& product, GradientSink<T>* to, std::size_t of_threads, GradientBlock const& block)
+      : whole(product),
+        sink(to),
+        threads(of_threads),
+        columns(block.columns),
+        column_blocks(blocks_of(product.n, block.columns)),
+        row_blocks(blocks_of(most_rows(), block.rows)) {}
+
   static std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
   /// Rows of the thread that owns most.
   std::size_t most_rows() const {
@@ -80,10 +102,6 @@ inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Con
 /// True if the threads of a step compute a gradient (m, n) faster together, for `rows` rows over all threads: each then
 /// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
-
-/// Rows of a batch up to which blocks pay: beyond them the products cost more than the gradient's way through memory,
-/// and a large product is faster as a whole.
-inline constexpr std::size_t gradient_block_rows = 64;
 
 /// Matrix (rows, columns): a block of rows, or where `values` is null, pointers to rows that lie apart.
 template <class T>
@@ -137,7 +155,7 @@ class Gradient {
                            .transpose_a = true,
                            .a_rows = x.rows};
     if constexpr (is_host_context<Context>) {
-      if (sink_ && k <= gradient_block_rows && detail::by_tiles(whole) && sink_->takes(values_, size_)) {
+      if (detail::has_simd && sink_ && k > 0 && k <= gradient_block_rows<T> && sink_->takes(values_, size_)) {
         kernels::GradientBlocks<T> const blocks(whole, sink_, detail::threads_for_product(context.threads(), whole));
         return context.for_rows("trireme::gradient_blocks", blocks.count(), blocks);
       }

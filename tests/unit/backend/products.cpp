@@ -135,6 +135,14 @@ BOOST_AUTO_TEST_CASE(few_rows_with_a_large_matrix_equal_their_sums) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(rows_of_a_batch_with_a_large_matrix_equal_their_sums) {
+  for (std::size_t m : {47u, 48u, 101u, 1025u}) {
+    check<float>(m, 517, 650, 6e-6);
+    check<double>(m, 300, 509, 4e-15);
+  }
+  check<float>(130, 200, 2100, 8e-6);
+}
+
 BOOST_AUTO_TEST_CASE(no_rows_with_a_large_matrix_change_nothing) {
   std::vector<float> const b(700 * 800);
   float untouched = 5;

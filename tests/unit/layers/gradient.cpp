@@ -120,7 +120,7 @@ void check(std::size_t inputs, std::size_t units, std::size_t rows, bool accepts
       BOOST_TEST((arena == whole));
       BOOST_TEST(std::ranges::count(taken.times, 0) == static_cast<std::ptrdiff_t>(whole.size()));
     }
-    if (detail::has_simd) BOOST_TEST(taken.asked == (rows > 0 && rows <= gradient_block_rows));
+    if (detail::has_simd) BOOST_TEST(taken.asked == (rows > 0 && rows <= gradient_block_rows<T>));
   }
 }
 
@@ -178,6 +178,11 @@ BOOST_AUTO_TEST_CASE(blocks_are_the_gradient_to_the_bit_and_each_element_is_take
         check<float>(inputs, units, rows);
         check<double>(inputs, units, rows);
       }
+  for (std::size_t inputs : {13u, 257u})
+    for (std::size_t units : {7u, 511u, 1100u}) {
+      check<float>(inputs, units, gradient_block_rows<float>);
+      check<double>(inputs, units, 65);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_sink_that_takes_none_finds_the_gradient_in_the_arena) {
@@ -186,6 +191,6 @@ BOOST_AUTO_TEST_CASE(a_sink_that_takes_none_finds_the_gradient_in_the_arena) {
 }
 
 BOOST_AUTO_TEST_CASE(the_gradient_of_many_rows_or_of_none_is_written) {
-  check<float>(20, 30, gradient_block_rows + 1);
+  check<float>(20, 30, gradient_block_rows<float> + 1);
   check<float>(20, 30, 0);
 }

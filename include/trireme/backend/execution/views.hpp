@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/huge_pages.hpp"
 #include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 
@@ -87,7 +89,10 @@ void copy_view(Space const& space, To const& to, From const& from) {
 /// New memory with uninitialized values.
 template <class View>
 View uninitialized_view(char const* label, std::size_t count) {
-  return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
+  View const view(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)), count);
+  if constexpr (std::is_same_v<typename View::memory_space, Kokkos::HostSpace>)
+    detail::ask_for_huge_pages(view.data(), count * sizeof(typename View::value_type));
+  return view;
 }
 
 /// The same on the space's own device.

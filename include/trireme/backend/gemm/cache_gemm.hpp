@@ -18,8 +18,13 @@ namespace trireme::detail {
 
 /// Bytes of b beyond which packing as in a BLAS pays,
 inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
-/// unless the product has at most this depth: then writing the result dominates.
+/// unless the product has at most this depth: then writing the result dominates;
 inline constexpr std::size_t shallow_gemm_limit = 8;
+/// or has so many rows that panels of b four long vectors wide pay, and so few that they are copied once or twice.
+template <class T>
+constexpr bool reads_panels_once(Product<T> const& p) {
+  return SimdVector<T>::lanes * sizeof(T) == 64 && p.m >= 48 && p.m <= 1024;
+}
 /// Bytes of b beyond which a second-level cache holds it only in part, and columns of tiles read it badly.
 inline constexpr std::size_t thin_gemm_limit = std::size_t{256} << 10;
 
@@ -30,7 +35,8 @@ constexpr std::size_t right_bytes(Product<T> const& p) {
 
 template <class T>
 constexpr bool by_tiles(Product<T> const& p) {
-  return has_simd && p.k > 0 && (right_bytes(p) <= tile_gemm_limit || p.k <= shallow_gemm_limit);
+  return has_simd && p.k > 0 &&
+         (right_bytes(p) <= tile_gemm_limit || p.k <= shallow_gemm_limit || reads_panels_once(p));
 }
 
 /// True if a product has few rows and should read b once.
@@ -57,7 +63,7 @@ void dot_gemm(Product<T> const& p) {
   std::size_t ld = p.ldb;
   if (!p.transpose_b) {
     T* const packed = pack_buffer<T, 0>(p.n * p.k);
-    pack_left(p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed);
+    pack_left(p.n, p.k, [&p](std::size_t k) { return p.b + k * p.ldb; }, packed, p.k);
     columns = packed;
     ld = p.k;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/backend/simd/simd.hpp"
 #include "trireme/backend/simd/simd_vector.hpp"
 
@@ -69,13 +70,18 @@ struct SquareTransposition {
   }
 };
 
+/// Rows that lie far apart are asked for so many rows ahead: processors do not foresee them.
+inline constexpr std::size_t rows_ahead = 16;
+
 /// to (depth, width) = b (depth, columns), filled up with zeros.
 template <class T>
 void pack_rows(std::size_t depth, std::size_t columns, std::size_t width, T const* b, std::size_t ldb, T* to) {
   if (columns == width) {
-    for (std::size_t k = 0; k < depth; ++k)
+    for (std::size_t k = 0; k < depth; ++k) {
+      if (k + rows_ahead < depth) prefetch(b + (k + rows_ahead) * ldb, width);
       for (std::size_t j = 0; j < width; j += SimdVector<T>::lanes)
         SimdVector<T>::store(to + k * width + j, SimdVector<T>::load(b + k * ldb + j));
+    }
     return;
   }
   for (std::size_t k = 0; k < depth; ++k) {
@@ -98,16 +104,22 @@ void pack_transposed(std::size_t depth, std::size_t columns, std::size_t width, 
   }
 }
 
-/// to (rows, depth) = the transposed of a (depth, rows), whose row k is at a(k); the rows of `to` follow each other.
+/// Distance of packed rows: were it a multiple of 4 KiB, all rows would begin in the same set of the first cache.
+template <class T>
+constexpr std::size_t packed_pitch(std::size_t depth) {
+  return depth + 64 / sizeof(T);
+}
+
+/// to (rows, depth) = the transposed of a (depth, rows), whose row k is at a(k); the rows of `to` are `pitch` apart.
 template <class T, class Rows>
-void pack_left(std::size_t rows, std::size_t depth, Rows const& a, T* to) {
+void pack_left(std::size_t rows, std::size_t depth, Rows const& a, T* to, std::size_t pitch) {
   constexpr std::size_t lanes = SimdVector<T>::lanes;
   std::size_t const full_rows = rows / lanes * lanes, full_depth = depth / lanes * lanes;
   for (std::size_t k = 0; k < full_depth; k += lanes)
     for (std::size_t i = 0; i < full_rows; i += lanes)
-      SquareTransposition<T>::run([&](std::size_t r) { return a(k + r) + i; }, to + i * depth + k, depth);
+      SquareTransposition<T>::run([&](std::size_t r) { return a(k + r) + i; }, to + i * pitch + k, pitch);
   for (std::size_t k = 0; k < depth; ++k)
-    for (std::size_t i = k < full_depth ? full_rows : 0; i < rows; ++i) to[i * depth + k] = a(k)[i];
+    for (std::size_t i = k < full_depth ? full_rows : 0; i < rows; ++i) to[i * pitch + k] = a(k)[i];
 }
 
 /// b (columns, rows) = a (rows, columns) transposed, in blocks that stay in the cache.

@@ -47,8 +47,11 @@ class TileGemm {
   /// A panel of b of this depth shares the first cache with the rows of a that it is multiplied by; or the second,
   /// which is large and near where vectors are as long as a cache line.
   static constexpr std::size_t block_depth = (lanes * sizeof(T) == 64 ? 4096 : 1024) / sizeof(T);
-  /// Rows of a transposed a that are packed at once: with that depth they take a part of the second cache.
+  /// Rows of a transposed a that are packed at once: with that depth they take a part of the second cache. If panels of
+  /// b are copied for each such block too, as many rows as so many bytes hold: panels of four long vectors need a so
+  /// slowly that the third cache will do.
   static constexpr std::size_t block_rows = 96;
+  static constexpr std::size_t block_bytes = lanes * sizeof(T) == 64 ? std::size_t{2} << 20 : 0;
   static constexpr std::size_t first_cache = std::size_t{32} << 10;
 
  public:
@@ -103,21 +106,21 @@ class TileGemm {
 
   template <class Operand>
   static void by_packed_rows(TileProduct<T, Operand> const& p) {
-    std::size_t const depth = p.a.depth();
-    for (std::size_t i = 0; i < p.m; i += block_rows) {
-      std::size_t const m = std::min(p.m - i, block_rows);
-      T* const packed = pack_buffer<T, 1>(m * depth);
+    std::size_t const depth = p.a.depth(), pitch = packed_pitch<T>(depth);
+    std::size_t const copied_rows = std::max(block_rows, block_bytes / (pitch * sizeof(T)));
+    for_tiles(p.m, copies_panels(p) ? copied_rows : block_rows, [&](std::size_t i, std::size_t m) {
+      T* const packed = pack_buffer<T, 1>(m * pitch);
       p.a.from_row(i).pack(m, packed);
       by_panels(TileProduct<T>{.m = m,
                                .n = p.n,
-                               .a = {.first = packed, .row_stride = depth, .step = 1, .segment = depth},
+                               .a = {.first = packed, .row_stride = pitch, .step = 1, .segment = depth},
                                .b = p.b,
                                .ldb = p.ldb,
                                .c = p.c + i * p.ldc,
                                .ldc = p.ldc,
                                .accumulate = p.accumulate,
                                .transpose_b = p.transpose_b});
-    }
+    });
   }
 
   template <class Operand>
@@ -133,20 +136,25 @@ class TileGemm {
     });
   }
 
+  /// True if all panels of b are copied. Rows of b at a stride that is a power of two fall into few sets of the cache:
+  /// copied if they are read often, and unless they fill a good part of their distance.
+  template <class Operand>
+  static bool copies_panels(TileProduct<T, Operand> const& p) {
+    return p.transpose_b || (p.ldb > 2 * widest * lanes && p.m >= 8 * tile_rows(widest) &&
+                             2 * p.a.depth() * p.ldb * sizeof(T) > first_cache);
+  }
+
   /// Panels of b one after the other, each for all rows of a.
   template <class Operand>
   static void by_panels(TileProduct<T, Operand> const& p) {
     std::size_t const depth = p.a.depth();
-    // Rows of b at a stride that is a power of two fall into few sets of the cache: copied if they are read often, and
-    // unless they fill a good part of their distance.
-    bool const copies =
-        p.ldb > 2 * widest * lanes && p.m >= 8 * tile_rows(widest) && 2 * depth * p.ldb * sizeof(T) > first_cache;
+    bool const copies = copies_panels(p);
     for (std::size_t j = 0; j < p.n;) {
       Panel const panel = next_panel(p.n - j);
       std::size_t const width = panel.vectors * lanes;
       T const* b = p.transpose_b ? p.b + j * p.ldb : p.b + j;
       std::size_t ldb = p.ldb;
-      if (p.transpose_b || copies || panel.columns < width) {
+      if (copies || panel.columns < width) {
         T* const packed = pack_buffer<T, 0>(depth * width);
         if (p.transpose_b)
           pack_transposed(depth, panel.columns, width, b, p.ldb, packed);

@@ -15,7 +15,7 @@ namespace trireme::detail {
 //   depth(), from_row(i)    all of its columns; its rows from i on
 //   between(k, count)       of one segment: its columns [k, k + count)
 //   reads_badly(m, bytes)   optional: true if its m rows should be packed first, since they span more than `bytes`
-//   pack(m, to)             packs its first m rows, one after another
+//   pack(m, to)             packs its first m rows, each packed_pitch(depth()) after the one before it
 //   ask(i, count)           prefetches rows that are read soon, if processors cannot predict their addresses
 //   column<Rows>(i, s)      elements of rows from i on, of one column of segment s after the other: column[r], ++column
 
@@ -44,7 +44,7 @@ struct StridedOperand {
     return row_stride == 1 && segments == 1 && step * segment * sizeof(T) > bytes;
   }
   void pack(std::size_t m, T* to) const {
-    pack_left(m, segment, [this](std::size_t k) { return first + k * step; }, to);
+    pack_left(m, segment, [this](std::size_t k) { return first + k * step; }, to, packed_pitch<T>(segment));
   }
   void ask(std::size_t, std::size_t) const {}
 
@@ -104,7 +104,7 @@ struct ColumnsOperand {
 
   bool reads_badly(std::size_t m, std::size_t bytes) const { return m * segment * sizeof(T) > bytes; }
   void pack(std::size_t m, T* to) const {
-    pack_left(m, segment, [this](std::size_t k) { return rows[k] + first; }, to);
+    pack_left(m, segment, [this](std::size_t k) { return rows[k] + first; }, to, packed_pitch<T>(segment));
   }
   void ask(std::size_t, std::size_t) const {}
 

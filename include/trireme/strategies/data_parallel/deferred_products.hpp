@@ -48,24 +48,25 @@ class DeferredProducts {
     for (std::size_t i = 0; i < products().size(); ++i) {
       Product const& p = products()[i];
       RowRange const own = row_range(p.m, thread, threads);
-      std::size_t const columns = std::min(p.n, most_columns), rows = block_elements / columns;
-      std::size_t const blocks = (own.end - own.begin + rows - 1) / rows;
-      for (std::size_t b = 0; b < blocks; ++b) {
-        RowRange const part = row_range(own.end - own.begin, b, blocks);
-        std::size_t const begin = own.begin + part.begin, count = part.end - part.begin;
-        for (std::size_t j = 0; j < p.n; j += columns) {
-          std::size_t const width = std::min(columns, p.n - j), offset = p.offset + begin * p.n + j;
+      kernels::GradientBlock const block = kernels::gradient_block<T>(p.n, p.k);
+      std::size_t const blocks = (own.end - own.begin + block.rows - 1) / block.rows;
+      for (std::size_t j = 0; j < p.n; j += block.columns) {
+        std::size_t const width = std::min(block.columns, p.n - j);
+        for (std::size_t b = 0; b < blocks; ++b) {
+          RowRange const part = row_range(own.end - own.begin, b, blocks);
+          std::size_t const begin = own.begin + part.begin, count = part.end - part.begin;
+          std::size_t const offset = p.offset + begin * p.n + j;
           if (!update) {
             multiply(i, begin, count, j, width, arena + offset, p.n);
             continue;
           }
-          T* const block = detail::pack_buffer<T, 2>(count * width);
-          multiply(i, begin, count, j, width, block, width);
+          T* const values = detail::pack_buffer<T, 2>(count * width);
+          multiply(i, begin, count, j, width, values, width);
           if (width == p.n)
-            update(context, offset, offset + count * width, block);
+            update(context, offset, offset + count * width, values);
           else
             for (std::size_t row = 0; row < count; ++row)
-              update(context, offset + row * p.n, offset + row * p.n + width, block + row * width);
+              update(context, offset + row * p.n, offset + row * p.n + width, values + row * width);
         }
       }
     }
@@ -93,8 +94,6 @@ class DeferredProducts {
   }
 
  private:
-  /// Elements and columns of a block, whose weights are updated at once: they stay in a core's cache until then.
-  static constexpr std::size_t most_columns = 4096 / sizeof(T), block_elements = 12 * most_columns;
   /// Least rows of a matrix for a thread: with fewer it would mostly read the other operand.
   static constexpr std::size_t rows_of_a_thread = 8;
 

@@ -1,0 +1,27 @@
+/// Definitions of trireme/backend/execution/huge_pages.hpp.
+#pragma once
+
+#include "trireme/backend/execution/huge_pages.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "trireme/core/linkage.hpp"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace trireme::detail {
+
+TRIREME_INLINE void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+  auto const address = reinterpret_cast<std::uintptr_t>(memory);
+  std::uintptr_t const begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+  // A wish: without it the memory is the same, so that a refusal is no error.
+  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+#endif
+}
+
+}  // namespace trireme::detail
