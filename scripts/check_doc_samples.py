@@ -5,6 +5,9 @@
 
 A block is the text between ```cpp and ```. Spaces and ends of lines do not count, so a block may be indented less than
 its source. tests/compile_fail has programs that must not compile, and does not count.
+
+A page that has the line `<!-- every line of FILE … -->` shows these sources whole: each line of theirs is in a block,
+in the order of the source within a block. Blank lines, includes and the comment at the top do not count.
 """
 import pathlib
 import re
@@ -27,6 +30,21 @@ def sources():
 known = list(sources())
 
 
+def lines_left_out(path, blocks):
+    """The lines of a source that no block shows, as (number, line)."""
+    lines = [(at, " ".join(line.split())) for at, line in enumerate(path.read_text().split("\n"), 1)]
+    while lines and (lines[0][1].startswith("//") or not lines[0][1]):
+        lines.pop(0)
+    lines = [(at, line) for at, line in lines if line and not line.startswith(("#include", "#pragma once"))]
+    texts, shown = [line for _, line in lines], set()
+    for block in blocks:
+        own = [line for line in (" ".join(line.split()) for line in block.split("\n")) if line]
+        for at in range(len(texts) - len(own) + 1):
+            if texts[at : at + len(own)] == own:
+                shown.update(range(at, at + len(own)))
+    return [line for at, line in enumerate(lines) if at not in shown]
+
+
 def check(page):
     blocks, errors = 0, []
     text = page.read_text()
@@ -37,6 +55,10 @@ def check(page):
             line = text.count("\n", 0, found.start()) + 1
             first = found[1].strip().split("\n")[0]
             errors.append(f"{page.name}:{line}: the block that begins '{first}' is in no source of examples/ and tests/")
+    shown = [found[1] for found in re.finditer(r"^```cpp\n(.*?)^```$", text, re.M | re.S)]
+    for name in " ".join(re.findall(r"^<!-- every line of (.*) -->$", text, re.M)).split():
+        for at, line in lines_left_out(ROOT / name, shown):
+            errors.append(f"{page.name}: does not show line {at} of {name}: {line}")
     return blocks, errors
 
 
