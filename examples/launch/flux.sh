@@ -28,6 +28,8 @@ start() {
 }
 pass_on() { flux job killall --force --signal=SIGUSR2; }
 terminate() { flux cancel --all; }
+# Flux has killed the brokers of a cancelled job before the brokers kill ranks that take no notice: both after 5 seconds.
+end_step() { flux job killall --force --signal=SIGKILL; kill -KILL "${step}" 2>/dev/null; }
 # $0 is Flux's copy of this script, which submission copies again.
 queue_again() { LAUNCH_RUN=${run} flux --parent batch --dependency=afterany:"${job}" "$0" "${given[@]}"; }
 
@@ -45,17 +47,22 @@ fi
 mkdir -p "${run}" || exit 1
 command=("${command[@]//\{run\}/"${run}"}")
 
-warned=0 after=0 grace=${LAUNCH_GRACE:-60}
+warned=0 cancelled=0 terminated=0 after=0 grace=${LAUNCH_GRACE:-60}
 trap 'warned=1' USR1 USR2
+trap 'cancelled=1' INT TERM
 start "${command[@]}" &
 step=$!
 # Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
 while kill -0 "${step}" 2>/dev/null; do
   ((SECONDS < ${warn_at:-SECONDS + 1})) || warned=1
+  if ((cancelled && !terminated)); then  # at once: schedulers leave this script 5 to 30 seconds
+    terminate
+    terminated=1 warned=1 after=$((grace + 18))
+  fi
   if ((warned)); then
     ((after != 0)) || pass_on
     ((after != grace)) || terminate
-    ((after != grace + 20)) || kill -KILL "${step}"
+    ((after != grace + 20)) || end_step
     ((++after))
   fi
   sleep 1
@@ -63,6 +70,7 @@ done
 trap '' USR1 USR2
 wait "${step}"
 code=$?
+((!cancelled)) || exit "${code}"
 [[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"
 if ((warned && code != 0)); then queue_again && exit 0; fi
 exit "${code}"

@@ -28,6 +28,7 @@ start() { exec srun --cpus-per-task="${OMP_NUM_THREADS}" --cpu-bind=cores --gpu-
 # srun signals all ranks, and not by USR1: MPICH takes that for news of a failed rank, and may hang under srun.
 pass_on() { kill -USR2 "${step}"; }
 terminate() { kill -TERM "${step}"; }
+end_step() { kill -KILL "${step}"; }
 queue_again() { scontrol requeue "${SLURM_JOB_ID}"; }
 
 # From here on as in the other scripts of this folder.
@@ -38,17 +39,22 @@ fi
 mkdir -p "${run}" || exit 1
 command=("${command[@]//\{run\}/"${run}"}")
 
-warned=0 after=0 grace=${LAUNCH_GRACE:-60}
+warned=0 cancelled=0 terminated=0 after=0 grace=${LAUNCH_GRACE:-60}
 trap 'warned=1' USR1 USR2
+trap 'cancelled=1' INT TERM
 start "${command[@]}" &
 step=$!
 # Each second, since bash may lose the exit code of a step that ends while a signal interrupts wait.
 while kill -0 "${step}" 2>/dev/null; do
   ((SECONDS < ${warn_at:-SECONDS + 1})) || warned=1
+  if ((cancelled && !terminated)); then  # at once: schedulers leave this script 5 to 30 seconds
+    terminate
+    terminated=1 warned=1 after=$((grace + 18))
+  fi
   if ((warned)); then
     ((after != 0)) || pass_on
     ((after != grace)) || terminate
-    ((after != grace + 20)) || kill -KILL "${step}"
+    ((after != grace + 20)) || end_step
     ((++after))
   fi
   sleep 1
@@ -56,6 +62,7 @@ done
 trap '' USR1 USR2
 wait "${step}"
 code=$?
+((!cancelled)) || exit "${code}"
 [[ -z ${LAUNCH_DATA:-} ]] || on_each_node rm -rf "${scratch}"
 if ((warned && code != 0)); then queue_again && exit 0; fi
 exit "${code}"

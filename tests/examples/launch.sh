@@ -23,7 +23,7 @@ cat >"${work}/bin/flux" <<'S'
 case "$1 $2" in
   "getattr jobid") echo 17 ;;
   "job timeleft") echo "${TIME_LEFT:-3600}" ;;
-  "job killall") until [[ -s ${WORK}/program ]]; do sleep 1; done && kill -USR2 "$(cat "${WORK}/program")" ;;
+  "job killall") until [[ -s ${WORK}/program ]]; do sleep 1; done && kill "-${4#--signal=SIG}" "$(cat "${WORK}/program")" ;;
   "--parent batch") echo "flux $*" >>"${WORK}/log"; exit "${QUEUE_CODE:-0}" ;;
   "cancel --all") kill -TERM "$(cat "${WORK}/program")" ;;
   *) exec launcher "${@:2}" ;;
@@ -46,13 +46,14 @@ cat >"${work}/bin/qstat" <<'S'
 printf 'Job Id: %s\n    Resource_List.walltime = %s\n' "$2" "${WALLTIME:-01:00:00}"
 S
 # program END: warns the batch script unless it only waits for a warning, and then saves the run and ends with 1, as one
-# that lets fit's Interrupted pass, is done, or goes on.
+# that lets fit's Interrupted pass, is done, or goes on; or cancels the job as schedulers do, and takes notice or none.
 cat >"${work}/bin/program" <<'S'
 #!/bin/bash
 trap 'echo saved >>"${WORK}/log"; exit 1' USR1 USR2
 [[ $1 == saves || $1 == waits ]] || trap '' USR1 USR2
+[[ $1 != stubborn ]] || trap '' TERM
 echo $$ >"${WORK}/program"
-[[ $1 == waits ]] || kill -USR1 "${PPID}"
+case $1 in waits) ;; cancelled | stubborn) kill -TERM "${PPID}" ;; *) kill -USR1 "${PPID}" ;; esac
 [[ $1 != done ]] || exit 0
 while true; do sleep 1; done
 S
@@ -121,6 +122,13 @@ for path in "${scripts}"/*.sh; do
   run LAUNCH_GRACE=1 program ignores
   ended_with "${again_code}" "a job whose program ignored the warning"
   queued "${again}" "was not queued again once"
+
+  run LAUNCH_GRACE=100000 program cancelled
+  ended_with 143 "a job that was cancelled"
+  queued 0 "was queued again though it was cancelled"
+  run LAUNCH_GRACE=100000 program stubborn
+  ended_with 137 "a cancelled job whose program takes no notice"
+  queued 0 "was queued again though it was cancelled"
 
   if ((again)); then
     run QUEUE_CODE=1 program saves
