@@ -105,7 +105,8 @@ if(TRIREME_WITH_HDF5)
   set(trireme_hdf5_hints "${HDF5_ROOT}" "$ENV{HDF5_ROOT}" "$ENV{HDF5_DIR}" "$ENV{HDF5_HOME}")
   find_path(TRIREME_HDF5_INCLUDE_DIR hdf5.h HINTS ${trireme_hdf5_hints} PATH_SUFFIXES include hdf5/serial
             include/hdf5/serial DOC "Folder of hdf5.h")
-  find_library(TRIREME_HDF5_LIBRARY NAMES hdf5_serial hdf5 HINTS ${trireme_hdf5_hints} PATH_SUFFIXES lib
+  # NAMES_PER_DIR: the library of a prefix that is named, not Debian's hdf5_serial beside the headers of that prefix.
+  find_library(TRIREME_HDF5_LIBRARY NAMES hdf5_serial hdf5 NAMES_PER_DIR HINTS ${trireme_hdf5_hints} PATH_SUFFIXES lib
                DOC "The HDF5 C library")
   mark_as_advanced(TRIREME_HDF5_INCLUDE_DIR TRIREME_HDF5_LIBRARY)
   if(TRIREME_HDF5_INCLUDE_DIR AND TRIREME_HDF5_LIBRARY)

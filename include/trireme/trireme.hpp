@@ -85,6 +85,7 @@
 #include "trireme/data/tensor_source.hpp"
 #include "trireme/data/validation.hpp"
 #include "trireme/detail/engine_of.hpp"
+#include "trireme/environment/build_information.hpp"
 #include "trireme/environment/environment.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/initializers/constant.hpp"

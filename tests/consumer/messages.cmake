@@ -54,11 +54,36 @@ file(WRITE "${BINARY}/old/mpi.h" "#include_next <mpi.h>
 says("trireme: MPI 3.1 or newer is needed (MPICH 3.2, Open MPI 2.0), and " -S "${TRIREME_SOURCE}" -B "${BINARY}/old/build"
      -D CMAKE_C_FLAGS=-I${BINARY}/old)
 
+# Of HDF5 the prefix that is named has both header and library, though another one lies where linkers look.
+file(WRITE "${BINARY}/hdf5/include/hdf5.h" "")
+file(WRITE "${BINARY}/hdf5/lib/libhdf5.so" "")
+execute_process(COMMAND "${CMAKE_COMMAND}" ${trireme} ${common} -U "CMAKE_DISABLE_FIND_PACKAGE_*" -U "TRIREME_HDF5_*"
+                        -D HDF5_ROOT=${BINARY}/hdf5 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+load_cache("${BINARY}/trireme" READ_WITH_PREFIX found_ TRIREME_HDF5_INCLUDE_DIR TRIREME_HDF5_LIBRARY)
+if(NOT found_TRIREME_HDF5_INCLUDE_DIR STREQUAL "${BINARY}/hdf5/include"
+   OR NOT found_TRIREME_HDF5_LIBRARY STREQUAL "${BINARY}/hdf5/lib/libhdf5.so")
+  message(FATAL_ERROR "HDF5_ROOT is ${BINARY}/hdf5, and HDF5 is taken from ${found_TRIREME_HDF5_INCLUDE_DIR} and "
+                      "${found_TRIREME_HDF5_LIBRARY}")
+endif()
+
 # The installed package, and what pkg-config says of it.
 execute_process(COMMAND "${CMAKE_COMMAND}" -E rm -rf "${BINARY}/trireme" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${CMAKE_COMMAND}" ${trireme} ${common} -D TRIREME_WITH_PJRT=OFF OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BINARY}/trireme" --prefix "${BINARY}/prefix" OUTPUT_QUIET
                 COMMAND_ERROR_IS_FATAL ANY)
+file(READ "${BINARY}/prefix/include/trireme/configured.hpp" configured)
+find_package(Git QUIET)
+set(commit "")
+if(GIT_FOUND)
+  execute_process(COMMAND "${GIT_EXECUTABLE}" -C "${TRIREME_SOURCE}" rev-parse HEAD OUTPUT_VARIABLE commit
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+foreach(text IN ITEMS "trireme(${commit}" "'-DTRIREME_WITH_PJRT=OFF'")
+  string(FIND "${configured}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "the installed configured.hpp has to say '${text}', and says:\n${configured}")
+  endif()
+endforeach()
 file(WRITE "${BINARY}/user/CMakeLists.txt" "cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES CXX)
 find_package(trireme 0.1 CONFIG REQUIRED COMPONENTS \${wanted} OPTIONAL_COMPONENTS \${welcome})

@@ -306,6 +306,13 @@ int play(std::string_view role, int argc, char** argv) {
     fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.epochs = 2, .verbose = false},
         EarlyStopping<"loss">{}, TerminateOnNaN{});
   }
+  if (role == "error_on_world" || role == "silent_error_on_world") {
+    Environment const environment(argc, argv,
+                                  {.threads = 1, .messages = role == "silent_error_on_world" ? nullptr : stderr});
+    std::printf("reason: %s\n", detail::mpi_error_text(MPI_ERR_TOPOLOGY).c_str());
+    std::fflush(stdout);
+    MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_TOPOLOGY);
+  }
   if (role == "after_a_misuse") {
     try {
       Communicator const early(MPI_COMM_WORLD);
@@ -407,6 +414,16 @@ BOOST_AUTO_TEST_CASE(callbacks_write_nothing_where_no_message_is_wanted) {
   BOOST_TEST(silent.code == 0);
   BOOST_TEST(silent.count("so training ends") == 0);
   BOOST_TEST(silent.count("which is never an improvement") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_error_of_the_programs_own_on_all_processes_ends_it_with_a_line_unless_none_is_wanted) {
+  Outcome const loud = run("", "error_on_world");
+  std::string const rest = loud.text.substr(loud.text.find("reason: ") + 8), reason = rest.substr(0, rest.find('\n'));
+  BOOST_TEST(loud.code != 0);
+  BOOST_TEST(loud.count(reason) == 2);
+  Outcome const silent = run("", "silent_error_on_world");
+  BOOST_TEST(silent.code != 0);
+  BOOST_TEST(silent.count(reason) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {

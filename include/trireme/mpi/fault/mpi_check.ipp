@@ -15,6 +15,7 @@
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/fault/messages.hpp"
 
 namespace trireme::detail {
 
@@ -50,7 +51,7 @@ TRIREME_INLINE int test_request(MPI_Request& request, int& done, MPI_Status* res
 
 TRIREME_INLINE void world_error(MPI_Comm* comm, int* status, ...) {
   if (tests_request()) return;
-  std::fprintf(stderr, "%s\n", mpi_error_text(*status).c_str());
+  if (std::FILE* const file = messages()) std::fprintf(file, "%s\n", mpi_error_text(*status).c_str());
   MPI_Abort(*comm, *status);
 }
 
@@ -91,7 +92,7 @@ TRIREME_INLINE void check(int status, char const* call, std::size_t rank) {
 TRIREME_INLINE void check(int status, char const* call, MPI_Comm comm) {
   if (status == MPI_SUCCESS) return;
   int rank = 0;
-  MPI_Comm_rank(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, &rank);
+  MPI_Comm_rank(comm, &rank);
   check(status, call, static_cast<std::size_t>(rank));
 }
 
