@@ -2,11 +2,11 @@ import os
 import re
 
 from conan import ConanFile
-from conan.errors import ConanInvalidConfiguration
+from conan.errors import ConanException, ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, get, load
+from conan.tools.files import copy, get, load, save
 from conan.tools.layout import basic_layout
-from conan.tools.scm import Version
+from conan.tools.scm import Git, Version
 
 required_conan_version = ">=2.4"
 
@@ -72,6 +72,19 @@ class TriremeConan(ConanFile):
             return
         copy(self, "LICENSE", self._project, self.export_sources_folder)
         copy(self, "*.[hi]pp", os.path.join(self._project, "include"), os.path.join(self.export_sources_folder, "include"))
+        # As CMake writes it, for trireme::build_information(); options are those of each consumer's graph.
+        commit = ""
+        if os.path.exists(os.path.join(self._project, ".git")):
+            try:
+                commit = Git(self, self._project).run("describe --always --dirty --abbrev=40 '--exclude=*'")
+            except ConanException:
+                self.output.warning("git cannot say the commit of the sources")
+        save(
+            self,
+            os.path.join(self.export_sources_folder, "include", "trireme", "configured.hpp"),
+            f'#pragma once\n\n#define TRIREME_CONFIGURED_COMMIT "{commit}"\n'
+            '#define TRIREME_CONFIGURED_OPTIONS "package of Conan"\n',
+        )
 
     def layout(self):
         basic_layout(self, src_folder="src")
