@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   model.load_weights("test_package.weights.h5");
 #endif
   if (world.rank() == 0) {
-    fmt::print("{}on {} ranks: loss {:.2e}\n", tr::build_information(), world.size(), loss);
+    fmt::print("{}", tr::build_information());
+    fmt::print("trireme {} on {} ranks: loss {:.2e}\n", tr::version(), world.size(), loss);
   }
   return world.size() == 2 && loss < 1e-4 ? 0 : 1;
 }
