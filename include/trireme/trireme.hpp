@@ -196,6 +196,7 @@
 #include "trireme/models/mixed.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/models/model_config.hpp"
+#include "trireme/models/named.hpp"
 #include "trireme/models/output.hpp"
 #include "trireme/models/outputs.hpp"
 #include "trireme/models/own_model.hpp"

@@ -8,6 +8,7 @@
 // expect optimizer_in_each: trireme: a model is made of layers
 // expect optimizer_in_add: trireme: a model is made of layers
 // expect optimizer_in_parallel: trireme: a model is made of layers
+// expect name_of_an_activation: trireme: named<"name">(layer) takes a layer that has a member 'std::string_view name'
 #include "trireme/activations/relu.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
@@ -15,6 +16,7 @@
 #include "trireme/models/branches.hpp"
 #include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
+#include "trireme/models/named.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/adam.hpp"
@@ -47,9 +49,11 @@ void make_model() {
 #elif defined(misuse_optimizer_in_parallel)
   tr::Sequential const layers{tr::Inputs{tr::Input<1>{}, tr::Input<1>{}}, tr::Parallel{tr::Dense<1>{}, tr::Adam{}},
                               tr::Add{}};
+#elif defined(misuse_name_of_an_activation)
+  tr::Sequential const layers{tr::Input<1>{}, tr::Dense<1>{}, tr::named<"relu">(tr::ReLU{})};
 #else
-  tr::Sequential const layers{tr::Input<1>{}, tr::Dense<1>{}, tr::ReLU{}, tr::Frozen{tr::Dense<1>{}},
-                              tr::Add{tr::Dense<1>{}, tr::Skip{}}};
+  tr::Sequential const layers{tr::Input<1>{}, tr::Dense<1>{}, tr::ReLU{},
+                              tr::named<"frozen">(tr::Frozen{tr::Dense<1>{}}), tr::Add{tr::Dense<1>{}, tr::Skip{}}};
 #endif
   tr::compile(strategy, layers, tr::Adam{}, tr::MeanSquaredError{});
 }

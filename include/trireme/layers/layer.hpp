@@ -139,6 +139,10 @@ consteval bool has_tables() {
     return requires(L const& layer) { layer.by_rows(); };
 }
 
+/// True for a layer that can be given a name.
+template <class L>
+inline constexpr bool has_name = requires(L& layer) { layer.name = std::string_view(); };
+
 template <class L>
 std::string_view name_of(L const& layer) {
   if constexpr (requires { layer.name; })
@@ -212,6 +216,10 @@ constexpr std::size_t weight_elements(L const& layer, In const& in) {
 /// A composite whose layers do not train.
 template <class L>
 inline constexpr bool is_frozen = requires { requires L::frozen; };
+
+/// A composite around one layer, its member `layer`, whose name that is: Frozen, Each.
+template <class L>
+inline constexpr bool goes_around_layer = requires { requires L::goes_around_layer; };
 
 /// A layer whose weights other models may have as well (Shared).
 template <class L>

@@ -37,15 +37,6 @@ void pass_back(L const& layer, In const& in, BackwardPass<T>& call) {
   call.keys.layer -= leaf_layers<L>();
 }
 
-/// f(layer, in), or the same for each layer within a composite; a frozen or shared composite counts as one layer.
-template <class L, class In, class F>
-constexpr void visit_layers(L const& layer, In const& in, F& f) {
-  if constexpr (is_composite<L> && !is_frozen<L> && !is_shared<L>)
-    layer.for_each_layer(in, f);
-  else
-    f(layer, in);
-}
-
 /// Base of a composite: its elements are those of its layers, which `for_each_layer(in, f)` visits.
 template <class Composite>
 class SumsOfLayers {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/text.hpp"
@@ -42,20 +43,22 @@ struct StatedParameter {
 /// Builder of a description: the part that does not depend on the types of layers.
 class LayerTable {
  public:
-  LayerTable(ModelDescription& description, std::size_t scalar_size, std::string path, std::string keras_path)
-      : description_(description),
-        scalar_size_(scalar_size),
-        path_(std::move(path)),
-        keras_path_(std::move(keras_path)) {}
+  LayerTable(ModelDescription& description, std::size_t scalar_size)
+      : description_(description), scalar_size_(scalar_size) {}
 
-  /// The table of a composite that stands as the next layer of this one.
-  LayerTable nested(std::string_view class_name, std::string_view name);
+  /// The table of a model that stands as the next layer of this one.
+  LayerTable nested(std::string_view class_name, std::string_view name) const;
 
-  /// Paths of the next layer: by the user's name or Keras's, and in `.weights.h5`.
+  /// The table of layers whose names begin with a folder of the user's. Keras has no such layer, and numbers those
+  /// within it like those beside it.
+  LayerTable folder(std::string_view name) const;
+
+  /// Paths of the next layer: by the user's names or Keras's, and in `.weights.h5`; `names` as of LayerInfo.
   struct Paths {
     std::string own, keras;
+    std::vector<std::string> names;
   };
-  Paths next(std::string_view class_name, std::string_view name);
+  Paths next(std::string_view class_name, std::string_view name) const;
 
   /// The numbers of a layer, before anything is computed from them.
   template <class L>
@@ -112,8 +115,12 @@ class LayerTable {
  private:
   ModelDescription& description_;
   std::size_t scalar_size_;
-  std::string path_, keras_path_;
-  LayerNames names_;
+  std::vector<std::string> models_;  ///< names of those around these layers
+  std::string folder_;               ///< within the innermost of them: "" or "block/"
+  std::string keras_path_;
+  /// Numbers of the layers so far, by classes: for their own names, and for Keras's.
+  std::shared_ptr<LayerNames> numbers_ = std::make_shared<LayerNames>();
+  std::shared_ptr<LayerNames> keras_numbers_ = std::make_shared<LayerNames>();
 };
 
 template <class L, class In>
@@ -125,23 +132,32 @@ auto stated_parameters(L const& layer, In const& in) {
   return parameters;
 }
 
-/// A composite whose layers are named as if they stood beside it.
+/// A composite that, without a name, is no model: its layers are named as if they stood beside it.
 template <class L>
 inline constexpr bool is_transparent = requires { requires L::transparent; };
+/// The same where it is a branch.
+template <class L>
+inline constexpr bool is_chain = requires { requires L::is_chain; };
+
+/// A composite whose layers are branches.
+template <class L>
+inline constexpr bool has_branches = requires { requires L::has_branches; };
 
 template <class Composite, class In>
-void describe(Composite const& composite, In const& in, LayerTable& table);
+void describe(Composite const& composite, In const& in, LayerTable& table, bool are_branches = has_branches<Composite>);
 
 /// Adds one layer at `in`, or those within it.
 template <class L, class In>
-void describe_layer(L const& layer, In const& in, LayerTable& table) {
+void describe_layer(L const& layer, In const& in, LayerTable& table, bool is_branch) {
   if constexpr (is_frozen<L>) {
-    table.freeze([&] { describe(layer, in, table); });
-  } else if constexpr (is_transparent<L>) {
+    table.freeze([&] { describe(layer, in, table, is_branch); });
+  } else if constexpr (goes_around_layer<L>) {
     describe(layer, in, table);
   } else if constexpr (is_composite<L>) {
-    LayerTable nested = table.nested(class_name_of<L>(), name_of(layer));
-    describe(layer, in, nested);
+    std::string_view const name = name_of(layer);
+    if (name.empty() && (is_transparent<L> || (is_chain<L> && is_branch))) return describe(layer, in, table);
+    LayerTable below = is_transparent<L> ? table.folder(name) : table.nested(class_name_of<L>(), name);
+    describe(layer, in, below);
   } else {
     auto paths = table.next(class_name_of<L>(), name_of(layer));
     table.list(layer, paths);
@@ -153,12 +169,12 @@ void describe_layer(L const& layer, In const& in, LayerTable& table) {
 
 /// Adds the layers of a composite at `in`.
 template <class Composite, class In>
-void describe(Composite const& composite, In const& in, LayerTable& table) {
+void describe(Composite const& composite, In const& in, LayerTable& table, bool are_branches) {
   composite.for_each_layer(in, [&]<class L>(L const& layer, auto const& extents) {
     if constexpr (is_shared<L>)
-      table.share(layer.shared_weights, [&] { describe_layer(layer, extents, table); });
+      table.share(layer.shared_weights, [&] { describe_layer(layer, extents, table, are_branches); });
     else
-      describe_layer(layer, extents, table);
+      describe_layer(layer, extents, table, are_branches);
   });
 }
 
@@ -176,7 +192,7 @@ ModelDescription describe(Architecture const& architecture) {
   for (auto const& extents : description.inputs)
     if (std::ranges::find(extents, std::size_t{0}) != extents.end())
       throw ShapeError(formatted("Input has the extents {}, which hold no number", format_extents(extents)));
-  detail::LayerTable table(description, sizeof(T), "", "");
+  detail::LayerTable table(description, sizeof(T));
   detail::describe(architecture, in, table);
   auto const out = architecture.output(in);
   description.output = out.to_vector();

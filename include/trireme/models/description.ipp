@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/linkage.hpp"
@@ -30,14 +31,26 @@
 
 namespace trireme::detail {
 
-TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) {
-  Paths const paths = next(class_name, name);
-  return {description_, scalar_size_, paths.own + "/", paths.keras + "/"};
+TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) const {
+  Paths paths = next(class_name, name);
+  LayerTable table(description_, scalar_size_);
+  table.models_ = std::move(paths.names);
+  table.keras_path_ = paths.keras + "/";
+  return table;
 }
 
-TRIREME_INLINE LayerTable::Paths LayerTable::next(std::string_view class_name, std::string_view name) {
-  std::string const keras_name = names_.next(class_name);
-  return {path_ + (name.empty() ? keras_name : std::string(name)), keras_path_ + "layers/" + keras_name};
+TRIREME_INLINE LayerTable LayerTable::folder(std::string_view name) const {
+  LayerTable table = *this;
+  table.folder_ += std::string(name) + "/";
+  table.numbers_ = std::make_shared<LayerNames>();
+  return table;
+}
+
+TRIREME_INLINE LayerTable::Paths LayerTable::next(std::string_view class_name, std::string_view name) const {
+  std::string const number = numbers_->next(class_name), keras_number = keras_numbers_->next(class_name);
+  std::vector<std::string> names = models_;
+  names.push_back(folder_ + (name.empty() ? number : std::string(name)));
+  return {joined(names, "/"), keras_path_ + "layers/" + keras_number, names};
 }
 
 TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
@@ -69,7 +82,8 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
                                  std::string(class_name),
                                  {output.begin(), output.end()},
                                  count,
-                                 flops});
+                                 flops,
+                                 std::move(paths.names)});
 }
 
 TRIREME_INLINE void LayerTable::mixes(StatisticsScope scope) {

@@ -26,7 +26,7 @@ namespace trireme {
 template <class L>
 struct Frozen {
   using composite = void;
-  static constexpr bool transparent = true;  ///< named as without it
+  static constexpr bool goes_around_layer = true;
   static constexpr bool frozen = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = false;  ///< none with gradients

@@ -13,6 +13,7 @@
 #include "trireme/layers/input.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/graph_block.hpp"
+#include "trireme/models/named.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/slices.hpp"
 
@@ -32,16 +33,16 @@ struct Node {
 /// input), `node<"joined", "up", "down">(Concatenate{})` a tuple of the values of those that it names; "input" is the
 /// graph's own.
 ///
-/// A layer with a member `name` that is empty gets the node's; a Sequential has none, so that its layers count on as
-/// those beside it.
+/// A layer without a name gets the node's. That of a Sequential, a Graph or branches is a folder:
+/// `node<"encoder">(Sequential{Dense<8>{}})` has the weights `encoder/dense/kernel` and `encoder/dense/bias`. The name
+/// of Frozen and Each is that of the layer that they go around.
 ///
 /// Compile-time errors: a node that is called "input".
 template <FixedString Name, FixedString... From, class L>
 constexpr auto node(L const& given) {
   static_assert(Name.view() != "input", "trireme: no node of a Graph is called \"input\": that is the graph's own");
   detail::as_layer_t<L> layer{given};
-  if constexpr (requires { layer.name = std::string_view(); })
-    if (layer.name.empty()) layer.name = decltype(detail::name_of<Name>())::name.view();
+  detail::set_name<false>(layer, decltype(detail::name_of<Name>())::name.view());
   return [&]<class Named, class... Sources>(Named, Sources...) {
     return Node<detail::as_layer_t<L>, Named, Sources...>{layer};
   }(detail::name_of<Name>(), detail::name_of<From>()...);
@@ -224,8 +225,10 @@ class Graph : public detail::GraphLayers<detail::require_graph<In, Nodes...>(), 
  public:
   using Layers = typename detail::GraphLayers<detail::require_graph<In, Nodes...>(), In, Nodes...>::type;
   static constexpr std::string_view class_name = "Functional";
+  static constexpr bool is_chain = false;
   using graph_of = Graph;
 
+  constexpr Graph() = default;
   constexpr explicit Graph(In const& input, Nodes const&... nodes)
       : Graph(input, std::tuple<Nodes const&...>(nodes...), std::make_index_sequence<Wires::segment_count>()) {}
 

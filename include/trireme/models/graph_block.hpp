@@ -54,7 +54,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
 
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
-    for_each_node(in, [&](auto, auto const& layer, auto const& own) { visit_layers(layer, own, f); });
+    for_each_node(in, [&](auto, auto const& layer, auto const& own) { f(layer, own); });
   }
 
   template <class In>

@@ -123,7 +123,7 @@ class OwnModel {
       description.elements += size;
     }
     description.layers.push_back(
-        {table.name, "layers/" + table.name, "OwnModel", {table.outputs}, description.elements});
+        {table.name, "layers/" + table.name, "OwnModel", {table.outputs}, description.elements, 0, {table.name}});
     description.nodes = {{NodeInfo::Kind::input, 0, "Input", {table.inputs}, {}},
                          {NodeInfo::Kind::layer, 0, "OwnModel", {table.outputs}, {0}}};
     description.results = {1};

@@ -62,6 +62,10 @@ struct FinalActivation<L> {
 /// Layers one after the other: `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. It is a layer itself, so
 /// that models nest; an outermost one begins with an Input or Inputs. Activations may stand as layers.
 ///
+/// A nested one is a folder of names, by its member `name` (`named<"encoder">(Sequential{...})`) or by Keras's numbers:
+/// `encoder/dense/kernel`, `sequential_1/dense/kernel`. As a branch of Add, Fork and the like it is one only if it has
+/// a name.
+///
 /// Input: the extents that the first layer takes; output: those of the last layer. Source: Keras `Sequential`.
 ///
 /// Compile-time errors: no layer; an Input elsewhere than at the beginning, or none where the model is compiled; a type
@@ -83,6 +87,8 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
  public:
   using graph_of = Sequential;
   static constexpr std::string_view class_name = "Sequential";
+  static constexpr bool is_chain = true;  ///< no model of its own where it is a branch without a name
+  std::string_view name{};
 
   template <class... L>
   constexpr explicit Sequential(L const&... layers) : layers_{detail::as_layer_t<L>{layers}...} {}

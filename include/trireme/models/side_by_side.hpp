@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -50,8 +51,9 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
 
  public:
   using graph_of = SideBySide;
-  /// Its layers are named as if they stood beside it, as in a functional model of Keras.
+  /// Without a name its layers are named as if they stood beside it, as in a functional model of Keras.
   static constexpr bool transparent = true;
+  static constexpr bool has_branches = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
   static constexpr bool has_tables = (... || detail::has_tables<Branches>());
 
@@ -66,16 +68,21 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     }(std::make_index_sequence<count>());
   }
 
+  std::string_view name{};
+
+  /// Calls f(branch, its input's extents) for each, from the first to the last.
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
-    for_each_branch(in, [&](auto const& branch, auto const& own) { visit_layers(branch, own, f); });
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f(std::get<I>(branches_), Source::template of<I>(in)), ...);
+    }(std::make_index_sequence<count>());
   }
 
   template <class In>
   ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
     ValueSources all;
     std::size_t i = 0;
-    for_each_branch(in, [&](auto const& branch, auto const& own) {
+    for_each_layer(in, [&](auto const& branch, auto const& own) {
       auto const from = Source::own_part ? ValueSources{sources[i++]} : sources;
       for (ValueSource const& source : detail::trace_values(branch, own, from, tracer)) all.push_back(source);
     });
@@ -100,7 +107,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   }
   template <class Context, class In, class F>
   constexpr void visit(In const& in, F& f) const {
-    for_each_branch(in, [&](auto const& branch, auto const& own) { detail::visit<Context>(branch, own, f); });
+    for_each_layer(in, [&](auto const& branch, auto const& own) { detail::visit<Context>(branch, own, f); });
     if constexpr (!Join::in_place) f(JoinNode<Join>{}, joined_input(in));
   }
   template <class Context, class In, class F>
@@ -112,14 +119,6 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   }
 
  private:
-  /// f(branch, its input's extents), from the first to the last.
-  template <class In, class F>
-  constexpr void for_each_branch(In const& in, F&& f) const {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (f(std::get<I>(branches_), Source::template of<I>(in)), ...);
-    }(std::make_index_sequence<count>());
-  }
-
   template <std::size_t I, class In>
   using InputOf = std::remove_cvref_t<decltype(Source::template of<I>(std::declval<In const&>()))>;
 

@@ -42,15 +42,12 @@ TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& mode
   std::vector<NamedGroup> groups;
   std::set<std::string> written;
   for (LayerInfo const& layer : model.layers) {
-    std::string rest = layer.path;                     // "a/b"
     auto const places = path_parts(layer.keras_path);  // "layers/x/layers/y"
     std::vector<std::string> group;
-    for (std::size_t i = 1; i < places.size(); i += 2) {
-      group.insert(group.end(), {places[i - 1], places[i]});
-      std::string const name = i + 1 == places.size() ? rest : rest.substr(0, rest.find('/'));
-      rest.erase(0, name.size() + 1);
+    for (std::size_t i = 0; i < layer.names.size(); ++i) {
+      group.insert(group.end(), {places[2 * i], places[2 * i + 1]});
       if (!written.insert(joined(group, "/")).second) continue;
-      groups.push_back({group, name});
+      groups.push_back({group, layer.names[i]});
       groups.back().path.push_back("vars");
     }
   }

@@ -53,6 +53,8 @@ struct LayerInfo {
   std::vector<std::size_t> output;
   std::size_t parameters = 0;  ///< number of its parameters and states, frozen or not
   std::size_t flops = 0;       ///< operations of forward, for one sample, as `layer_flops` counts them
+  /// Names of the models around it and its own, one for each group in `keras_path`; `path` is all of them.
+  std::vector<std::string> names{};
 };
 
 /// Step of a value's way through a model: an input, a layer, or a join of branches, which is no layer of its own.

@@ -307,8 +307,9 @@ void check_picture(ModelDescription const& model) {
 BOOST_AUTO_TEST_CASE(a_description_has_the_wires_between_layers_and_joins) {
   using Names = std::vector<std::string>;
   auto const graph = describe<float>(readme_graph());
-  BOOST_TEST(wires(graph) == (Names{"> input0", "input0 > down", "down > max_pooling2d", "max_pooling2d > conv2d_1",
-                                    "conv2d_1 > up", "up down > joined", "joined > head"}),
+  BOOST_TEST(wires(graph) == (Names{"> input0", "input0 > down", "down > bottom/max_pooling2d",
+                                    "bottom/max_pooling2d > bottom/conv2d", "bottom/conv2d > up", "up down > joined",
+                                    "joined > head"}),
              per_element());
   check_picture(graph);
   BOOST_TEST(model_svg(graph) == test::text_of(TRIREME_TESTS_DIRECTORY "/../docs/model.svg"));
