@@ -10,7 +10,6 @@
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/graph_pass.hpp"
 #include "trireme/models/sequential.hpp"
-#include "trireme/models/value_sources.hpp"
 
 namespace trireme {
 
@@ -47,12 +46,6 @@ struct Frozen {
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
     f(layer, in);
-  }
-
-  template <class In>
-  detail::ValueSources trace_values(In const& in, detail::ValueSources const& sources,
-                                    detail::ValueTracer& tracer) const {
-    return detail::trace_values(layer, in, sources, tracer);
   }
 
   using final_activation = typename detail::FinalActivation<L>::type;

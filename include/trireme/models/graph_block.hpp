@@ -7,12 +7,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_layer.hpp"
-#include "trireme/models/value_sources.hpp"
 #include "trireme/models/wiring.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -54,20 +52,10 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
 
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
-    for_each_node(in, [&](auto, auto const& layer, auto const& own) { f(layer, own); });
-  }
-
-  template <class In>
-  ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
-    std::vector<ValueSources> all{sources};
-    for_each_node(in, [&]<std::size_t I>(std::integral_constant<std::size_t, I>, auto const& layer, auto const& own) {
-      ValueSources taken;
-      [&]<std::size_t... V>(std::index_sequence<V...>) {
-        (taken.insert(taken.end(), all[V].begin(), all[V].end()), ...);
-      }(node_inputs<I>());
-      all.push_back(detail::trace_values(layer, own, taken, tracer));
-    });
-    return all.back();
+    auto const known = values(in);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f(node<I>(), input_of<I>(known)), ...);
+    }(std::make_index_sequence<count>());
   }
 
   template <class Context, class In, class Builder>
@@ -83,7 +71,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
   }
   template <class Context, class In, class F>
   constexpr void visit(In const& in, F& f) const {
-    for_each_node(in, [&](auto, auto const& layer, auto const& own) { detail::visit<Context>(layer, own, f); });
+    for_each_layer(in, [&](auto const& layer, auto const& own) { detail::visit<Context>(layer, own, f); });
   }
   template <class Context, class In, class F>
   constexpr void visit_back(In const& in, F& f) const {
@@ -127,14 +115,6 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
         return Parts<std::tuple_element_t<V, Known>...>{{std::get<V>(known)...}};
       }
     }(node_inputs<I>());
-  }
-  /// f(index as a constant, layer, extents of its input), in order.
-  template <class In, class F>
-  constexpr void for_each_node(In const& in, F const& f) const {
-    auto const known = values(in);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (f(std::integral_constant<std::size_t, I>(), node<I>(), input_of<I>(known)), ...);
-    }(std::make_index_sequence<count>());
   }
 
   std::tuple<Layers...> layers_{};

@@ -126,6 +126,7 @@ inline constexpr bool joins_by_sum<L> = std::is_same_v<typename L::join, SumJoin
 template <class Join>
 struct JoinNode {
   using join = Join;
+  static constexpr std::string_view class_name = Join::class_name;
   static constexpr bool takes_parts = true;
   static constexpr std::uint32_t leaf_count = 0;  ///< no layer that users know
 
@@ -134,5 +135,10 @@ struct JoinNode {
     return std::apply([](auto const&... part) { return Join::output(part...); }, in.all);
   }
 };
+
+template <class>
+inline constexpr bool is_join_node = false;
+template <class Join>
+inline constexpr bool is_join_node<JoinNode<Join>> = true;
 
 }  // namespace trireme::detail

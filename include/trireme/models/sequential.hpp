@@ -15,7 +15,6 @@
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/graph_layer.hpp"
-#include "trireme/models/value_sources.hpp"
 #include "trireme/models/wiring.hpp"
 
 namespace trireme {
@@ -124,14 +123,6 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
     for_each_from<first>(in, f);
-  }
-
-  template <class In>
-  detail::ValueSources trace_values(In const& in, detail::ValueSources sources, detail::ValueTracer& tracer) const {
-    for_each_layer(in, [&](auto const& layer, auto const& extents) {
-      sources = detail::trace_values(layer, extents, sources, tracer);
-    });
-    return sources;
   }
 
   using final_activation =

@@ -12,7 +12,6 @@
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_layer.hpp"
 #include "trireme/models/joins.hpp"
-#include "trireme/models/value_sources.hpp"
 #include "trireme/models/wiring.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -20,7 +19,6 @@ namespace trireme::detail {
 
 /// All branches have the same input.
 struct SameInput {
-  static constexpr bool own_part = false;
   template <std::size_t I>
   static constexpr Values values(Values const& inputs) {
     return inputs;
@@ -33,7 +31,6 @@ struct SameInput {
 
 /// Branch i has part i of a tuple as input.
 struct OwnPart {
-  static constexpr bool own_part = true;
   template <std::size_t I>
   static constexpr Values values(Values const& inputs) {
     return {inputs[I]};
@@ -56,6 +53,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   static constexpr bool has_branches = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
   static constexpr bool has_tables = (... || detail::has_tables<Branches>());
+  std::string_view name{};
 
   template <class... B>
   constexpr explicit SideBySide(B const&... branches) : branches_{branches...} {}
@@ -68,28 +66,12 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     }(std::make_index_sequence<count>());
   }
 
-  std::string_view name{};
-
   /// Calls f(branch, its input's extents) for each, from the first to the last.
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (f(std::get<I>(branches_), Source::template of<I>(in)), ...);
     }(std::make_index_sequence<count>());
-  }
-
-  template <class In>
-  ValueSources trace_values(In const& in, ValueSources const& sources, ValueTracer& tracer) const {
-    ValueSources all;
-    std::size_t i = 0;
-    for_each_layer(in, [&](auto const& branch, auto const& own) {
-      auto const from = Source::own_part ? ValueSources{sources[i++]} : sources;
-      for (ValueSource const& source : detail::trace_values(branch, own, from, tracer)) all.push_back(source);
-    });
-    if constexpr (Join::in_place)
-      return all;
-    else
-      return tracer.join(Join::class_name, output(in).to_vector(), all);
   }
 
   template <class Context, class In, class Builder>

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/layers/layer.hpp"
+#include "trireme/models/joins.hpp"
 #include "trireme/models/weight_table.hpp"
+#include "trireme/models/wiring.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme::detail {
@@ -35,8 +38,8 @@ class ValueTracer {
 
   void look_up(ValueSources const& sources, std::size_t vocabulary);
 
-  /// The next layer takes `taken`; the parts of its output are those of `inputs`.
-  ValueSources layer(ValueSources const& taken, std::vector<std::size_t> const& inputs);
+  /// The next layer takes `taken` and makes `outputs` values, or hands `taken` on `unchanged`.
+  ValueSources layer(ValueSources const& taken, std::size_t outputs, bool unchanged);
 
   /// Joins of branches that are no layers of their own.
   ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken);
@@ -50,33 +53,73 @@ class ValueTracer {
 
  private:
   std::size_t add(NodeInfo node);
-  ValueSources step(NodeInfo info, ValueSources const& taken, std::vector<std::size_t> const& inputs);
+  /// The next node, which takes `taken`.
+  std::size_t step(NodeInfo info, ValueSources const& taken);
 
   ModelDescription& model_;
   std::vector<std::size_t> node_of_step_;
   Place next_{};
 };
 
-/// Sources of the parts of a layer's output, if those of its input are `sources`. Composites implement it for their
-/// layers, in the order of `for_each_layer`, in `trace_values(in, sources, tracer)`; a layer that hands parts of its
-/// input on says which in `selected(parts)`.
+/// Builder of a wiring at run time, in which layers that only rename or select values are nodes too.
+class LayerWires {
+ public:
+  explicit LayerWires(std::size_t sources) : values_(sources) {}
+
+  template <class Out>
+  Values add(Values const& inputs, NodeKind) {
+    return record(inputs, parts_count<Out>);
+  }
+  Values hand_on(Values const& inputs) { return record(inputs, inputs.size()); }
+
+  /// The values that a node takes.
+  Values const& inputs(std::size_t node) const { return inputs_[node]; }
+
+ private:
+  Values record(Values const& inputs, std::size_t outputs);
+
+  std::size_t values_;
+  std::vector<Values> inputs_;
+};
+
 template <class L, class In>
-ValueSources trace_values(L const& layer, In const& in, ValueSources const& sources, ValueTracer& tracer) {
-  if constexpr (is_composite<L>) {
-    return layer.trace_values(in, sources, tracer);
+ValueSources trace_node(L const& layer, In const& in, ValueSources const& taken, ValueTracer& tracer);
+
+/// Sources of the parts of a layer's output, if those of its input are `values`: through all layers within it, in the
+/// order of its wiring.
+template <class L, class In>
+ValueSources trace_values(L const& layer, In const& in, ValueSources values, ValueTracer& tracer) {
+  LayerWires wires(values.size());
+  Values const results = wire<UnfusedContext, L, In>(Values::range(0, values.size()), wires);
+  auto const sources_of = [&](Values const& numbers) {
+    ValueSources sources;
+    for (std::size_t const number : numbers) sources.push_back(values[number]);
+    return sources;
+  };
+  std::size_t node = 0;
+  auto const trace = [&](auto const& one, auto const& own) {
+    for (ValueSource const& made : trace_node(one, own, sources_of(wires.inputs(node++)), tracer))
+      values.push_back(made);
+  };
+  visit<UnfusedContext>(layer, in, trace);
+  return sources_of(results);
+}
+
+/// The same of a node, which takes `taken`. A layer that runs another several times says so in
+/// `trace_values(in, taken, tracer)`.
+template <class L, class In>
+ValueSources trace_node(L const& layer, In const& in, ValueSources const& taken, ValueTracer& tracer) {
+  if constexpr (is_join_node<L>) {
+    return tracer.join(L::class_name, layer.output(in).to_vector(), taken);
+  } else if constexpr (requires { layer.trace_values(in, taken, tracer); }) {
+    return layer.trace_values(in, taken, tracer);
+  } else if constexpr (is_frozen<L>) {
+    return trace_values(layer.layer, in, taken, tracer);
+  } else if constexpr (is_composite<L>) {
+    return trace_values(static_cast<typename L::graph_of const&>(layer), in, taken, tracer);
   } else {
-    if constexpr (requires { L::looks_up; }) tracer.look_up(sources, layer.vocabulary);
-    if constexpr (requires { L::selected(sources); }) {
-      ValueSources const taken = L::selected(sources);
-      std::vector<std::size_t> inputs;
-      for (ValueSource const& source : taken) inputs.push_back(source.input);
-      return tracer.layer(taken, inputs);
-    } else {
-      std::vector<std::size_t> inputs(parts_count<decltype(output_of(layer, in))>, no_source);
-      if constexpr (reinterprets<L>)
-        for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = sources[i].input;
-      return tracer.layer(sources, inputs);
-    }
+    if constexpr (requires { L::looks_up; }) tracer.look_up(taken, layer.vocabulary);
+    return tracer.layer(taken, parts_count<decltype(output_of(layer, in))>, !computes<L, In>);
   }
 }
 

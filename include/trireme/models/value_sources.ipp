@@ -31,15 +31,19 @@ TRIREME_INLINE void ValueTracer::look_up(ValueSources const& sources, std::size_
   }
 }
 
-TRIREME_INLINE ValueSources ValueTracer::layer(ValueSources const& taken, std::vector<std::size_t> const& inputs) {
+TRIREME_INLINE ValueSources ValueTracer::layer(ValueSources const& taken, std::size_t outputs, bool unchanged) {
   std::size_t const index = next_.layer++;
   LayerInfo const& info = model_.layers[index];
-  return step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken, inputs);
+  std::size_t const node = step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken);
+  ValueSources made(outputs, {no_source, node});
+  if (unchanged)
+    for (std::size_t i = 0; i < outputs; ++i) made[i].input = taken[i].input;
+  return made;
 }
 
 TRIREME_INLINE ValueSources ValueTracer::join(std::string_view class_name, std::vector<std::size_t> output,
                                               ValueSources const& taken) {
-  return step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken, {no_source});
+  return {{no_source, step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken)}};
 }
 
 TRIREME_INLINE void ValueTracer::results(ValueSources const& sources) {
@@ -51,16 +55,19 @@ TRIREME_INLINE std::size_t ValueTracer::add(NodeInfo node) {
   return model_.nodes.size() - 1;
 }
 
-TRIREME_INLINE ValueSources ValueTracer::step(NodeInfo info, ValueSources const& taken,
-                                              std::vector<std::size_t> const& inputs) {
+TRIREME_INLINE std::size_t ValueTracer::step(NodeInfo info, ValueSources const& taken) {
   if (next_.step == node_of_step_.size()) node_of_step_.push_back(add(std::move(info)));
   std::size_t const node = node_of_step_[next_.step++];
   auto& from = model_.nodes[node].from;
   for (ValueSource const& source : taken)
     if (std::ranges::find(from, source.node) == from.end()) from.push_back(source.node);
-  ValueSources made;
-  for (std::size_t const input : inputs) made.push_back({input, node});
-  return made;
+  return node;
+}
+
+TRIREME_INLINE Values LayerWires::record(Values const& inputs, std::size_t outputs) {
+  inputs_.push_back(inputs);
+  values_ += outputs;
+  return Values::range(values_ - outputs, outputs);
 }
 
 }  // namespace trireme::detail

@@ -83,6 +83,7 @@ struct NodeCounter {
     values += parts_count<Out>;
     return Values::range(values - parts_count<Out>, parts_count<Out>);
   }
+  constexpr Values hand_on(Values const& inputs) const { return inputs; }
 };
 
 struct NodeWiring {
@@ -120,6 +121,7 @@ class Wiring {
     ++node_;
     return Values::range(first, made_ - first);
   }
+  constexpr Values hand_on(Values const& inputs) const { return inputs; }
 
   /// True if these values lie one after the other wherever they were made: all sources, or all outputs of one node.
   constexpr bool adjoin(Values const& values) const {
@@ -155,18 +157,26 @@ class Wiring {
 template <class L>
 concept GraphOfLayers = std::is_same_v<typename L::graph_of, L>;
 
+/// Context of a wiring in which each layer is a node of its own: none runs as one with the next.
+struct UnfusedContext {
+  static constexpr bool owns_rows = false;
+};
+
+/// Adds a layer with all layers within it to `builder`, which has
+///   add<Out>(inputs, kind)  the values that a node makes of its inputs
+///   hand_on(inputs)         the values that a layer hands on, which only renames or selects
 template <class Context, class L, class In, class Builder>
 constexpr Values wire(Values const& inputs, Builder& builder) {
   static_assert(parts_count<In> <= Values::most, "trireme: a layer takes at most 32 tensors");
   if constexpr (GraphOfLayers<L>)
     return L::template wire<Context, In>(inputs, builder);
   else if constexpr (Selects<L>)
-    return L::selected(inputs);
+    return builder.hand_on(L::selected(inputs));
   else if constexpr (computes<L, In>)
     return builder.template add<decltype(output_of(std::declval<L const&>(), std::declval<In const&>()))>(
         inputs, node_kind<L>());
   else
-    return inputs;
+    return builder.hand_on(inputs);
 }
 
 template <class Context, class L, class In, class F>

@@ -21,11 +21,6 @@
 namespace trireme::lowering {
 
 namespace detail {
-/// Selects the wiring that programs run: each layer is a node of its own.
-struct ProgramContext {
-  static constexpr bool owns_rows = false;
-};
-
 /// Lowers a node: one layer, or one join.
 template <class T, class L, class X>
 auto lower_node(Trace<T>& trace, L const& layer, X const& x) {
@@ -185,7 +180,7 @@ struct TracedGraph {
 /// \param wants_dx  whether the gradient of x is wanted
 template <class L, class T, class X>
 auto lower_graph(Trace<T>& trace, L const& layer, X const& x, bool wants_dx) {
-  using Context = detail::ProgramContext;
+  using Context = trireme::detail::UnfusedContext;
   auto const in = sample_extents(x);
   constexpr auto const& wiring = trireme::detail::wiring_of<Context, L, std::remove_const_t<decltype(in)>>;
   auto const nodes = std::make_shared<GraphTrace<T>>(wiring, x, wants_dx);
