@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE device_moved_runs
 #include "support/device.hpp"
 
+#include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
@@ -28,15 +29,9 @@ using namespace trireme;
 
 namespace {
 
-constexpr std::size_t samples = 22, batches = 5, never = 1000;
+constexpr std::size_t samples = 22, batches = 5;
 
-struct Killed {};
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killer, test::never;
 
 struct Result {
   std::uint64_t weights;
@@ -52,16 +47,14 @@ std::optional<Result> trained(Strategy const& strategy, std::string const& file,
   auto model =
       compile<double>(strategy, test::mlp(), Adam{.learning_rate = 0.03, .clipvalue = 0.5},
                       SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, CompileOptions{.seed = 6});
-  try {
+  return test::unless_killed([&] {
     History history =
         fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{5}),
             validation(tests.data().batch(GlobalBatch{3})), {.epochs = 6, .verbose = false}, Killer{steps},
             EarlyStopping<"val_loss">{.min_delta = 0.03, .patience = 1, .restore_best_weights = true},
             BackupAndRestore{.path = file, .save_freq = std::size_t{2}, .placement = placement});
     return Result{test::weight_bits(model), model.engine().host_parameters(), history};
-  } catch (Killed const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 using Devices = MirroredStrategy<test::Device>;

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE device_saved_runs
 #include "support/device.hpp"
 
+#include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
@@ -23,17 +24,11 @@ using namespace trireme;
 
 namespace {
 
-constexpr std::size_t samples = 22, batches = 5, never = 1000;
+constexpr std::size_t samples = 22, batches = 5;
 constexpr char const* run_file = "run.npz";
 constexpr char const* weight_file = "weights.npz";
 
-struct Killed {};
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killer, test::never;
 
 template <class Space>
 auto compiled(Space const& space) {
@@ -50,16 +45,14 @@ struct Result {
 std::optional<Result> trained(test::Device const& space, std::size_t steps) {
   auto const train = test::mlp_samples<double>(samples), tests = test::mlp_samples<double>(7, 2);
   auto model = compiled(space);
-  try {
+  return test::unless_killed([&] {
     History history =
         fit(OneDeviceStrategy<test::Device>(space), model, train.data().shuffle(samples, 4).batch(GlobalBatch{5}),
             validation(tests.data().batch(GlobalBatch{3})), {.epochs = 3, .verbose = false}, Killer{steps},
             EarlyStopping<"val_loss">{.min_delta = 0.03, .patience = 1, .restore_best_weights = true},
             BackupAndRestore{.path = run_file, .save_freq = std::size_t{2}});
     return Result{test::weight_bits(model), history};
-  } catch (Killed const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 }  // namespace

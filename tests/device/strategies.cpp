@@ -4,6 +4,7 @@
 #define BOOST_TEST_MODULE device_strategies
 #include "support/device.hpp"
 
+#include "support/killer.hpp"
 #include "support/law_models.hpp"
 #include "support/law_table.hpp"
 
@@ -77,15 +78,7 @@ void check_same_on_device(Make const& make, double limit = 1e-12) {
   });
 }
 
-struct Killed {};
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
-
-constexpr std::size_t never = 1000;
+using test::Killer, test::never;
 
 struct Result {
   std::vector<double> weights;
@@ -97,7 +90,7 @@ template <class Strategy>
 std::optional<Result> run(Strategy const& strategy, char const* file, std::size_t steps) {
   auto const samples = test::mlp_samples<double>(22), tests = test::mlp_samples<double>(7, 2);
   auto model = compiled(strategy);
-  try {
+  return test::unless_killed([&] {
     Result result;
     result.history = fit(strategy, model, samples.data().shuffle(22, 4).batch(GlobalBatch{5}),
                          validation(tests.data().batch(GlobalBatch{3})), {.epochs = 3, .verbose = false}, Killer{steps},
@@ -106,9 +99,7 @@ std::optional<Result> run(Strategy const& strategy, char const* file, std::size_
     for (auto const& name : model.weight_names())
       for (double value : model.weights(name)) result.weights.push_back(value);
     return result;
-  } catch (Killed const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 template <class Strategy>

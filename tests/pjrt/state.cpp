@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pjrt/training.hpp"
+#include "support/killer.hpp"
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
@@ -39,14 +40,7 @@ struct Losses {
   }
 };
 
-/// Stands for whatever ends a process: it comes after so many batches of one `fit`.
-struct Killed {};
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killed, test::Killer;
 
 }  // namespace
 

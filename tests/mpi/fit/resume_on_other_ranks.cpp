@@ -1,6 +1,7 @@
 // ranks: 4   labels: law
 // Law 4: a run on four ranks that was killed goes on with 1, 2 or 3 under VirtualReplicas, and back, to the bit.
 #define BOOST_TEST_MODULE resume_on_other_ranks
+#include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/same_bits.hpp"
 
@@ -28,14 +29,7 @@ constexpr std::size_t shards = 6, samples = 31, epochs = 4;
 
 Communicator const& world() { return test::environment().world(); }
 
-struct Killed {};
-/// Comes after so many batches of one `fit`, on all ranks.
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killer;
 
 struct Result {
   std::uint64_t weights = 0;
@@ -52,15 +46,13 @@ std::optional<Result> run(Strategy const& strategy, std::string const& path, std
                               SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, test::Margin{},
                               CompileOptions{.seed = 5});
   auto const train = test::cnn_samples<float>(samples), tests = test::cnn_samples<float>(9, 2);
-  try {
+  return test::unless_killed([&] {
     auto const history =
         fit(strategy, model, train.data().shuffle(samples, 3).batch(GlobalBatch{7}),
             validation(tests.data().batch(GlobalBatch{4})), {.epochs = epochs, .verbose = false},
             EarlyStopping<"val_loss">{.patience = 2}, BackupAndRestore{.path = path, .save_freq = 2}, Killer{steps});
     return Result{test::weight_bits(model), history};
-  } catch (Killed const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 /// Runs on the first `ranks` ranks alone; the others wait. Their results go to all.

@@ -2,6 +2,7 @@
 // A run that saves is the run that does not, to the bit; and a saved run goes on with other ranks and threads, to
 // rounding, or to the bit under VirtualReplicas.
 #define BOOST_TEST_MODULE saved_runs
+#include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
@@ -43,14 +44,7 @@ Communicator const& world() { return test::environment().world(); }
 
 constexpr std::size_t samples = 22, batches = 5, epochs = 3, never = 1000;
 
-/// Comes after so many batches of one `fit`, on all ranks.
-struct Killed {};
-struct Killer {
-  std::size_t steps = never;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killer;
 
 /// What a hook of a user's own may save after any batch.
 struct SavesWeights {
@@ -86,7 +80,7 @@ std::optional<Result> train(Strategy const& strategy, Saving const& saving) {
                                  Dropout{.rate = 0.25f}, Dense<7, Tanh>{}, Dense<test::classes>{}},
                       Adam{.learning_rate = 0.01, .epsilon = 1e-3}, SparseCategoricalCrossentropy{.from_logits = true},
                       Accuracy{}, CompileOptions{.seed = 6});
-  try {
+  return test::unless_killed([&] {
     Result result;
     result.history = fit(
         strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{5}).prefetch(2),
@@ -103,9 +97,7 @@ std::optional<Result> train(Strategy const& strategy, Saving const& saving) {
       result.weights.emplace_back(values.begin(), values.end());
     }
     return result;
-  } catch (Killed const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 /// A folder of all ranks.

@@ -1,3 +1,4 @@
+#include "support/killer.hpp"
 #include "support/misuse.hpp"
 
 #include <cstddef>
@@ -19,14 +20,6 @@
 #include "trireme/tensor/xtensor.hpp"
 
 namespace trireme::test {
-
-struct Killed {};
-struct Killer {
-  std::size_t batches;
-  void on_train_batch_end(auto&) {
-    if (batches-- == 0) throw Killed();
-  }
-};
 
 void train(Environment& environment, Parallelism plan, std::size_t batches, std::size_t batch = 4) {
   MultiWorkerMirroredStrategy<> const strategy(environment.world());

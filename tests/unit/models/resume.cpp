@@ -1,5 +1,6 @@
 // Law 4: a run that was interrupted after any step and resumed is the run, to the bit.
 #define BOOST_TEST_MODULE resume
+#include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
@@ -40,14 +41,7 @@ namespace {
 
 constexpr std::size_t samples = 22, batches = 5, epochs = 4;  // the last batch of an epoch is a partial one
 
-/// Stands for whatever ends a process: it comes after `steps` batches of one `fit`.
-struct Killed {};
-struct Killer {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
+using test::Killed, test::Killer, test::never;
 
 /// A callback of a user's own whose decisions depend on its past: it lowers the rate each third batch.
 struct EachThirdBatch {
@@ -146,8 +140,6 @@ struct SavesElsewhere {
 struct ResumesElsewhere {
   void on_train_begin(auto& run) { run.resume("run.npz"); }
 };
-
-constexpr std::size_t never = ~std::size_t{0};
 
 /// Each step that a process may be killed after, with checkpoints at all distances.
 template <class T, class Strategy>
