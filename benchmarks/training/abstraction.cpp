@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     tr::MultiWorkerMirroredStrategy<> const ranks(environment.world());
     auto model = compile(one), watched = compile(one);
     auto distributed = compile(ranks);
-    HandWritten hand(model.engine().host_parameters(), batch);
+    HandWritten hand(model.engine().weights().host_parameters(), batch);
 
     std::array<Way, 4> ways{{{"hand-written"}, {"fit"}, {"fit with progress bar"}, {"fit on one rank"}}};
     double hand_loss = 0, fit_loss = 0;

@@ -115,7 +115,7 @@ class PlacedModel {
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
     WeightInfo const& p = find(path);
-    return to_xarray(engine_.host_values(p.offset, p.size).data(), p.shape.to_vector());
+    return to_xarray(engine_.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
   /// Parameter itself in its extents, readable and writable, as a TensorView: assignment to it writes values. Every
@@ -128,11 +128,11 @@ class PlacedModel {
     static_assert(is_host_space<typename Engine::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
     static_assert(
-        requires { engine_.parameters(); },
+        requires { engine_.weights().parameters(); },
         "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
     auto const use = begin_use("weights_view");
     WeightInfo const& p = find(path);
-    return xtensor_view(engine_.parameters().data() + p.offset, p.shape.to_vector());
+    return xtensor_view(engine_.weights().parameters().data() + p.offset, p.shape.to_vector());
   }
 
   /// Sets the parameter on every process to the chief's values, converted to the model's scalar. Collective.
@@ -147,7 +147,7 @@ class PlacedModel {
                                  format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
-    engine_.set_values(p.offset, chief);
+    engine_.weights().set_values(p.offset, chief);
     publish_all();
   }
 
@@ -266,9 +266,9 @@ class PlacedModel {
     static_assert(detail::holds_model<Engine>,
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
     auto const use = begin_use("predictor");
-    std::vector<T> const weights = engine_.host_parameters();
-    if constexpr (requires { engine_.space(); })
-      return Predictor<Model, typename Engine::Space>(engine_.model(), weights, engine_.space());
+    std::vector<T> const weights = engine_.weights().host_parameters();
+    if constexpr (requires { engine_.weights().space(); })
+      return Predictor<Model, typename Engine::Space>(engine_.model(), weights, engine_.weights().space());
     else
       return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
   }

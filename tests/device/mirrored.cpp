@@ -36,7 +36,7 @@ template <class Model>
 void check_equal_devices(Model& model) {
   auto& engine = model.engine();
   for (std::size_t device = 1; device < engine.devices(); ++device)
-    BOOST_TEST(engine.replica(device).host_parameters() == engine.replica(0).host_parameters(),
+    BOOST_TEST(engine.replica(device).weights().host_parameters() == engine.replica(0).weights().host_parameters(),
                boost::test_tools::per_element());
 }
 
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(weights_of_all_devices_are_the_same_in_every_run) {
 BOOST_AUTO_TEST_CASE(a_device_whose_weights_differ_is_named) {
   auto model = compile<double>(over(3), test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
   model.engine().verify_replicas();
-  auto const& wrong = model.engine().replica(2).parameters();
+  auto const& wrong = model.engine().replica(2).weights().parameters();
   auto values = to_host(wrong);
   values[3] = std::nextafter(values[3], 1.0);
   copy_view(wrong, host_view(values));
@@ -155,12 +155,12 @@ BOOST_AUTO_TEST_CASE(weights_can_be_set_and_read_on_all_devices) {
   model.set_weights("dense/kernel", kernel);
   BOOST_TEST(model.weights("dense/kernel") == kernel);
   check_equal_devices(model);
-  auto const kept = model.engine().snapshot();
+  auto const kept = model.engine().weights().snapshot();
   Logs const logs = model.train_on_batch(samples.x, samples.y);
   BOOST_TEST(std::isfinite(logs.find("loss")->value()));
   BOOST_TEST(test::distance(model.weights("dense/kernel"), kernel) > 1e-6);
   check_equal_devices(model);
-  model.engine().restore(kept);
+  model.engine().weights().restore(kept);
   BOOST_TEST(model.weights("dense/kernel") == kernel);
   check_equal_devices(model);
 }
@@ -209,11 +209,11 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_device_ends_the_step_of_all) {
         strategy,
         Sequential{Input<6>{}, Dense<5>{}, FailsOn{devices[failing], &left}, SyncBatchNormalization<>{}, Dense<4>{}},
         SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
-    auto const before = model.engine().snapshot();
+    auto const before = model.engine().weights().snapshot();
     BOOST_CHECK_EXCEPTION(fit(strategy, model, data, {.epochs = 5, .verbose = false}), std::runtime_error,
                           [](auto const& error) { return std::string(error.what()) == "this device is gone"; });
     // The devices go on together from weights that are the same again.
-    model.engine().restore(before);
+    model.engine().weights().restore(before);
     fit(strategy, model, data, {.epochs = 2, .verbose = false});
     check_equal_devices(model);
   }

@@ -53,7 +53,7 @@ std::optional<Result> trained(Strategy const& strategy, std::string const& file,
             validation(tests.data().batch(GlobalBatch{3})), {.epochs = 6, .verbose = false}, Killer{steps},
             EarlyStopping<"val_loss">{.min_delta = 0.03, .patience = 1, .restore_best_weights = true},
             BackupAndRestore{.path = file, .save_freq = std::size_t{2}, .placement = placement});
-    return Result{test::weight_bits(model), model.engine().host_parameters(), history};
+    return Result{test::weight_bits(model), model.engine().weights().host_parameters(), history};
   });
 }
 

@@ -163,7 +163,7 @@ inline void check_same_history(History const& history, History const& expected, 
 /// Hash of all bits of the weights.
 template <class Model>
 std::uint64_t weight_bits(Model const& model) {
-  auto const all = model.engine().host_parameters();
+  auto const all = model.engine().weights().host_parameters();
   return data::hash_bytes(all.data(), all.size() * sizeof(all[0]));
 }
 

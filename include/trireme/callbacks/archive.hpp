@@ -189,14 +189,14 @@ class Archive : public StoredValues {
       (*this)("present", present);
       if (!present) return snapshot.reset();
       std::vector<T> weights;
-      if (!loads()) weights = engine_->gather(snapshot.template get<Handle>());
+      if (!loads()) weights = engine_->weights().gather(snapshot.template get<Handle>());
       if constexpr (requires { engine_->model().description().arena_elements(); })
         in_folder("weights", [&] {
-          constexpr bool of_each = requires { requires Engine::snapshots_of_each; };
+          constexpr bool of_each = requires { requires std::decay_t<decltype(engine_->weights())>::snapshots_of_each; };
           require_elements(of_chief, engine_->model().description().arena_elements(), of_each);
         });
       on_chief("weights", weights);
-      if (loads()) snapshot.set(engine_->scatter(weights));
+      if (loads()) snapshot.set(engine_->weights().scatter(weights));
     });
   }
 
@@ -211,8 +211,8 @@ template <class Engine>
 concept ResumableEngine = requires(Engine& engine, Archive<Engine>& archive, typename Engine::Snapshot const& snapshot,
                                    std::vector<typename Engine::T>& weights) {
   engine.state(archive);
-  engine.gather(snapshot);
-  engine.scatter(weights);
+  engine.weights().gather(snapshot);
+  engine.weights().scatter(weights);
 };
 
 /// Compile-time check that checkpoints can hold the engine's state.
@@ -221,7 +221,8 @@ consteval bool require_resumable_engine() {
   static_assert(
       ResumableEngine<Engine>,
       "trireme: a strategy whose runs can be resumed has an engine with state(archive), which names its running "
-      "sums, and gather(snapshot) and scatter(weights), which bring a snapshot's weights to the chief and back");
+      "sums, and weights() with gather(snapshot) and scatter(values), which bring a snapshot's weights to the chief "
+      "and back");
   return true;
 }
 

@@ -83,7 +83,8 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   detail::run_state(archive, engine, run);
   auto const& model = engine.model().description();
   auto const weights = detail::state_tensors<NamedTensor, typename Engine::Model::Optimizer>(
-      model, state, true, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto const* data) {
+      model, state, true, !engine.optimizer().has_schedule(),
+      [](auto group, std::size_t index, auto extents, auto const* data) {
         return named_tensor(std::move(group), index, std::move(extents), data);
       });
   engine.on_chief(
@@ -105,7 +106,8 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   state.parameters.resize(has_room ? model.arena_elements() : 0);
   state.slots.assign(engine.slots(), std::vector<T>(has_room ? model.elements : 0));
   auto const weights = detail::state_tensors<NamedDestination, typename Engine::Model::Optimizer>(
-      model, state, true, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto* data) {
+      model, state, true, !engine.optimizer().has_schedule(),
+      [](auto group, std::size_t index, auto extents, auto* data) {
         return named_destination(std::move(group), index, std::move(extents), data);
       });
   StoredTensors tensors;
@@ -120,7 +122,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   Archive<Engine> archive(engine, found, std::move(tensors), placement);
   std::size_t const saved_by = detail::run_state(archive, engine, run);
   archive.require_complete();
-  engine.set_parameters(state.parameters);
+  engine.weights().set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();
   if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.warning(move);

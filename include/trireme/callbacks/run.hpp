@@ -82,15 +82,15 @@ class Run {
   }
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
-  Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().learning_rate()); }
+  Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().optimizer().learning_rate()); }
   /// Sets the rate of the next step; every process has to set the same.
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
-  void set_learning_rate(double rate) { engine().set_learning_rate(rate); }
+  void set_learning_rate(double rate) { engine().optimizer().set_learning_rate(rate); }
 
-  auto snapshot() const { return engine().snapshot(); }
+  auto snapshot() const { return engine().weights().snapshot(); }
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
-    engine().restore(snapshot);
+    engine().weights().restore(snapshot);
   }
 
   /// Writes weights and optimizer state to one file that is whole or absent. Collective.
@@ -170,11 +170,11 @@ class Run {
     archive("logs", logs_);
     std::uint64_t step = engine().iteration();
     archive("step", step);
-    engine().set_iteration(step);
-    if (!engine().has_schedule()) {  // exact to the bit, unlike in a file of weights
-      double rate = engine().learning_rate();
+    engine().optimizer().set_iteration(step);
+    if (!engine().optimizer().has_schedule()) {  // exact to the bit, unlike in a file of weights
+      double rate = engine().optimizer().learning_rate();
       archive("learning_rate", rate);
-      engine().set_learning_rate(rate);
+      engine().optimizer().set_learning_rate(rate);
     }
     rest_(archive);
   }

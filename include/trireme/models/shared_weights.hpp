@@ -53,8 +53,8 @@ class SharedWeights {
 /// An engine whose weights can be read and set, whichever process holds them.
 template <class Engine>
 concept HoldsWeights = requires(Engine& engine, std::vector<typename Engine::T>& values) {
-  engine.host_values(std::size_t{}, std::size_t{});
-  engine.set_values(std::size_t{}, values);
+  engine.weights().host_values(std::size_t{}, std::size_t{});
+  engine.weights().set_values(std::size_t{}, values);
 };
 
 /// The shared layers of one placed model.
@@ -142,7 +142,7 @@ class SharedLinks {
     tensors.resize(link.weights.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       WeightInfo const& weight = link.weights[i];
-      auto const values = engine.host_values(weight.offset, weight.size);
+      auto const values = engine.weights().host_values(weight.offset, weight.size);
       tensors[i] = {weight.path, weight.shape.to_vector(), {values.begin(), values.end()}};
     }
   }
@@ -152,7 +152,7 @@ class SharedLinks {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       std::vector<T> values(weights[i].size);
       std::ranges::transform(tensors[i].values, values.begin(), [](double value) { return static_cast<T>(value); });
-      engine.set_values(weights[i].offset, values);
+      engine.weights().set_values(weights[i].offset, values);
     }
   }
 

@@ -128,7 +128,7 @@ void save_state(Engine const& engine, std::string const& path) {
   engine.gather_state(state);
   detail::set_stored_number(engine, state);
   auto const tensors = detail::state_tensors<NamedTensor, Optimizer>(
-      model, state, is_trainable<typename Engine::Model>, !engine.has_schedule(),
+      model, state, is_trainable<typename Engine::Model>, !engine.optimizer().has_schedule(),
       [](auto group, std::size_t index, auto extents, auto const* data) {
         return named_tensor(std::move(group), index, std::move(extents), data);
       });
@@ -155,7 +155,8 @@ void load_state(Engine& engine, std::string const& path) {
     if (!reads) return;
     auto const tensors = [&](bool optimizer) {
       return detail::state_tensors<NamedDestination, Optimizer>(
-          model, state, optimizer, !engine.has_schedule(), [](auto group, std::size_t index, auto extents, auto* data) {
+          model, state, optimizer, !engine.optimizer().has_schedule(),
+          [](auto group, std::size_t index, auto extents, auto* data) {
             return named_destination(std::move(group), index, std::move(extents), data);
           });
     };
@@ -172,12 +173,13 @@ void load_state(Engine& engine, std::string const& path) {
     engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
     engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
   }
-  engine.set_parameters(state.parameters);
+  engine.weights().set_parameters(state.parameters);
   if constexpr (is_trainable<typename Engine::Model>) {
     if (!with_optimizer) return;
     for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
-    engine.set_iteration(static_cast<std::uint64_t>(state.iteration));
-    if (!engine.has_schedule()) engine.set_learning_rate(static_cast<double>(state.learning_rate));
+    engine.optimizer().set_iteration(static_cast<std::uint64_t>(state.iteration));
+    if (!engine.optimizer().has_schedule())
+      engine.optimizer().set_learning_rate(static_cast<double>(state.learning_rate));
   }
 }
 

@@ -175,7 +175,7 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
   });
   std::size_t next = 0;
   for (auto const& [layer, index] : matches.taken)
-    for (WeightInfo const& weight : layer.weights) engine.set_values(weight.offset, values[next++]);
+    for (WeightInfo const& weight : layer.weights) engine.weights().set_values(weight.offset, values[next++]);
   return detail::report(matches);
 }
 
@@ -203,9 +203,9 @@ TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyO
   for (auto const& [layer, index] : matches.taken)
     for (std::size_t i = 0; i < layer.weights.size(); ++i) {
       WeightInfo const& from = others[index].weights[i];
-      auto const values = other.host_values(from.offset, from.size);
+      auto const values = other.weights().host_values(from.offset, from.size);
       std::vector<T> own(values.begin(), values.end());
-      engine.set_values(layer.weights[i].offset, own);
+      engine.weights().set_values(layer.weights[i].offset, own);
     }
   return detail::report(matches);
 }

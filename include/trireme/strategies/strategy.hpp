@@ -19,9 +19,14 @@ namespace trireme {
 ///   test_step(batch), predict_step(batch, out)
 ///   reset_metrics(phase), metrics(phase)   collective, exact, Uniform
 ///   agree(request), resolve(requests)   the decision of all processes on requests of their callbacks
-///   snapshot(), restore(s)       keep the weights in the space's memory, and set them again
-///   gather_state(state)          sends the complete state to the chief, and changes none: const
-///   state(archive), gather(s), scatter(weights)   the rest of what a checkpoint holds (optional: ResumableEngine)
+///   weights()                    snapshot(), restore(s): keep the weights in the space's memory, and set them again;
+///                                host_parameters(), host_values(offset, count), set_parameters(values),
+///                                set_values(offset, values): read and set them on the host
+///   optimizer()                  iteration(), has_schedule(), learning_rate(), and their setters
+///   slots(), set_slot(slot, values), gather_state(state)   the optimizer's state from the chief; the complete state to
+///                                the chief, which changes none: const
+///   state(archive), weights().gather(s), weights().scatter(values)   the rest of what a checkpoint holds (optional:
+///                                ResumableEngine)
 ///   resumed()                    (optional) called when the whole of a checkpoint has been set
 ///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
 ///                                returns true if a process has ended the epoch; called by fit alone

@@ -112,8 +112,8 @@ BOOST_FIXTURE_TEST_CASE(a_plateau_lowers_the_rate_on_all_ranks, Fixture) {
                            ReduceLROnPlateau<"scripted">{.factor = 0.5, .patience = 2, .mode = Mode::min});
   BOOST_TEST(history["learning_rate"] == (std::vector<double>{0.05, 0.05, 0.05, 0.025}),
              boost::test_tools::per_element());
-  BOOST_TEST(world().allreduce_max(model.engine().learning_rate()).value() == 0.025);
-  BOOST_TEST(world().allreduce_min(model.engine().learning_rate()).value() == 0.025);
+  BOOST_TEST(world().allreduce_max(model.engine().optimizer().learning_rate()).value() == 0.025);
+  BOOST_TEST(world().allreduce_min(model.engine().optimizer().learning_rate()).value() == 0.025);
   test::check_equal_on_all(world(), model);
 }
 

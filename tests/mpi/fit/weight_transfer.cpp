@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_does_not_fit_by_place_is_left_out_and_reporte
   BOOST_TEST(taken.kept == (Paths{"dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias"}),
              boost::test_tools::per_element());
   BOOST_TEST(same(target, "dense/kernel", source, "before/kernel"));
-  BOOST_TEST(target.engine().learning_rate() == 0.5);  // the optimizer's state stays
+  BOOST_TEST(target.engine().optimizer().learning_rate() == 0.5);  // the optimizer's state stays
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_by_name_between_models, Strategy, Strategies) {

@@ -47,9 +47,9 @@ BOOST_AUTO_TEST_CASE(what_ranks_reduce_and_update_has_no_byte_of_frozen_weights)
     BOOST_TEST(use.reduced_bytes() == (world.size() > 1 ? trained + states : 0u));
     BOOST_TEST(use.optimizer_bytes() == trained);
     BOOST_TEST(model.description().reduced_elements() * sizeof(double) == trained + states);
-    auto const before = model.engine().host_parameters();
+    auto const before = model.engine().weights().host_parameters();
     fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 2, .verbose = false});
-    auto const after = model.engine().host_parameters();
+    auto const after = model.engine().weights().host_parameters();
     std::size_t const first = model.description().reduced_elements();
     BOOST_TEST(before.size() > first);
     for (std::size_t i = first; i < before.size(); ++i) BOOST_REQUIRE(before[i] == after[i]);

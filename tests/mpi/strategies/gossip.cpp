@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(after_a_step_partners_have_the_mean_of_what_each_made_of_it
     auto reference = small(one);
     auto const x = samples.x.data() + rank * rows * test::mlp_inputs;
     reference.engine().train_step({.x = x, .y = samples.y.data() + rank * rows, .rows = rows, .global_rows = rows});
-    alone.push_back(reference.engine().host_parameters());
+    alone.push_back(reference.engine().weights().host_parameters());
   }
   std::size_t const rank = world().rank();
   model.engine().train_step({.x = samples.x.data() + rank * rows * test::mlp_inputs,
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(after_a_step_partners_have_the_mean_of_what_each_made_of_it
   auto expected = alone[rank];
   if (partner < ranks)
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
-  BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-14);
+  BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected) <= 1e-14);
 }
 
 namespace {
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(means_of_a_step_are_over_own_rows_and_those_of_metrics_over
     OwnRows const own{rank};
     auto reference = counting(OneDeviceStrategy<>());
     reference.engine().train_step(own.batch(samples, own.rows));
-    alone.push_back(reference.engine().host_parameters());
+    alone.push_back(reference.engine().weights().host_parameters());
     double count = 0;
     for (std::size_t row = own.first; row < own.first + own.rows; ++row) count += samples.y[row] == 1 ? 0 : 1;
     loss += reference.engine().metrics(Phase::train).value()[0] * count;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(means_of_a_step_are_over_own_rows_and_those_of_metrics_over
   auto expected = alone[rank];
   if (partner < ranks)
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = (expected[i] + alone[partner][i]) / 2;
-  BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-14);
+  BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected) <= 1e-14);
   double const found = model.engine().metrics(Phase::train).value()[0];
   test::check_close(found, loss / positions, 1e-14, "the loss over all ranks");
   BOOST_TEST(world().allreduce_min(found).value() == world().allreduce_max(found).value());
@@ -113,15 +113,15 @@ BOOST_AUTO_TEST_CASE(a_file_of_weights_between_two_epochs_has_the_mean_and_chang
   auto const samples = test::mlp_samples<double>(all);
   auto model = counting(GossipStrategy<>(world()));
   model.engine().train_step(OwnRows{world().rank()}.batch(samples, all));
-  auto const own = model.engine().host_parameters();
+  auto const own = model.engine().weights().host_parameters();
   auto mean = own;
   world().allreduce_sum(mean);
   for (double& weight : mean) weight /= static_cast<double>(ranks);
   model.save_weights("mean.npz");
-  BOOST_TEST((model.engine().host_parameters() == own));
+  BOOST_TEST((model.engine().weights().host_parameters() == own));
   auto loaded = counting(OneDeviceStrategy<>());
   loaded.load_weights("mean.npz");
-  BOOST_TEST(test::distance(loaded.engine().host_parameters(), mean) <= 1e-14);
+  BOOST_TEST(test::distance(loaded.engine().weights().host_parameters(), mean) <= 1e-14);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_without_rows_still_meet_their_partners_and_all_end_with_the_same_weights) {

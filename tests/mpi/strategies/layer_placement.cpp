@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_pipeline_shows_the_stage_of_each_layer) {
         "--------------------------------------------------------------------------------------------------------------"
         "------\n");
   std::size_t const rank = world().rank();
-  BOOST_TEST(model.engine().snapshot().extent(0) ==
+  BOOST_TEST(model.engine().weights().snapshot().extent(0) ==
              elements_at(model.description(), places(model), formatted("{0} (rank {0})", rank)));
 }
 
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(pipelines_side_by_side_show_all_ranks_of_a_stage) {
   std::string const second = world().size() == 2 ? "1 (rank 1)" : "1 (ranks 1, 3)";
   BOOST_TEST(places(model) == (Texts{first, first, first, first, first, second, second, second, second}),
              boost::test_tools::per_element());
-  BOOST_TEST(model.engine().snapshot().extent(0) ==
+  BOOST_TEST(model.engine().weights().snapshot().extent(0) ==
              elements_at(model.description(), places(model), world().rank() % 2 == 0 ? first : second));
 }
 

@@ -75,10 +75,10 @@ class ByHand {
       if (own.rows() > 0)
         engine.train_step(own.batch(samples_, own.rows()));
       else
-        engine.set_iteration(engine.iteration() + 1);  // the step is counted all the same
+        engine.optimizer().set_iteration(engine.iteration() + 1);  // the step is counted all the same
     }
   }
-  std::vector<double> weights(std::size_t rank) const { return models_[rank].engine().host_parameters(); }
+  std::vector<double> weights(std::size_t rank) const { return models_[rank].engine().weights().host_parameters(); }
   std::vector<double> mean() const {
     std::vector<double> sum = weights(0);
     for (std::size_t rank = 1; rank < models_.size(); ++rank)
@@ -87,7 +87,7 @@ class ByHand {
     return sum;
   }
   void set_all(std::vector<double> values) {
-    for (auto& model : models_) model.engine().set_parameters(values);
+    for (auto& model : models_) model.engine().weights().set_parameters(values);
   }
   /// Elements that train.
   std::size_t trained() const { return models_[0].engine().model().description().elements; }
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(weights_are_each_ranks_own_between_the_means_that_all_get_a
     expected.step(step);
     if (step % 3 == 2) expected.set_all(expected.mean());
     BOOST_TEST_CONTEXT("after step " << step)
-    BOOST_TEST(test::distance(model.engine().host_parameters(), expected.weights(world().rank())) <= 1e-13);
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected.weights(world().rank())) <= 1e-13);
   }
   test::check_equal_on_all(world(), model);
 }
@@ -126,10 +126,10 @@ BOOST_AUTO_TEST_CASE(an_epoch_that_ends_between_two_means_ends_with_one) {
       if (step == 2) expected.set_all(expected.mean());
     }
     model.engine().finish_epoch();
-    BOOST_TEST(test::distance(model.engine().host_parameters(), expected.mean()) <= 1e-13);
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected.mean()) <= 1e-13);
     test::check_equal_on_all(world(), model);
     model.engine().finish_epoch();  // nothing is left to bring together
-    BOOST_TEST(test::distance(model.engine().host_parameters(), expected.mean()) <= 1e-13);
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected.mean()) <= 1e-13);
   }
 }
 
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(an_outer_optimizer_takes_the_mean_change_as_its_gradient_an
       outer[i] += momentum * velocity[i] - rate * gradient;
     }
     expected.set_all(outer);
-    BOOST_TEST(test::distance(model.engine().host_parameters(), outer) <= 1e-13);
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), outer) <= 1e-13);
   }
 }
 
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(with_a_mean_after_each_step_of_plain_sgd_over_even_shares_i
                         CompileOptions{.seed = 4});
     auto const history =
         fit(strategy, model, samples.data().batch(GlobalBatch{batch}), {.epochs = 2, .verbose = false});
-    return std::pair(model.engine().host_parameters(), history["loss"].front());
+    return std::pair(model.engine().weights().host_parameters(), history["loss"].front());
   };
   auto const [weights, loss] = run(LocalSGD<Whole, 1>(world()));
   auto const [expected, expected_loss] = run(OneDeviceStrategy<>());
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(pieces_of_a_step_are_the_step) {
         Adam{.learning_rate = 0.03}, SparseCategoricalCrossentropy{.from_logits = true, .ignore_class = 1}, Accuracy{},
         CompileOptions{.seed = 4});
     for (std::size_t step = 0; step < 5; ++step) step_on_own_rows(model, samples, step);
-    return model.engine().host_parameters();
+    return model.engine().weights().host_parameters();
   };
   BOOST_TEST(test::distance(run(Accumulate<LocalSGD<Whole, 2>, 2>(world())), run(LocalSGD<Whole, 2>(world()))) <=
              1e-13);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_piece_without_rows_adds_nothing) {
   auto const run = [&](auto const& strategy) {
     auto model = model_of(strategy, Adam{.learning_rate = 0.03});
     fit(strategy, model, samples.data().batch(GlobalBatch{ranks}), {.epochs = 1, .verbose = false});
-    return model.engine().host_parameters();
+    return model.engine().weights().host_parameters();
   };
   BOOST_TEST(run(Accumulate<LocalSGD<Whole, 2>, 2>(world())) == run(LocalSGD<Whole, 2>(world())),
              boost::test_tools::per_element());
@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(compressed_changes_are_near_the_means_and_what_they_leave_o
     step_on_own_rows(plain, samples, step);
     step_on_own_rows(model, samples, step);
   }
-  double const apart = test::distance(model.engine().host_parameters(), plain.engine().host_parameters());
+  double const apart =
+      test::distance(model.engine().weights().host_parameters(), plain.engine().weights().host_parameters());
   BOOST_TEST(apart <= 0.03 * 2 / 256);  // a change is 2 * 0.03 at most, of which 8 bits travel
   test::check_equal_on_all(world(), model);
   auto& changes = model.engine().synchronization().changes();
@@ -249,14 +250,14 @@ BOOST_AUTO_TEST_CASE(tables_of_which_a_step_touches_some_rows_are_brought_togeth
     take(model, step, world().rank(), 2 * ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) take(alone[rank], step, rank, 2);
     if (step % 2 == 0) continue;
-    std::vector<double> mean = alone[0].engine().host_parameters();
+    std::vector<double> mean = alone[0].engine().weights().host_parameters();
     for (std::size_t rank = 1; rank < ranks; ++rank) {
-      auto const other = alone[rank].engine().host_parameters();
+      auto const other = alone[rank].engine().weights().host_parameters();
       for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += other[i];
     }
     for (double& value : mean) value /= static_cast<double>(ranks);
-    for (auto& each : alone) each.engine().set_parameters(mean);
-    BOOST_TEST(test::distance(model.engine().host_parameters(), mean) <= 1e-13);
+    for (auto& each : alone) each.engine().weights().set_parameters(mean);
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), mean) <= 1e-13);
   }
 }
 
@@ -275,7 +276,7 @@ BOOST_AUTO_TEST_CASE(one_process_may_take_an_outer_optimizer_too) {
   LocalSGD<OneDeviceStrategy<>, 2, SGD> const strategy(OneDeviceStrategy<>(), SGD{.learning_rate = 0.5});
   auto model = model_of(strategy, Adam{.learning_rate = 0.03});
   auto plain = model_of(OneDeviceStrategy<>(), Adam{.learning_rate = 0.03});
-  std::vector<double> const before = plain.engine().host_parameters();
+  std::vector<double> const before = plain.engine().weights().host_parameters();
   std::size_t const rows = OwnRows::per_step(world().size());
   Batch<double, std::int32_t> const batch{
       .x = samples.x.data(), .y = samples.y.data(), .rows = rows, .global_rows = rows};
@@ -283,8 +284,8 @@ BOOST_AUTO_TEST_CASE(one_process_may_take_an_outer_optimizer_too) {
     model.engine().train_step(batch);
     plain.engine().train_step(batch);
   }
-  auto expected = plain.engine().host_parameters();
+  auto expected = plain.engine().weights().host_parameters();
   for (std::size_t i = 0; i < plain.engine().model().description().elements; ++i)
     expected[i] = before[i] + 0.5 * (expected[i] - before[i]);
-  BOOST_TEST(test::distance(model.engine().host_parameters(), expected) <= 1e-13);
+  BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected) <= 1e-13);
 }

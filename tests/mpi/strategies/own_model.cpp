@@ -62,7 +62,7 @@ std::vector<double> trained(Strategy const& strategy, std::size_t batch, Paralle
   auto const history =
       fit(strategy, model, measured.data(batch), validation(measured.data(4)), {.epochs = 12, .verbose = false});
   std::vector<double> result(parameters.data(), parameters.data() + 4);
-  BOOST_TEST(result == model.engine().host_parameters(), boost::test_tools::per_element());
+  BOOST_TEST(result == model.engine().weights().host_parameters(), boost::test_tools::per_element());
   for (auto const& name : {"loss", "val_loss"}) result.push_back(history[name].back());
   return result;
 }
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(its_parameters_lie_in_shards) {
     auto model = compile(strategy, Homeless(guess(), Adam{.learning_rate = 0.02}), Parallelism::intra_op);
     auto const history =
         fit(strategy, model, measured.data(8), validation(measured.data(4)), {.epochs = 12, .verbose = false});
-    auto result = model.engine().host_parameters();
+    auto result = model.engine().weights().host_parameters();
     for (auto const& name : {"loss", "val_loss"}) result.push_back(history[name].back());
     return result;
   };

@@ -236,9 +236,9 @@ BOOST_AUTO_TEST_CASE(early_stopping_stops_all_at_the_same_epoch_and_restores_the
     std::size_t const epochs = history.epochs.size();
     BOOST_TEST(epochs < 60u);
     BOOST_TEST(world().allreduce_min(epochs).value() == world().allreduce_max(epochs).value());
-    BOOST_TEST(model.engine().learning_rate() < 0.5);
-    BOOST_TEST(world().allreduce_min(model.engine().learning_rate()).value() ==
-               world().allreduce_max(model.engine().learning_rate()).value());
+    BOOST_TEST(model.engine().optimizer().learning_rate() < 0.5);
+    BOOST_TEST(world().allreduce_min(model.engine().optimizer().learning_rate()).value() ==
+               world().allreduce_max(model.engine().optimizer().learning_rate()).value());
     auto const& losses = history["val_loss"];
     test::check_close(evaluate(strategy, model, tests).find("loss")->value(),
                       *std::min_element(losses.begin(), losses.end()), 1e-13, "the best loss");

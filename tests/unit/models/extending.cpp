@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_computed_by_all_threads_together_is_that_of_each
         Sequential{Input<128>{}, Dense<128, Tanh>{}, Dense<128, Tanh>{}, extending::LowRank<64>{}, Dense<1>{}},
         SGD{.learning_rate = 0.01}, MeanSquaredError{}, CompileOptions{.seed = 1, .parallelism = plan});
     fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{8}), {.epochs = 2, .verbose = false});
-    weights.push_back(model.engine().host_parameters());
+    weights.push_back(model.engine().weights().host_parameters());
   }
   BOOST_TEST(test::relative_error(weights[0], weights[1]) <= 1e-12);
 }

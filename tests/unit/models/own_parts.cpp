@@ -37,10 +37,10 @@ BOOST_AUTO_TEST_CASE(own_optimizers_step_and_own_callbacks_stop) {
   auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{4});
   auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<1>{}, own::Shift{}},
                                own::SignDescent{.learning_rate = 0.125}, own::Pinball{}, own::Coverage{});
-  auto const before = model.engine().host_parameters();
+  auto const before = model.engine().weights().host_parameters();
   auto const history = fit(strategy, model, data, {.epochs = 5, .verbose = false}, own::GoodEnough{.loss = 1e9});
   BOOST_TEST(history["loss"].size() == 1u);
-  auto const after = model.engine().host_parameters();
+  auto const after = model.engine().weights().host_parameters();
   double const kernel = model.weights("dense/kernel")(0, 0);
   for (WeightInfo const& weight : model.description().parameters) {
     double const moved = after[weight.offset] - before[weight.offset];

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(blocks_computed_by_all_threads_have_the_bits_of_blocks_comp
   auto const& layers = model.engine().model();
   RowBlocks<std::decay_t<decltype(layers)>, Kokkos::DefaultHostExecutionSpace> const blocks(layers, {});
   std::size_t const block = blocks.rows_of_block(), rows = 12 * block + 1;
-  auto const weights = model.engine().host_parameters();
+  auto const weights = model.engine().weights().host_parameters();
   auto const x = test::make_samples<float>(rows, {200}, 2).x;
   std::vector<float> together(rows * 300), alone(rows * 300);
   int regions = 0;
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(the_inference_of_a_device_gives_the_same_numbers) {
   auto const model = plain();
   auto const& layers = model.engine().model();
   SpaceInference<std::decay_t<decltype(layers)>, Kokkos::DefaultHostExecutionSpace> const inference(layers, {});
-  auto const weights = model.engine().host_parameters();
+  auto const weights = model.engine().weights().host_parameters();
   auto const predictor = model.predictor();
   for (std::size_t const rows : {3u, 50u, 1u}) {
     auto const x = test::mlp_samples<float>(rows).x;

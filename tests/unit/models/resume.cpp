@@ -116,7 +116,7 @@ Result train(Strategy const& strategy, std::string const& folder, Callback backu
   for (std::size_t epoch = 1; epoch <= epochs; ++epoch)
     result.saved += std::filesystem::exists(folder + "/best-" + std::to_string(epoch) + ".weights.h5") ? '1' : '0';
   result.step = model.engine().iteration();
-  result.rate = model.engine().learning_rate();
+  result.rate = model.engine().optimizer().learning_rate();
   return result;
 }
 

@@ -244,7 +244,7 @@ std::string printed(std::string const& path, F const& f) {
   return test::text_of(path);
 }
 
-std::vector<double> weights_of(auto const& model) { return model.engine().host_parameters(); }
+std::vector<double> weights_of(auto const& model) { return model.engine().weights().host_parameters(); }
 
 }  // namespace
 

@@ -25,35 +25,42 @@
 #include "trireme/pjrt/strategy/pjrt_replicas.hpp"
 #include "trireme/pjrt/strategy/pjrt_step.hpp"
 #include "trireme/pjrt/strategy/pjrt_sums.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
+#include "trireme/strategies/engine/step.hpp"
 
 namespace trireme {
 
 /// Engine of the PJRT strategies. The program sums the gradients of replicas. With several processes, MPI sums theirs
 /// between a program that computes gradients and one that applies them.
 template <class ModelType, class GroupType>
-class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
-  using Base = PjrtReplicas<ModelType, GroupType>;
+class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
+  using Parts = PjrtReplicas<ModelType, GroupType>;
+  using Base = EngineBase<Parts>;
   using Arguments = lowering::ModelArguments<ModelType>;
   using Inputs = pjrt::StepInputs<ModelType>;
   using Work = pjrt::BatchWork;
 
  public:
   using Space = Kokkos::DefaultHostExecutionSpace;
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::T;
+  using Model = ModelType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
   /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
   PjrtEngine(Model model, std::shared_ptr<GroupType const> group, std::shared_ptr<pjrt::Client const> client,
              std::size_t replicas, std::string const& cache)
-      : Base(std::move(model), std::move(group), std::move(client), replicas, cache), inputs_(model_), sums_(replicas) {
-    for (auto const& info : description().parameters) penalized_ = penalized_ || info.regularizer.active();
+      : Base(Parts(std::move(model), std::move(group), std::move(client), replicas, cache)),
+        inputs_(parts_.model()),
+        sums_(replicas) {
+    for (auto const& info : parts_.description().parameters) penalized_ = penalized_ || info.regularizer.active();
     reset_metrics(Phase::train);
     reset_metrics(Phase::test);
   }
 
   /// The data shard of this process: its part of each global batch.
-  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size() * replicas_}; }
+  DataShard data_shard(Phase) const {
+    return {parts_.group().rank(), parts_.group().size(), parts_.group().size() * parts_.replicas()};
+  }
 
   /// True: scattered rows are copied together into memory that the device reads.
   bool takes_scattered_rows() const { return true; }
@@ -62,44 +69,45 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// still be in flight when this returns, and `batch` may be overwritten then.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const positions = global_positions(batch);
+    auto const positions = global_positions(parts_.model(), parts_.group(), batch);
     auto const numbers = [&](double* to) {
-      Inputs::write_numbers(to, positions, model_, iteration_, this->learning_rate());
+      Inputs::write_numbers(to, positions, parts_.model(), parts_.iteration(), parts_.learning_rate());
     };
-    if (group_->size() == 1) {
+    if (parts_.group().size() == 1) {
       train_alone(batch, numbers);
     } else {
       exchange_gradients(batch, numbers);
       apply_gradients(numbers);
     }
-    ++iteration_;
+    parts_.set_iteration(parts_.iteration() + 1);
   }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
   void test_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::test_step");
-    auto& program = programs_.for_batch(Work::test, model_, batch.rows);
+    auto& program = parts_.programs().for_batch(Work::test, parts_.model(), batch.rows);
     auto& run = program.executable();
     program.run(
         batch, {.targets = true},
         [&](std::size_t r) {
-          std::size_t const index = weights_.give(run, r, 0);
+          std::size_t const index = parts_.give_weights(run, r);
           run.set(r, index, sums_.totals(Phase::test, r));
           return index + 1;
         },
         [&](std::uint32_t* to, RowRange const& rows) { Inputs::write_rows(to, batch, rows); }, nothing);
-    for (std::size_t r = 0; r < replicas_; ++r) sums_.totals(Phase::test, r) = run.take(r, 0);
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) sums_.totals(Phase::test, r) = run.take(r, 0);
   }
 
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    auto& program = programs_.for_batch(Work::predict, model_, batch.rows);
+    auto& program = parts_.programs().for_batch(Work::predict, parts_.model(), batch.rows);
     auto& run = program.executable();
-    program.run(batch, {.targets = false}, [&](std::size_t r) { return weights_.give(run, r, 0); }, nothing, nothing);
-    std::size_t const size = model_.output_size();
+    program.run(
+        batch, {.targets = false}, [&](std::size_t r) { return parts_.give_weights(run, r); }, nothing, nothing);
+    std::size_t const size = parts_.model().output_size();
     predicted_.resize(program.rows() * size);
-    for (std::size_t r = 0; r < replicas_; ++r) {
-      RowRange const rows = row_range(batch.rows, r, replicas_);
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
+      RowRange const rows = row_range(batch.rows, r, parts_.replicas());
       run.take(r, 0).to_host(predicted_.data());
       std::copy_n(predicted_.data(), (rows.end - rows.begin) * size, out + rows.begin * size);
     }
@@ -108,22 +116,28 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// y (rows, output) for x (rows, input), both in host memory; not collective.
   void infer(std::size_t rows, T const* x, T* y) { predict_step({.x = x, .rows = rows}, y); }
 
-  void reset_metrics(Phase phase) { sums_.reset(*client_, phase); }
+  void reset_metrics(Phase phase) { sums_.reset(parts_.client(), phase); }
 
   /// Loss and metrics since the reset, exact over all processes. Collective; waits for the steps in flight.
   Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
     std::array<double, Model::totals_width> sums{};
     auto const of_replicas = sums_.to_host(phase);
     for (std::size_t i = 0; i < of_replicas.size(); ++i) sums[i % sums.size()] += of_replicas[i];
-    group_->allreduce_sum(sums);
-    auto values = model_.results(sums.data());
+    parts_.group().allreduce_sum(sums);
+    auto values = parts_.model().results(sums.data());
     if (penalized_ && sums[1] > 0) values[0] += mean_penalty(phase, sums[1]);
     return detail::UniformAccess::make(values);
   }
 
+  pjrt::Client const& client() const { return parts_.client(); }
+  std::size_t replicas() const { return parts_.replicas(); }
+  /// Number of programs so far, and of those among them that came from the cache.
+  std::size_t compiled_programs() const { return parts_.programs().count(); }
+  std::size_t cached_programs() const { return parts_.programs().cached(); }
+
   /// Waits for the steps in flight, and returns false, since no process ends an epoch by itself. Not collective.
   Uniform<bool> finish_epoch() {
-    programs_.wait_all();
+    parts_.programs().wait_all();
     if (exchange_) exchange_->wait_all();
     return detail::UniformAccess::make(false);
   }
@@ -132,45 +146,37 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", this->placement());
+    archive.placed("was placed otherwise", "placement", parts_.placement());
     std::vector<double> sums = sums_.to_host(Phase::train);
     double penalty = sums_.penalty_to_host();
-    archive.summands("sums", *group_, sums, Model::totals_width);
+    archive.summands("sums", parts_.group(), sums, Model::totals_width);
     archive("penalty", penalty);
     if (!archive.loads()) return;
-    for (std::size_t r = 0; r < replicas_; ++r)
-      sums_.set(*client_, Phase::train, r, sums.data() + r * Model::totals_width, penalty);
+    for (std::size_t r = 0; r < parts_.replicas(); ++r)
+      sums_.set(parts_.client(), Phase::train, r, sums.data() + r * Model::totals_width, penalty);
   }
 
  private:
-  using Base::client_;
-  using Base::description;
-  using Base::group_;
-  using Base::iteration_;
-  using Base::model_;
-  using Base::programs_;
-  using Base::replicas_;
-  using Base::slots_;
-  using Base::weights_;
+  using Base::parts_;
   static constexpr auto nothing = [](auto const&...) {};
 
   // ---- a training step, as one program or as two
 
   template <class Numbers>
   void train_alone(Batch<T, L> const& batch, Numbers const& numbers) {
-    auto& program = programs_.for_batch(Work::train, model_, batch.rows);
+    auto& program = parts_.programs().for_batch(Work::train, parts_.model(), batch.rows);
     auto& run = program.executable();
     program.run(
         batch, {.targets = true, .numbers = true},
         [&](std::size_t r) {
-          std::size_t index = give_state(run, r);
+          std::size_t index = parts_.give_state(run, r);
           run.set(r, index++, sums_.totals(Phase::train, r));
           if (penalized_) run.set(r, index++, sums_.penalty(r));
           return index;
         },
         words_of(batch), numbers);
-    for (std::size_t r = 0; r < replicas_; ++r) {
-      std::size_t index = take_state(run, r);
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
+      std::size_t index = parts_.take_state(run, r);
       sums_.totals(Phase::train, r) = run.take(r, index++);
       if (penalized_) sums_.penalty(r) = run.take(r, index++);
     }
@@ -179,51 +185,40 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// Computes the sum of all processes' gradients into the exchange. Collective.
   template <class Numbers>
   void exchange_gradients(Batch<T, L> const& batch, Numbers const& numbers) {
-    auto& program = programs_.for_batch(Work::gradients, model_, batch.rows);
+    auto& program = parts_.programs().for_batch(Work::gradients, parts_.model(), batch.rows);
     auto& run = program.executable();
     program.run(
         batch, {.targets = true, .numbers = true},
         [&](std::size_t r) {
-          std::size_t const index = weights_.give(run, r, 0);
+          std::size_t const index = parts_.give_weights(run, r);
           run.set(r, index, sums_.totals(Phase::train, r));
           return index + 1;
         },
         words_of(batch), numbers);
-    if (!exchange_) exchange_.emplace(replicas_, Arguments(model_, 1, 1).change_size(), Arguments::number_count);
+    if (!exchange_)
+      exchange_.emplace(parts_.replicas(), Arguments(parts_.model(), 1, 1).change_size(), Arguments::number_count);
     std::vector<pjrt::Buffer> gradients;
-    for (std::size_t r = 0; r < replicas_; ++r) {
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
       sums_.totals(Phase::train, r) = run.take(r, 0);
       gradients.push_back(run.take(r, 1));
     }
-    exchange_->sum(*group_, gradients[0]);
+    exchange_->sum(parts_.group(), gradients[0]);
   }
 
   template <class Numbers>
   void apply_gradients(Numbers const& numbers) {
-    pjrt::Executable& run = programs_.apply(model_);
-    for (std::size_t r = 0; r < replicas_; ++r) {
-      std::size_t index = give_state(run, r);
+    pjrt::Executable& run = parts_.programs().apply(parts_.model());
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
+      std::size_t index = parts_.give_state(run, r);
       if (penalized_) run.set(r, index++, sums_.penalty(r));
-      exchange_->give(*client_, run, r, index, numbers);
+      exchange_->give(parts_.client(), run, r, index, numbers);
     }
     run.run();
-    for (std::size_t r = 0; r < replicas_; ++r) {
-      std::size_t const index = take_state(run, r);
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
+      std::size_t const index = parts_.take_state(run, r);
       if (penalized_) sums_.penalty(r) = run.take(r, index);
       exchange_->set_done(r, run.take_event(r));
     }
-  }
-
-  /// Sets or takes weights and slots, a program's first arguments or results. \return the index after them
-  std::size_t give_state(pjrt::Executable& run, std::size_t replica) const {
-    std::size_t index = weights_.give(run, replica, 0);
-    for (auto const& slot : slots_) index = slot.give(run, replica, index);
-    return index;
-  }
-  std::size_t take_state(pjrt::Executable& run, std::size_t replica) {
-    std::size_t index = weights_.take(run, replica, 0);
-    for (auto& slot : slots_) index = slot.take(run, replica, index);
-    return index;
   }
 
   // ---- numbers on the host
@@ -231,22 +226,16 @@ class PjrtEngine : public PjrtReplicas<ModelType, GroupType> {
   /// Writes the words of a training step for a replica's rows.
   auto words_of(Batch<T, L> const& batch) const {
     return [this, &batch](std::uint32_t* to, RowRange const& rows) {
-      inputs_.write_words(to, batch, rows, model_, iteration_);
+      inputs_.write_words(to, batch, rows, parts_.model(), parts_.iteration());
     };
-  }
-  PerOutput<Model::outputs> global_positions(Batch<T, L> const& batch) const {
-    if (!model_.masks_positions()) return model_.positions(batch.global_rows);
-    auto counts = model_.counted_positions(batch.y, batch.rows);
-    group_->allreduce_sum(counts);
-    return counts;
   }
 
   /// Mean penalty: in training from the sum over the steps, since it changes with each; in a test that of the weights.
   double mean_penalty(Phase phase, double positions) const {
     if (phase == Phase::train) return sums_.penalty_to_host() / positions;
     double sum = 0;
-    auto const weights = this->host_parameters();
-    for (auto const& info : description().parameters)
+    auto const weights = parts_.host_parameters();
+    for (auto const& info : parts_.description().parameters)
       for (std::size_t i = 0; i < info.size; ++i) {
         double const w = static_cast<double>(weights[info.offset + i]);
         sum += info.regularizer.l1 * std::abs(w) + info.regularizer.l2 * w * w;

@@ -20,21 +20,73 @@
 #include "trireme/models/cost.hpp"
 #include "trireme/pjrt/strategy/pjrt_arrays.hpp"
 #include "trireme/pjrt/strategy/pjrt_model_programs.hpp"
-#include "trireme/strategies/engine/engine_base.hpp"
+#include "trireme/strategies/engine/require_same.hpp"
 
 namespace trireme {
 
-/// State of the replicas of one process, which are devices of its client and hold the same values. The host reads and
-/// sets them here; PjrtEngine trains them.
+/// Parts of PjrtEngine: the replicas of one process, which are devices of its client and hold the same values. The host
+/// reads and sets them here; the engine trains them.
 template <class ModelType, class GroupType>
-class PjrtReplicas : public EngineBase<ModelType, GroupType> {
-  using Base = EngineBase<ModelType, GroupType>;
-
+class PjrtReplicas {
  public:
-  using typename Base::Model;
-  using typename Base::T;
+  using Model = ModelType;
+  using Group = GroupType;
+  using T = typename Model::scalar;
   /// The weights at one moment, on the devices.
   using Snapshot = std::shared_ptr<pjrt::ArenaArrays<T> const>;
+
+  /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
+  PjrtReplicas(Model model, std::shared_ptr<Group const> group, std::shared_ptr<pjrt::Client const> client,
+               std::size_t replicas, std::string const& cache)
+      : model_(std::move(model)),
+        group_(std::move(group)),
+        client_(std::move(client)),
+        replicas_(replicas),
+        programs_(client_, replicas, cache) {
+    detail::require_same(*group_, replicas, [](std::size_t rank) {
+      return formatted("rank {} has another number of replicas than rank 0", rank);
+    });
+    if (description().row_scope == StatisticsScope::global && group_->size() > 1)
+      raise_uniform(
+          ValueError("SyncBatchNormalization sums over all processes within a step, which programs cannot; take one "
+                     "process with several devices, or BatchNormalization"));
+    auto const& optimizer = model_.optimizer();
+    if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
+    std::vector<T> values(description().arena_elements());
+    model_.initialize(values);
+    set_parameters(values);
+    for (std::size_t slot = 0; slot < slots(); ++slot) {
+      std::fill(values.begin(), values.end(), static_cast<T>(optimizer.initial(slot)));
+      slots_.push_back(on_devices(values, false));
+    }
+  }
+
+  Model const& model() const { return model_; }
+  ModelDescription const& description() const { return model_.description(); }
+  Group const& group() const { return *group_; }
+  pjrt::Client const& client() const { return *client_; }
+  std::size_t replicas() const { return replicas_; }
+  auto& programs() { return programs_; }
+  auto const& programs() const { return programs_; }
+  /// Weights and optimizer state are arrays of the same devices, and both are here.
+  PjrtReplicas& weights() { return *this; }
+  PjrtReplicas const& weights() const { return *this; }
+  PjrtReplicas& optimizer() { return *this; }
+  PjrtReplicas const& optimizer() const { return *this; }
+
+  /// Sets or takes the weights, a program's first arguments or results. \return the index after them
+  std::size_t give_weights(pjrt::Executable& run, std::size_t replica) const { return weights_.give(run, replica, 0); }
+  /// The same with the slots behind them.
+  std::size_t give_state(pjrt::Executable& run, std::size_t replica) const {
+    std::size_t index = give_weights(run, replica);
+    for (auto const& slot : slots_) index = slot.give(run, replica, index);
+    return index;
+  }
+  std::size_t take_state(pjrt::Executable& run, std::size_t replica) {
+    std::size_t index = weights_.take(run, replica, 0);
+    for (auto& slot : slots_) index = slot.take(run, replica, index);
+    return index;
+  }
 
   std::uint64_t iteration() const { return iteration_; }
   bool has_schedule() const { return model_.optimizer().learning_rate.is_schedule(); }
@@ -125,7 +177,7 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     if (group_->allreduce_or(differ).value())
       raise_uniform(Error(formatted("the weights of some replicas differ after step {}", iteration_)));
     if (group_->size() == 1) return;
-    this->require_same(first, [&](std::size_t rank) {
+    detail::require_same(*group_, first, [&](std::size_t rank) {
       return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
     });
   }
@@ -136,52 +188,6 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     return formatted("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
                      client_->platform());
   }
-
-  // ---- members of PJRT strategies alone
-
-  pjrt::Client const& client() const { return *client_; }
-  std::size_t replicas() const { return replicas_; }
-  /// Number of programs so far, and of those among them that came from the cache.
-  std::size_t compiled_programs() const { return programs_.count(); }
-  std::size_t cached_programs() const { return programs_.cached(); }
-
- protected:
-  using Base::group_;
-  using Base::model_;
-
-  /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
-  PjrtReplicas(Model model, std::shared_ptr<GroupType const> group, std::shared_ptr<pjrt::Client const> client,
-               std::size_t replicas, std::string const& cache)
-      : Base(std::move(model), std::move(group)),
-        client_(std::move(client)),
-        replicas_(replicas),
-        programs_(client_, replicas, cache) {
-    this->require_same(replicas, [](std::size_t rank) {
-      return formatted("rank {} has another number of replicas than rank 0", rank);
-    });
-    if (description().row_scope == StatisticsScope::global && group_->size() > 1)
-      raise_uniform(
-          ValueError("SyncBatchNormalization sums over all processes within a step, which programs cannot; take one "
-                     "process with several devices, or BatchNormalization"));
-    auto const& optimizer = model_.optimizer();
-    if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
-    std::vector<T> values(description().arena_elements());
-    model_.initialize(values);
-    set_parameters(values);
-    for (std::size_t slot = 0; slot < slots(); ++slot) {
-      std::fill(values.begin(), values.end(), static_cast<T>(optimizer.initial(slot)));
-      slots_.push_back(on_devices(values, false));
-    }
-  }
-
-  ModelDescription const& description() const { return model_.description(); }
-
-  std::shared_ptr<pjrt::Client const> client_;  // outlives the arrays on its devices
-  std::size_t replicas_;
-  mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
-  pjrt::ArenaArrays<T> weights_;
-  std::vector<pjrt::ArenaArrays<T>> slots_;
-  std::uint64_t iteration_ = 0;
 
  private:
   pjrt::ArenaArrays<T> on_devices(std::span<T const> arena, bool all_weights = true) const {
@@ -196,6 +202,14 @@ class PjrtReplicas : public EngineBase<ModelType, GroupType> {
     return copies;
   }
 
+  Model model_;
+  std::shared_ptr<Group const> group_;
+  std::shared_ptr<pjrt::Client const> client_;  // outlives the arrays on its devices
+  std::size_t replicas_;
+  mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
+  pjrt::ArenaArrays<T> weights_;
+  std::vector<pjrt::ArenaArrays<T>> slots_;
+  std::uint64_t iteration_ = 0;
   double rate_ = 0;
 };
 

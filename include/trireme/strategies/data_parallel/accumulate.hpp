@@ -22,34 +22,34 @@ namespace trireme {
 template <class Base, std::size_t Pieces>
 class AccumulatingEngine : public Base {
  public:
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Space;
-  using typename Base::T;
+  using Model = typename Base::Model;
+  using Space = typename Base::Space;
+  using T = typename Base::T;
+  using L = typename Base::L;
 
   explicit AccumulatingEngine(Base&& engine)
       : Base(std::move(engine)),
-        earlier_(make_view<Arena<T, Space>>(partitions_.context().space(), "trireme::earlier_gradients",
-                                            model_.description().reduced_elements())) {}
+        earlier_(make_view<Arena<T, Space>>(parts_.weights().space(), "trireme::earlier_gradients",
+                                            parts_.model().description().reduced_elements())) {}
 
   /// Same as DataParallel's, with workspaces for one piece. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     this->before_step();
-    auto const step = this->begin_step(batch);
+    auto const step = parts_.begin_step(batch);
     this->begin_gradients();
-    bool const by_rows = !partitions_.plan().by_samples && !tables().empty();
+    bool const by_rows = !parts_.partitions().plan().by_samples && !tables().empty();
     TouchedRows touched(*this);
     kept_ = false;
     for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
       auto const part = piece_of(step, piece);
-      if (part.slice.rows == 0 && !this->differentiates_no_rows()) continue;
-      this->differentiate(part, by_rows ? &touched : nullptr);
+      if (part.slice.rows == 0 && !parts_.differentiates_no_rows()) continue;
+      parts_.differentiate(part, by_rows ? &touched : nullptr);
       keep();
     }
     // Gradients become final with the last piece only, after the kept ones are added; then sinks are notified.
     AddEarlier sums(*this, this->sink());
-    this->differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
+    parts_.differentiate(piece_of(step, Pieces - 1), sums.next() ? &sums : nullptr);
     sums.add_from(0);
     tables().add_kept(earlier_.data());
     this->reduce_and_update(step);
@@ -63,12 +63,13 @@ class AccumulatingEngine : public Base {
   }
 
  protected:
-  using Base::model_;
-  using Base::partitions_;
+  using Base::parts_;
   using Base::synchronization_;
 
  private:
-  using Step = typename Base::Step;
+  using Step = trireme::Step<Model>;
+
+  T* gradients() { return parts_.partitions().gradients(); }
 
   /// The tables with sparse gradients: a step touches only some of their rows.
   decltype(auto) tables() {
@@ -98,7 +99,7 @@ class AccumulatingEngine : public Base {
         : engine_(engine), next_(next), end_(engine.earlier_.extent(0)) {}
     GradientSink<T>* next() const { return next_; }
     void ready(T const* from) override {
-      add_from(static_cast<std::size_t>(from - engine_.partitions_.gradients()));
+      add_from(static_cast<std::size_t>(from - engine_.gradients()));
       next_->ready(from);
     }
     bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
@@ -109,9 +110,9 @@ class AccumulatingEngine : public Base {
     void add_from(std::size_t begin) {
       if (engine_.kept_)
         engine_.tables().for_each_other(begin, end_, [this](std::size_t first, std::size_t last) {
-          engine_.partitions_.context().for_each(
+          engine_.parts_.context().for_each(
               "trireme::add_earlier_gradients", last - first,
-              kernels::AddTo<T>{engine_.earlier_.data() + first, engine_.partitions_.gradients() + first});
+              kernels::AddTo<T>{engine_.earlier_.data() + first, engine_.gradients() + first});
         });
       end_ = begin;
     }
@@ -126,16 +127,16 @@ class AccumulatingEngine : public Base {
   Step piece_of(Step const& whole, std::size_t piece) const {
     RowRange const rows = row_range(whole.slice.rows, piece, Pieces);
     Step step = whole;
-    step.slice = rows_of(model_, whole.slice, rows);
+    step.slice = rows_of(parts_.model(), whole.slice, rows);
     step.keys.first_row += rows.begin;
     return step;
   }
 
   /// Adds the piece's gradients to those of the earlier ones; the first piece stores its own.
   void keep() {
-    auto& context = partitions_.context();
+    auto& context = parts_.context();
     tables().for_each_other(0, earlier_.extent(0), [&](std::size_t begin, std::size_t end) {
-      T const* const from = partitions_.gradients() + begin;
+      T const* const from = gradients() + begin;
       T* const to = earlier_.data() + begin;
       if (kept_)
         context.for_each("trireme::keep_gradients", end - begin, kernels::AddTo<T>{from, to});

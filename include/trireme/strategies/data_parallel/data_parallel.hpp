@@ -14,6 +14,7 @@
 #include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/synchronization.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/gradients/gradient_buckets.hpp"
 
 namespace trireme {
@@ -39,86 +40,102 @@ using SummedGradients = GradientBuckets<
     T, Space, Group,
     std::conditional_t<detail::may_have_tables<Model>, SparseGradients<T, Space, Group>, NoSparseGradients>>;
 
-/// A replica whose `Synchronization` (see there) brings the gradients or the weights of all processes together.
+/// The engine of a replica whose `Synchronization` (see there) brings the gradients or the weights of all processes
+/// together.
 template <class ModelType, class SpaceType, class Group,
           class SynchronizationType = SummedGradients<ModelType, SpaceType, Group>>
-class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType> {
-  using Base = detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>;
+class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>> {
+  using Base = EngineBase<detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>>;
+  using Parts = typename Base::Parts;
   static constexpr bool local_steps = steps_locally<SynchronizationType>;
 
  public:
   using Synchronization = SynchronizationType;
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Space;
-  using typename Base::T;
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
   /// Collective: the chief's initial weights are broadcast. `options` go to the Synchronization.
   template <class... Options>
   DataParallel(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
                Parallelism plan, Options const&... options)
-      : Base(std::move(model), space, std::move(group), replicas, plan),
-        synchronization_(*group_, space, model_.description(), options...) {
+      : Base(Parts(std::move(model), space, std::move(group), replicas, plan)),
+        synchronization_(parts_.group(), space, parts_.model().description(), options...) {
     if constexpr (local_steps) static_assert(detail::require_local_synchronization<Synchronization, T, Space>());
     if constexpr (requires { synchronization_.shared(); })
-      if (auto* const shared = synchronization_.shared()) partitions_.place_gradients(shared->arena());
+      if (auto* const shared = synchronization_.shared()) parts_.partitions().place_gradients(shared->arena());
   }
 
   Synchronization& synchronization() { return synchronization_; }
+
+  /// The shard of each global batch that this process draws.
+  DataShard data_shard(Phase) const {
+    auto const& group = parts_.group();
+    return {group.rank(), group.size(), group.size() * parts_.partitions().plan().replicas};
+  }
+  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
+  bool takes_scattered_rows() const { return parts_.partitions().plan().by_samples; }
 
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective,
   /// unless weights are a process's own; may still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
     before_step();
-    auto const step = this->begin_step(batch);
+    auto const step = parts_.begin_step(batch);
     // Tables of which only some rows have gradients need their sink, also in one process.
-    bool const needs_sink = !partitions_.trains_by_samples(step.slice.rows) && sink();
-    if constexpr (Base::takes_elements)
-      if (sums_alone() && !needs_sink && this->updates_at_once()) {
-        this->differentiate_and_update(step);
+    bool const needs_sink = !parts_.partitions().trains_by_samples(step.slice.rows) && sink();
+    if constexpr (Parts::takes_elements)
+      if (sums_alone() && !needs_sink && parts_.optimizer().is_elementwise()) {
+        parts_.differentiate_and_update(step);
         return after_update();
       }
     begin_gradients();
-    this->differentiate(step, sink());
+    parts_.differentiate(step, sink());
     reduce_and_update(step);
   }
 
-  /// The end of an epoch, after which all processes have the same weights. Collective.
+  void test_step(Batch<T, L> const& batch) { parts_.test(batch); }
+  void predict_step(Batch<T, L> const& batch, T* out) { parts_.predict(batch, out); }
+  void infer(std::size_t rows, T const* x, T* y) { parts_.infer(rows, x, y); }
+
+  /// The end of an epoch, after which all processes have the same weights. Collective. False: hooks here decide at once
+  /// whether to stop.
   Uniform<bool> finish_epoch() {
     if constexpr (local_steps) synchronization_.at_epoch_end(local_weights());
-    return Base::finish_epoch();
+    parts_.context().fence("trireme: epoch complete");
+    return detail::UniformAccess::make(false);
   }
 
   /// See Replica; with what the synchronization keeps.
   MemoryUse memory_use(std::size_t rows) const {
-    MemoryUse use = Base::memory_use(rows);
+    MemoryUse use = parts_.memory_use(rows);
     if constexpr (requires { synchronization_.memory_bytes(); }) use.workspace_bytes += synchronization_.memory_bytes();
     return use;
   }
 
-  /// See EngineBase; of gradients that do not travel whole.
+  /// See EngineBase; of weights that are a process's own, and of gradients that do not travel whole.
   std::string moved_agreement() const {
     if constexpr (requires { synchronization_.carries(); })
       return "differ as what compression leaves out on each process";
+    if constexpr (local_steps) return "go on from the mean of the processes' weights";
     return Base::moved_agreement();
   }
 
   /// State of a run besides the weights and the optimizer's state. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    Base::state(archive);
+    archive.placed("was placed otherwise", "placement", parts_.placement());
+    parts_.state(archive);
     archive.placed("exchanged gradients otherwise", "exchange", synchronization_.placement());
     if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
   }
+  /// Called when all of a checkpoint has been set.
+  void resumed() { parts_.resumed(); }
 
  protected:
-  using Base::group_;
-  using Base::model_;
-  using Base::parameters_;
-  using Base::partitions_;
-  using Base::updater_;
-  using Step = typename Base::Step;
+  using Base::parts_;
+  using Step = trireme::Step<Model>;
 
   void before_step() {
     if constexpr (requires(LocalWeights<T, Space> const& weights) { synchronization_.before_step(weights); })
@@ -126,7 +143,7 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
   }
   /// Before the first backward of a step.
   void begin_gradients() {
-    if constexpr (!local_steps) synchronization_.begin(partitions_.gradients());
+    if constexpr (!local_steps) synchronization_.begin(parts_.partitions().gradients());
   }
   /// The sink of gradients that are final, or null.
   GradientSink<T>* sink() {
@@ -139,15 +156,16 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
   /// After the last one: sums the gradients over the processes and takes the optimizer's step.
   void reduce_and_update(Step const& step) {
     if constexpr (!local_steps) {
-      if constexpr (Base::takes_elements)
+      if constexpr (Parts::takes_elements)
         if (auto* const shared = synchronization_.shared();
-            shared && shared->is_whole() && updater_.changes_only_parameters()) {
-          shared->for_each_sum(kernels::StepOfSums{updater_.next_step(parameters_.data(), partitions_.gradients())});
+            shared && shared->is_whole() && parts_.optimizer().changes_only_parameters()) {
+          shared->for_each_sum(kernels::StepOfSums{
+              parts_.optimizer().next_step(parts_.weights().data(), parts_.partitions().gradients())});
           return;
         }
       synchronization_.finish();
     }
-    this->update(step);
+    parts_.update(step);
     after_update();
   }
 
@@ -159,7 +177,7 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
     if constexpr (local_steps) return true;
     if constexpr (requires { synchronization_.carries(); })
       if (synchronization_.carries()) return false;
-    return group_->size() == 1;
+    return parts_.group().size() == 1;
   }
 
   void after_update() {
@@ -167,9 +185,9 @@ class DataParallel : public detail::ReplicaOf<ModelType, SpaceType, Group, Synch
   }
 
   LocalWeights<T, Space> local_weights() {
-    ModelDescription const& model = model_.description();
-    return {partitions_.context(), parameters_.data(),       partitions_.gradients(),
-            model.elements,        model.reduced_elements(), updater_.iteration()};
+    ModelDescription const& model = parts_.model().description();
+    return {parts_.context(), parts_.weights().data(),  parts_.partitions().gradients(),
+            model.elements,   model.reduced_elements(), parts_.optimizer().iteration()};
   }
 };
 

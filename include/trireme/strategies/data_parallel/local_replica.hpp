@@ -1,4 +1,4 @@
-/// LocalReplica: a process that takes optimizer steps on its own rows, with weights of its own.
+/// LocalReplica: the parts of a process that takes optimizer steps on its own rows, with weights of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,111 +15,77 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
+#include "trireme/strategies/engine/whole_weights.hpp"
 
 namespace trireme {
 
-/// A replica whose synchronization has local steps: it steps on its own rows, and its weights are its own until an
-/// epoch ends. Means of a step are over this process's rows; loss and metrics are exact over the rows of all. A file of
-/// weights has the mean over the processes, and a checkpoint each process's own too, so that saving changes none.
-template <class ModelType, class SpaceType, class Group>
-class LocalReplica : public Replica<ModelType, SpaceType, Group> {
-  using Base = Replica<ModelType, SpaceType, Group>;
+namespace detail {
 
+/// Of the values of several processes, `size` each, this one's, or the mean if they were not as many as now.
+template <class T, class Group>
+std::vector<T> values_of_process(Group const& group, std::vector<T> const& values, std::size_t size) {
+  std::size_t const count = values.size() / size;
+  auto const part = [&](std::size_t i) { return std::span(values).subspan(i * size, size); };
+  if (count == group.size()) return {part(group.rank()).begin(), part(group.rank()).end()};
+  std::vector<T> own(size);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < size; ++j) own[j] += part(i)[j] / static_cast<T>(count);
+  return own;
+}
+
+/// The mean over the processes, or these values if all have the same. Collective.
+template <class T, class Group>
+std::vector<T> mean_of_processes(Group const& group, std::vector<T> values) {
+  std::uint64_t const bits = data::hash_bytes(values.data(), values.size() * sizeof(T));
+  if (group.allreduce_min(bits).value() == group.allreduce_max(bits).value()) return values;
+  group.allreduce_sum(values);
+  for (T& value : values) value /= static_cast<T>(group.size());
+  return values;
+}
+
+}  // namespace detail
+
+/// Whole weights that are each process's own until a synchronization brings them together.
+template <class T, class Space, class Group>
+class OwnWeights : public WholeWeights<T, Space, Group> {
  public:
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Snapshot;
-  using typename Base::Space;
-  using typename Base::T;
-
-  /// Loss and metrics since the reset, exact over all processes, each row with the penalty of the weights that it met.
-  /// Collective.
-  auto metrics(Phase phase) {
-    std::vector<double> totals = partitions_.totals().sum(phase);
-    totals.push_back(0);
-    if (updater_.penalized())
-      totals.back() = phase == Phase::train ? updater_.trained_penalty()
-                                            : totals[1] * updater_.penalty(partitions_.context(), parameters_.data());
-    group_->allreduce_sum(totals);
-    auto values = model_.results(totals.data());
-    if (totals[1] > 0) values[0] += totals.back() / totals[1];
-    return detail::UniformAccess::make(values);
-  }
-
-  /// Fills `state` on the chief with the mean over the processes. Collective.
-  template <class State>
-  void gather_state(State& state) const {
-    Base::gather_state(state);
-    std::vector<T> values = mean(this->host_parameters());
-    if (group_->is_chief()) state.parameters = std::move(values);
-    for (std::size_t slot = 0; slot < this->slots(); ++slot) {
-      values = mean(to_host(updater_.slots()[slot]));
-      if (group_->is_chief()) state.slots[slot] = std::move(values);
-    }
-  }
-
+  using Snapshot = Arena<T, Space>;
   /// A gathered snapshot holds one of each process.
   static constexpr bool snapshots_of_each = true;
 
+  template <class Model>
+  OwnWeights(Model const& model, Space const& space, std::shared_ptr<Group const> group)
+      : WholeWeights<T, Space, Group>(model, space, std::move(group)) {}
+
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
-    return std::move(group_->gatherv(to_host(snapshot), 0).values());
+    return std::move(this->group_->gatherv(to_host(snapshot), 0).values());
   }
   /// This process's snapshot of those that the chief gives, or their mean if it was another number of processes.
   /// Collective.
   Snapshot scatter(std::vector<T>& values) const {
-    values.resize(group_->broadcast(values.size()).value());
-    group_->broadcast(values);
-    auto const own = own_of(values, parameters_.extent(0));
-    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", own.size());
-    copy_view(copy, host_view(own.data(), own.size()));
-    return copy;
+    values.resize(this->group_->broadcast(values.size()).value());
+    this->group_->broadcast(values);
+    return this->snapshot_of(detail::values_of_process(*this->group_, values, this->size()));
   }
+};
 
-  /// State of a run besides the means: each process's weights, optimizer state and running sums. Collective.
-  template <class Archive>
-  void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", this->placement());
-    this->partition_sums(archive);
-    std::vector<double> penalty{updater_.trained_penalty()};
-    archive.summands("penalties", *group_, penalty, 1);
-    std::vector<T> values;
-    if (!archive.loads()) values = group_->gatherv(own_values(), 0).values();
-    archive.on_chief("own", values);
-    if (!archive.loads()) return;
-    updater_.set_trained_penalty(penalty[0]);
-    loaded_.clear();
-    if (archive.moved()) return;  // all go on from the means
-    values.resize(group_->broadcast(values.size()).value());
-    group_->broadcast(values);
-    auto const own = own_of(values, values.size() / group_->size());
-    loaded_.assign(own.begin(), own.end());
-  }
-  /// Called when all of a checkpoint has been set, the means last.
-  void resumed() {
-    if (loaded_.empty()) return;
-    std::size_t const size = parameters_.extent(0);
-    copy_view(parameters_, host_view(loaded_.data(), size));
-    T* from = loaded_.data() + size;
-    for (auto const& slot : updater_.slots()) {
-      copy_view(slot, host_view(from, slot.extent(0)));
-      from += slot.extent(0);
-    }
-    loaded_.clear();
-  }
-  std::string moved_agreement() const { return "go on from the mean of the processes' weights"; }
+/// The replica of a synchronization with local steps: it steps on its own rows, and its weights are its own until an
+/// epoch ends. Means of a step are over this process's rows; loss and metrics are exact over the rows of all. A file of
+/// weights has the mean over the processes, and a checkpoint each process's own too, so that saving changes none.
+template <class ModelType, class SpaceType, class GroupType>
+class LocalReplica
+    : public Replica<ModelType, SpaceType, GroupType, OwnWeights<typename ModelType::scalar, SpaceType, GroupType>> {
+  using Base = Replica<ModelType, SpaceType, GroupType, OwnWeights<typename ModelType::scalar, SpaceType, GroupType>>;
 
- protected:
-  using Base::group_;
-  using Base::model_;
-  using Base::parameters_;
-  using Base::partitions_;
-  using Base::updater_;
-
-  using Step = typename Base::Step;
+ public:
+  using Model = ModelType;
+  using Step = trireme::Step<Model>;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
   /// Collective: the chief's initial weights are broadcast.
-  LocalReplica(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+  LocalReplica(Model model, SpaceType const& space, std::shared_ptr<GroupType const> group, std::size_t replicas,
                Parallelism plan)
       : Base(std::move(model), space, std::move(group), replicas, plan) {}
 
@@ -127,9 +93,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
   Step begin_step(Batch<T, L> const& batch) {
     auto own = batch;
     own.global_rows = batch.rows;
-    auto const positions =
-        model_.masks_positions() ? model_.counted_positions(batch.y, batch.rows) : model_.positions(batch.rows);
-    return Base::begin_step(own, positions, updater_.iteration());
+    return Base::begin_step(own, own_positions(this->model(), batch, batch.rows), this->optimizer().iteration());
   }
   static constexpr bool differentiates_no_rows() { return false; }
   /// Without rows the gradient arena stays as it is.
@@ -141,7 +105,7 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
     if (step.slice.rows > 0)
       Base::update(step);
     else
-      updater_.set_iteration(updater_.iteration() + 1);
+      this->optimizer().set_iteration(this->optimizer().iteration() + 1);
   }
   void differentiate_and_update(Step const& step) {
     if (step.slice.rows > 0)
@@ -150,35 +114,73 @@ class LocalReplica : public Replica<ModelType, SpaceType, Group> {
       update(step);
   }
 
- private:
-  /// The mean over the processes, or these values if all have the same. Collective.
-  std::vector<T> mean(std::vector<T> values) const {
-    std::uint64_t const bits = data::hash_bytes(values.data(), values.size() * sizeof(T));
-    if (group_->allreduce_min(bits).value() == group_->allreduce_max(bits).value()) return values;
-    group_->allreduce_sum(values);
-    for (T& value : values) value /= static_cast<T>(group_->size());
-    return values;
+  /// Loss and metrics since the reset, exact over all processes, each row with the penalty of the weights that it met.
+  /// Collective.
+  auto metrics(Phase phase) {
+    auto const& updater = this->optimizer();
+    std::vector<double> totals = this->partitions().totals().sum(phase);
+    totals.push_back(0);
+    if (updater.penalized())
+      totals.back() = phase == Phase::train ? updater.trained_penalty() : totals[1] * this->penalty();
+    this->group().allreduce_sum(totals);
+    auto values = this->model().results(totals.data());
+    if (totals[1] > 0) values[0] += totals.back() / totals[1];
+    return detail::UniformAccess::make(values);
   }
 
+  /// Fills `state` on the chief with the mean over the processes. Collective.
+  template <class State>
+  void gather_state(State& state) const {
+    Base::gather_state(state);
+    bool const is_chief = this->group().is_chief();
+    std::vector<T> values = detail::mean_of_processes(this->group(), this->weights().host_parameters());
+    if (is_chief) state.parameters = std::move(values);
+    for (std::size_t slot = 0; slot < this->slots(); ++slot) {
+      values = detail::mean_of_processes(this->group(), to_host(this->optimizer().slots()[slot]));
+      if (is_chief) state.slots[slot] = std::move(values);
+    }
+  }
+
+  /// State of a run besides the means: each process's weights, optimizer state and running sums. Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    auto const& group = this->group();
+    this->partition_sums(archive);
+    std::vector<double> penalty{this->optimizer().trained_penalty()};
+    archive.summands("penalties", group, penalty, 1);
+    std::vector<T> values;
+    if (!archive.loads()) values = group.gatherv(own_values(), 0).values();
+    archive.on_chief("own", values);
+    if (!archive.loads()) return;
+    this->optimizer().set_trained_penalty(penalty[0]);
+    loaded_.clear();
+    if (archive.moved()) return;  // all go on from the means
+    values.resize(group.broadcast(values.size()).value());
+    group.broadcast(values);
+    loaded_ = detail::values_of_process(group, values, values.size() / group.size());
+  }
+  /// Called when all of a checkpoint has been set, the means last.
+  void resumed() {
+    if (loaded_.empty()) return;
+    std::size_t const size = this->weights().size();
+    copy_view(this->weights().parameters(), host_view(loaded_.data(), size));
+    T* from = loaded_.data() + size;
+    for (auto const& slot : this->optimizer().slots()) {
+      copy_view(slot, host_view(from, slot.extent(0)));
+      from += slot.extent(0);
+    }
+    loaded_.clear();
+  }
+
+ private:
   /// Weights, then the optimizer's slots.
   std::vector<T> own_values() const {
-    std::vector<T> values = this->host_parameters();
-    for (auto const& slot : updater_.slots()) {
+    std::vector<T> values = this->weights().host_parameters();
+    for (auto const& slot : this->optimizer().slots()) {
       auto const host = to_host(slot);
       values.insert(values.end(), host.begin(), host.end());
     }
     return values;
-  }
-
-  /// Of the values of several processes, `size` each, this one's, or the mean if they were not as many as now.
-  std::vector<T> own_of(std::vector<T> const& values, std::size_t size) const {
-    std::size_t const count = values.size() / size;
-    auto const part = [&](std::size_t i) { return std::span(values).subspan(i * size, size); };
-    if (count == group_->size()) return {part(group_->rank()).begin(), part(group_->rank()).end()};
-    std::vector<T> own(size);
-    for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t j = 0; j < size; ++j) own[j] += part(i)[j] / static_cast<T>(count);
-    return own;
   }
 
   std::vector<T> loaded_{};  ///< from a checkpoint, until all of it has been set

@@ -1,4 +1,4 @@
-/// A process that holds the whole model: its weights, its optimizer's state and its shard of each batch.
+/// Replica: the parts of a process that holds the whole model: weights, optimizer state and its shard of each batch.
 #pragma once
 
 #include <array>
@@ -27,152 +27,26 @@
 #include "trireme/strategies/engine/group_member.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/engine/require_same.hpp"
 #include "trireme/strategies/engine/step.hpp"
 #include "trireme/strategies/engine/whole_weights.hpp"
 
 namespace trireme {
 
-/// All members of an engine except `train_step`, which brings the processes together (DataParallel).
-template <class ModelType, class SpaceType, class Group>
-class Replica : public WholeWeights<ModelType, SpaceType, Group> {
-  using Base = WholeWeights<ModelType, SpaceType, Group>;
-
+/// Parts of data-parallel engines (EngineBase), and passes of the model over the process's rows. The engines bring the
+/// processes together.
+template <class ModelType, class SpaceType, class GroupType,
+          class WeightsType = WholeWeights<typename ModelType::scalar, SpaceType, GroupType>>
+class Replica {
  public:
+  using Model = ModelType;
   using Space = SpaceType;
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::T;
-
-  /// The shard of each global batch that this process draws.
-  DataShard data_shard(Phase) const {
-    return {group_->rank(), group_->size(), group_->size() * partitions_.plan().replicas};
-  }
-
-  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
-  bool takes_scattered_rows() const { return partitions_.plan().by_samples; }
-
-  /// Adds this process's part of a batch to the test metrics. Not collective.
-  void test_step(Batch<T, L> const& batch) {
-    ProfilingRegion const region("trireme::test_step");
-    partitions_.test(model_, batch_.upload(partitions_.context().space(), batch), parameters_.data());
-  }
-
-  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
-  void predict_step(Batch<T, L> const& batch, T* out) {
-    auto const slice = batch_.upload(partitions_.context().space(), {.x = batch.x, .rows = batch.rows});
-    auto const host = host_view(out, batch.rows * model_.output_size());
-    if constexpr (is_host_space<Space>) {
-      partitions_.predict(model_, slice.rows, slice.x, out, parameters_.data());
-    } else {
-      auto const y = uninitialized_view<Arena<T, Space>>(this->space(), "trireme::prediction", host.extent(0));
-      partitions_.predict(model_, slice.rows, slice.x, y.data(), parameters_.data());
-      copy_view(host, y);
-    }
-    partitions_.context().fence("trireme: predictions complete");
-  }
-
-  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
-  void infer(std::size_t rows, T const* x, T* y) {
-    partitions_.predict(model_, rows, x, y, parameters_.data());
-    if constexpr (!is_host_space<Space>) partitions_.context().fence("trireme: predictions complete");
-  }
-
-  void reset_metrics(Phase phase) {
-    partitions_.totals().reset(phase);
-    if (phase == Phase::train) updater_.set_trained_penalty(0);
-  }
-
-  /// Loss and metrics since the reset, exact over all processes. Collective.
-  Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
-    std::vector<double> totals = partitions_.totals().sum(phase);
-    group_->allreduce_sum(totals);
-    return results(totals, phase);
-  }
-
-  std::uint64_t iteration() const { return updater_.iteration(); }
-  bool has_schedule() const { return updater_.has_schedule(); }
-  double learning_rate() const { return updater_.learning_rate(); }
-  void set_learning_rate(double rate) { updater_.set_learning_rate(rate); }
-
-  /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
-  /// Collective; here every process holds everything, so nothing is sent.
-  template <class State>
-  void gather_state(State& state) const {
-    state.iteration = static_cast<std::int64_t>(updater_.iteration());
-    if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
-    if (!group_->is_chief()) return;
-    state.parameters = this->host_parameters();
-    for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
-  }
-
-  /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
-  MemoryUse memory_use(std::size_t rows) const {
-    MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
-    use.members = detail::members_name<Group>;
-    return use;
-  }
-
-  std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
-
-  std::size_t slots() const { return updater_.slots().size(); }
-  void set_slot(std::size_t slot, std::span<T> values) {
-    group_->broadcast(values);
-    copy_view(updater_.slots()[slot], host_view(values));
-  }
-  void set_iteration(std::uint64_t iteration) { updater_.set_iteration(iteration); }
-
-  /// Waits for work in flight. Always false: hooks here decide at once whether to stop.
-  Uniform<bool> finish_epoch() {
-    partitions_.context().fence("trireme: epoch complete");
-    return detail::UniformAccess::make(false);
-  }
-
-  /// Throws if the processes' weights are no longer bitwise the same: then some reduction went wrong. Collective.
-  void verify_replicas() const {
-    if (group_->size() == 1) return;
-    auto const weights = this->host_parameters();
-    this->require_same(data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
-      constexpr char const* name = detail::member_name<Group>;
-      return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name,
-                       updater_.iteration());
-    });
-  }
-
-  /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
-  std::string placement() const {
-    PartitionPlan const& plan = partitions_.plan();
-    return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
-                     detail::members_name<Group>, partitions_.context().space().concurrency(), Space::name(),
-                     plan.replicas, plan.partitions, plan.by_samples ? "samples" : "intra_op",
-                     plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
-  }
-
-  /// The state of a run besides weights and optimizer state: the epoch's running sums of each process and partition, so
-  /// that those of a resumed epoch are bitwise the same. Collective.
-  template <class Archive>
-  void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", placement());
-    running_sums(archive);
-  }
-
- protected:
-  using Base::group_;
-  using Base::model_;
-  using Base::parameters_;
-
-  template <class Archive>
-  void running_sums(Archive& archive) {
-    partition_sums(archive);
-    double penalty = updater_.trained_penalty();  // the same in all processes
-    archive("penalty", penalty);
-    if (archive.loads()) updater_.set_trained_penalty(penalty);
-  }
-  template <class Archive>
-  void partition_sums(Archive& archive) {
-    std::vector<double> sums = partitions_.totals().all(Phase::train);
-    archive.summands("sums", *group_, sums, Model::totals_width);
-    if (archive.loads()) partitions_.totals().set(Phase::train, sums);
-  }
+  using Group = GroupType;
+  using Weights = WeightsType;
+  using Snapshot = typename Weights::Snapshot;
+  using Step = trireme::Step<Model>;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
   /// Collective: the chief's initial weights are broadcast. `updates`: true if this process keeps the optimizer's
   /// state; otherwise it receives its weights.
@@ -183,25 +57,67 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
                            sizeof(T), is_host_space<Space>),
                 updates) {}
 
-  /// `partitions`: optionally the order in which gradients of partitions are added. Collective as above.
-  template <class... LaneOptions>
+  /// `order`: optionally that in which gradients of partitions are added. Collective as above.
+  template <class... Order>
   Replica(Model model, Space const& space, std::shared_ptr<Group const> group, PartitionPlan const& plan, bool updates,
-          LaneOptions const&... partitions)
-      : Base(std::move(model), space, std::move(group)),
-        partitions_(space, model_, plan, partitions...),
+          Order const&... order)
+      : model_(std::move(model)),
+        group_(std::move(group)),
+        weights_(model_, space, group_),
+        partitions_(space, model_, plan, order...),
         updater_(space, model_.optimizer(), model_.description(), updates),
         batch_(model_.input_size(), model_.target_size()),
         processes_(*group_) {}
 
-  using Step = trireme::Step<Model>;
+  Model const& model() const { return model_; }
+  Group const& group() const { return *group_; }
+  Weights& weights() { return weights_; }
+  Weights const& weights() const { return weights_; }
+  auto& optimizer() { return updater_; }
+  auto const& optimizer() const { return updater_; }
+  auto& partitions() { return partitions_; }
+  auto const& partitions() const { return partitions_; }
+  SpaceContext<Space>& context() { return partitions_.context(); }
+  /// The processes that share the rows of a batch.
+  ProcessSum const* processes() const { return &processes_; }
+
+  // Tests and predictions.
+
+  /// Adds this process's part of a batch to the test metrics. Not collective.
+  void test(Batch<T, L> const& batch) {
+    ProfilingRegion const region("trireme::test_step");
+    partitions_.test(model_, batch_.upload(weights_.space(), batch), weights_.data());
+  }
+
+  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
+  void predict(Batch<T, L> const& batch, T* out) {
+    auto const slice = batch_.upload(weights_.space(), {.x = batch.x, .rows = batch.rows});
+    auto const host = host_view(out, batch.rows * model_.output_size());
+    if constexpr (is_host_space<Space>) {
+      partitions_.predict(model_, slice.rows, slice.x, out, weights_.data());
+    } else {
+      auto const y = uninitialized_view<Arena<T, Space>>(weights_.space(), "trireme::prediction", host.extent(0));
+      partitions_.predict(model_, slice.rows, slice.x, y.data(), weights_.data());
+      copy_view(host, y);
+    }
+    context().fence("trireme: predictions complete");
+  }
+
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
+  void infer(std::size_t rows, T const* x, T* y) {
+    partitions_.predict(model_, rows, x, y, weights_.data());
+    if constexpr (!is_host_space<Space>) context().fence("trireme: predictions complete");
+  }
+
+  // Steps.
 
   /// Collective if the loss leaves some positions out.
   Step begin_step(Batch<T, L> const& batch) {
-    return begin_step(batch, this->global_positions(batch), updater_.iteration());
+    return begin_step(batch, global_positions(model_, *group_, batch), updater_.iteration());
   }
   /// The same for known positions. `number`: of the step, for random keys.
   Step begin_step(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
-    return {batch_.upload(partitions_.context().space(), batch),
+    return {batch_.upload(weights_.space(), batch),
             {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
             positions,
             batch.global_rows};
@@ -213,26 +129,30 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
   void differentiate(Step const& step, GradientSink<T>* sink) { differentiate(step, sink, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate(Step const& step, GradientSink<T>* sink, ProcessSum const* processes) {
-    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, sink, processes);
+    partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes);
   }
 
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
-    updater_.apply(partitions_.context(), parameters_.data(), partitions_.gradients(), step.positions[0]);
-    updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
+    updater_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0]);
+    updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// Both at once, if no other process has a summand and `updates_at_once`. Under parallelism over samples the threads
-  /// that sum the gradients apply the optimizer to their ranges; under parallelism within operators backward does.
+  /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
+  static constexpr bool takes_elements = Updater<T, typename Model::Optimizer, SpaceContext<Space>>::takes_elements;
+
+  /// Both at once, if no other process has a summand and the optimizer `is_elementwise`. Under parallelism over samples
+  /// the threads that sum the gradients apply the optimizer to their ranges; under parallelism within operators
+  /// backward does.
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
-    auto const next = updater_.next_step(parameters_.data(), partitions_.gradients());
+    auto const next = updater_.next_step(weights_.data(), partitions_.gradients());
     std::size_t const trained = model_.description().elements;
     auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
       context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
     auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
-      partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, sink, processes, range);
+      partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes, range);
     };
     if (partitions_.trains_by_samples(step.slice.rows)) {
       auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
@@ -246,8 +166,23 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
         update(partitions_.context(), begin, end, partitions_.gradients() + begin);
       });
     }
-    updater_.move_states(partitions_.context(), parameters_.data(), partitions_.gradients(), step.global_rows);
+    updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
+
+  // Loss and metrics.
+
+  void reset_metrics(Phase phase) {
+    partitions_.totals().reset(phase);
+    if (phase == Phase::train) updater_.set_trained_penalty(0);
+  }
+
+  /// Loss and metrics since the reset, exact over all processes. Collective.
+  Uniform<std::array<double, Model::log_names.size()>> metrics(Phase phase) {
+    std::vector<double> totals = partitions_.totals().sum(phase);
+    group_->allreduce_sum(totals);
+    return results(totals, phase);
+  }
+
   /// Loss and metrics from totals over all processes.
   Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
     auto values = model_.results(totals.data());
@@ -255,25 +190,84 @@ class Replica : public WholeWeights<ModelType, SpaceType, Group> {
     return detail::UniformAccess::make(values);
   }
 
-  /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
-  static constexpr bool takes_elements = Updater<T, typename Model::Optimizer, SpaceContext<Space>>::takes_elements;
-
-  /// True if the update of a weight depends on no gradient but its own.
-  bool updates_at_once() const { return updater_.is_elementwise(); }
-
   /// The mean over positions of the penalty: in training it changes with every step and is summed up there; in a test
   /// it is that of the weights.
   double mean_penalty(Phase phase, double positions) {
-    if (phase == Phase::train) return updater_.trained_penalty() / positions;
-    return updater_.penalty(partitions_.context(), parameters_.data());
+    return phase == Phase::train ? updater_.trained_penalty() / positions : penalty();
+  }
+  /// The penalty of the weights.
+  double penalty() { return updater_.penalty(context(), weights_.data()); }
+
+  // The complete state.
+
+  std::size_t slots() const { return updater_.slots().size(); }
+  void set_slot(std::size_t slot, std::span<T> values) {
+    group_->broadcast(values);
+    copy_view(updater_.slots()[slot], host_view(values));
   }
 
+  /// Collective; here every process holds everything, so nothing is sent.
+  template <class State>
+  void gather_state(State& state) const {
+    state.iteration = static_cast<std::int64_t>(updater_.iteration());
+    if (!updater_.has_schedule()) state.learning_rate = static_cast<T>(updater_.learning_rate());
+    if (!group_->is_chief()) return;
+    state.parameters = weights_.host_parameters();
+    for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
+  }
+
+  /// The state of a run besides weights and optimizer state: the epoch's running sums of each process and partition, so
+  /// that those of a resumed epoch are bitwise the same. Collective.
+  template <class Archive>
+  void state(Archive& archive) {
+    partition_sums(archive);
+    double penalty = updater_.trained_penalty();  // the same in all processes
+    archive("penalty", penalty);
+    if (archive.loads()) updater_.set_trained_penalty(penalty);
+  }
+  /// The sums of the partitions alone.
+  template <class Archive>
+  void partition_sums(Archive& archive) {
+    std::vector<double> sums = partitions_.totals().all(Phase::train);
+    archive.summands("sums", *group_, sums, Model::totals_width);
+    if (archive.loads()) partitions_.totals().set(Phase::train, sums);
+  }
+  /// Called when all of a checkpoint has been set.
+  static constexpr void resumed() {}
+
+  void verify_replicas() const {
+    if (group_->size() == 1) return;
+    auto const weights = weights_.host_parameters();
+    detail::require_same(*group_, data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
+      constexpr char const* name = detail::member_name<Group>;
+      return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name,
+                       updater_.iteration());
+    });
+  }
+
+  std::string placement() const {
+    PartitionPlan const& plan = partitions_.plan();
+    return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
+                     detail::members_name<Group>, weights_.space().concurrency(), Space::name(), plan.replicas,
+                     plan.partitions, plan.by_samples ? "samples" : "intra_op",
+                     plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
+  }
+
+  MemoryUse memory_use(std::size_t rows) const {
+    MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
+    use.members = detail::members_name<Group>;
+    return use;
+  }
+  std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
+
+ private:
+  Model model_;
+  std::shared_ptr<Group const> group_;
+  Weights weights_;
   BatchPartitions<Model, Space> partitions_;
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
-
- private:
   std::vector<BucketRange> updated_;  ///< elements that backward has updated
 };
 

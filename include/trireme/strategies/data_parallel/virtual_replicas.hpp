@@ -21,6 +21,7 @@
 #include "trireme/strategies/data_parallel/adaptor.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/shard_tree.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 
 namespace trireme {
 
@@ -51,14 +52,15 @@ class ShardSums final : public ProcessSum {
 
 /// The engine of VirtualReplicas.
 template <class ModelType, class SpaceType, class Group, std::size_t Shards>
-class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
-  using Base = Replica<ModelType, SpaceType, Group>;
+class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
+  using Parts = Replica<ModelType, SpaceType, Group>;
+  using Base = EngineBase<Parts>;
 
  public:
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Space;
-  using typename Base::T;
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
   /// Collective: the chief's initial weights are broadcast. `replicas`: of the strategy within each process.
   VirtualEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
@@ -67,49 +69,58 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
 
   /// The rows of this process's shards.
   DataShard data_shard(Phase) const {
-    DataShard share{group_->rank(), group_->size(), Shards};
+    DataShard share{parts_.group().rank(), parts_.group().size(), Shards};
     share.parts = {tree_->own().begin, tree_->own().end, Shards};
     return share;
   }
+  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
+  bool takes_scattered_rows() const { return parts_.partitions().plan().by_samples; }
 
   /// One optimizer step on the global batch; `batch` has the rows of this process's shards. Collective.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->begin_step(batch);
-    partitions_.set_shards(tree_->own().begin, batch.global_rows);
-    partitions_.train(model_, step.slice, step.scales(), parameters_.data(), step.keys, nullptr, sums_.get());
-    partitions_.context().fence("trireme: gradients complete before they are added up");
+    auto const step = parts_.begin_step(batch);
+    set_shards(batch);
+    parts_.differentiate(step, nullptr, sums_.get());
+    parts_.context().fence("trireme: gradients complete before they are added up");
     combine_gradients();
-    this->update(step);
+    parts_.update(step);
   }
 
   void test_step(Batch<T, L> const& batch) {
-    partitions_.set_shards(tree_->own().begin, batch.global_rows);
-    Base::test_step(batch);
+    set_shards(batch);
+    parts_.test(batch);
   }
 
   void predict_step(Batch<T, L> const& batch, T* out) {
-    partitions_.set_shards(tree_->own().begin, batch.global_rows);
-    Base::predict_step(batch, out);
+    set_shards(batch);
+    parts_.predict(batch, out);
   }
 
   /// Cuts the rows into the same number of shards; this process may compute a few of them twice.
   void infer(std::size_t rows, T const* x, T* y) {
+    Model const& model = parts_.model();
     std::size_t const partitions = tree_->partitions();
     for (std::size_t shard = 0; shard < Shards; shard += partitions) {
       std::size_t const first = std::min(shard, Shards - partitions);
       RowRange const range{rows * first / Shards, rows * (first + partitions) / Shards};
-      partitions_.set_shards(first, rows);
-      partitions_.predict(model_, range.end - range.begin, x + range.begin * model_.input_size(),
-                          y + range.begin * model_.output_size(), parameters_.data());
+      parts_.partitions().set_shards(first, rows);
+      parts_.partitions().predict(model, range.end - range.begin, x + range.begin * model.input_size(),
+                                  y + range.begin * model.output_size(), parts_.weights().data());
     }
+  }
+
+  /// Waits for work in flight. Always false: hooks here decide at once whether to stop.
+  Uniform<bool> finish_epoch() {
+    parts_.context().fence("trireme: epoch complete");
+    return detail::UniformAccess::make(false);
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   auto metrics(Phase phase) {
-    std::vector<double> totals = partitions_.totals().all(phase), received;
+    std::vector<double> totals = parts_.partitions().totals().all(phase), received;
     tree_->sum(totals, Model::totals_width, received);
-    return this->results(totals, phase);
+    return parts_.results(totals, phase);
   }
 
   /// A run resumes wherever each batch has as many shards.
@@ -119,27 +130,24 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
-    this->running_sums(archive);
+    parts_.state(archive);
   }
 
- protected:
-  using Base::group_;
-  using Base::model_;
-  using Base::parameters_;
-  using Base::partitions_;
-
  private:
+  using Base::parts_;
   using Tree = ShardTree<Group>;
   static constexpr bool host_visible =
       Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
 
   VirtualEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::unique_ptr<Tree const> tree,
                 Parallelism plan)
-      : Base(model, space, group,
-             shard_plan(model.description(), plan, *tree, static_cast<std::size_t>(space.concurrency())), true,
-             tree->local()),
+      : Base(Parts(model, space, group,
+                   shard_plan(model.description(), plan, *tree, static_cast<std::size_t>(space.concurrency())), true,
+                   tree->local())),
         tree_(std::move(tree)),
         sums_(std::make_unique<ShardSums<Group> const>(*tree_)) {}
+
+  void set_shards(Batch<T, L> const& batch) { parts_.partitions().set_shards(tree_->own().begin, batch.global_rows); }
 
   static std::unique_ptr<Tree const> checked_tree(Group const& group, std::size_t replicas) {
     if (group.size() * replicas > Shards)
@@ -171,12 +179,13 @@ class VirtualEngine : public Replica<ModelType, SpaceType, Group> {
 
   /// The tree's sum over the partitions of all processes, in partition 0.
   void combine_gradients() {
-    std::size_t const n = model_.description().reduced_elements();
+    auto& partitions = parts_.partitions();
+    std::size_t const n = parts_.model().description().reduced_elements();
     if constexpr (host_visible) {
-      tree_->combine([this](std::size_t partition) { return partitions_.gradients(partition); }, n, received_);
-    } else if (group_->size() > 1) {
+      tree_->combine([&](std::size_t partition) { return partitions.gradients(partition); }, n, received_);
+    } else if (parts_.group().size() > 1) {
       staged_.resize(tree_->partitions() * n);
-      auto const device = [&](std::size_t partition) { return space_view<Space>(partitions_.gradients(partition), n); };
+      auto const device = [&](std::size_t partition) { return space_view<Space>(partitions.gradients(partition), n); };
       auto const host = [&](std::size_t partition) { return host_view(staged_.data() + partition * n, n); };
       for (std::size_t partition = 0; partition < tree_->partitions(); ++partition)
         Kokkos::deep_copy(host(partition), device(partition));

@@ -20,6 +20,23 @@ struct Step {
   PerOutput<Model::outputs> scales() const { return reciprocals(positions); }
 };
 
+/// The positions of a global batch, over which the mean of each output's loss is taken. Collective if the loss leaves
+/// some out. \param counts  true if this process counts those of its rows: one process for each row does.
+template <class Model, class Group, class Batch>
+auto global_positions(Model const& model, Group const& group, Batch const& batch, bool counts = true) {
+  auto positions = model.positions(batch.global_rows);
+  if (model.masks_positions()) {
+    positions = counts ? model.counted_positions(batch.y, batch.rows) : decltype(positions){};
+    group.allreduce_sum(positions);
+  }
+  return positions;
+}
+/// The positions of a batch of `rows` rows that are all this process's own. Not collective.
+template <class Model, class Batch>
+auto own_positions(Model const& model, Batch const& batch, std::size_t rows) {
+  return model.masks_positions() ? model.counted_positions(batch.y, batch.rows) : model.positions(rows);
+}
+
 /// Some rows of a slice.
 template <class Model, class T, class L>
 Slice<T, L> rows_of(Model const& model, Slice<T, L> slice, RowRange const& rows) {

@@ -1,4 +1,4 @@
-/// The weights of an engine that holds all of them, as every process does.
+/// WholeWeights: the weights of an engine that holds all of them, as every process does.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,28 @@
 #include <vector>
 
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/initial_parameters.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
 
 /// One arena in the space's memory, bitwise the same on every process.
-template <class ModelType, class SpaceType, class Group>
-class WholeWeights : public EngineBase<ModelType, Group> {
-  using Base = EngineBase<ModelType, Group>;
-
+template <class T, class SpaceType, class Group>
+class WholeWeights {
  public:
-  using typename Base::T;
   using Parameters = Arena<T, SpaceType>;
   /// The weights at one moment, in the space's memory.
   using Snapshot = Parameters;
 
-  /// The instance that it computes on, in whose memory the weights are.
+  /// Collective: the chief's initial weights are broadcast.
+  template <class Model>
+  WholeWeights(Model const& model, SpaceType const& space, std::shared_ptr<Group const> group)
+      : group_(std::move(group)), space_(space), parameters_(parameter_arena<Parameters>(space, model)) {
+    std::vector<T> initial = initial_parameters(model);
+    set_parameters(initial);
+  }
+
+  /// The instance that the engine computes on, in whose memory the weights are.
   SpaceType const& space() const { return space_; }
 
   Snapshot snapshot() const { return clone_view(space_, "trireme::snapshot", parameters_); }
@@ -37,13 +41,13 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   }
   /// The chief's complete snapshot, on every process. Collective.
   Snapshot scatter(std::vector<T>& values) const {
-    values.resize(parameters_.extent(0));
+    values.resize(size());
     group_->broadcast(values);
-    auto const copy = uninitialized_view<Snapshot>(space_, "trireme::snapshot", parameters_.extent(0));
-    copy_view(copy, host_view(values));
-    return copy;
+    return snapshot_of(values);
   }
 
+  std::size_t size() const { return parameters_.extent(0); }
+  T* data() const { return parameters_.data(); }
   /// The arena itself, in the space's memory.
   Parameters const& parameters() const { return parameters_; }
   /// A copy of the arena on the host. Not collective.
@@ -51,7 +55,7 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   /// Elements [offset, offset + count) of it. Not collective.
   std::vector<T> host_values(std::size_t offset, std::size_t count) const {
     std::vector<T> values(count);
-    copy_view(host_view(values), space_view<SpaceType>(parameters_.data() + offset, count));
+    copy_view(host_view(values), space_view<SpaceType>(data() + offset, count));
     return values;
   }
   /// Overwrites the arena on every process with the chief's values. Collective.
@@ -59,22 +63,23 @@ class WholeWeights : public EngineBase<ModelType, Group> {
   /// The same for its elements from `offset` on.
   void set_values(std::size_t offset, std::span<T> values) {
     group_->broadcast(values);
-    copy_view(space_view<SpaceType>(parameters_.data() + offset, values.size()), host_view(values));
+    assign(offset, values);
+  }
+  /// The same with this process's own values. Not collective.
+  void assign(std::size_t offset, std::span<T const> values) {
+    copy_view(space_view<SpaceType>(data() + offset, values.size()), host_view(values));
   }
 
  protected:
-  using Base::group_;
-  using Base::model_;
-
-  /// Collective: the chief's initial weights are broadcast.
-  WholeWeights(ModelType model, SpaceType const& space, std::shared_ptr<Group const> group)
-      : Base(std::move(model), std::move(group)),
-        space_(space),
-        parameters_(parameter_arena<Parameters>(space, model_)) {
-    std::vector<T> initial = initial_parameters(model_);
-    set_parameters(initial);
+  Snapshot snapshot_of(std::span<T const> values) const {
+    auto const copy = uninitialized_view<Snapshot>(space_, "trireme::snapshot", values.size());
+    copy_view(copy, host_view(values));
+    return copy;
   }
 
+  std::shared_ptr<Group const> group_;
+
+ private:
   SpaceType space_;
   Parameters parameters_;
 };

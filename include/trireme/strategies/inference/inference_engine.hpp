@@ -1,4 +1,4 @@
-/// A process that holds the whole model for inference: its weights, without the state of training.
+/// InferenceEngine: a process that holds the whole model for inference: its weights, without the state of training.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/strategies/data_parallel/adaptor.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/whole_weights.hpp"
 #include "trireme/strategies/inference/row_blocks.hpp"
 #include "trireme/strategies/inference/space_inference.hpp"
@@ -46,58 +47,92 @@ void with_arrays_in_space(Space const& space, T const* x, std::size_t inputs, T*
 
 }  // namespace detail
 
-/// The engine of strategies whose processes hold whole models, for a model without optimizer and loss: no gradients, no
-/// optimizer state. Samples are divided among the processes as in a test.
-template <class ModelType, class SpaceType, class Group>
-class InferenceEngine : public WholeWeights<ModelType, SpaceType, Group> {
-  using Base = WholeWeights<ModelType, SpaceType, Group>;
-
- public:
-  using Space = SpaceType;
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::T;
-
-  /// Constructed like a strategy's other engines. Collective: the chief's initial weights are broadcast.
-  template <class... Options>
-  InferenceEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
-                  Parallelism, Options const&...)
-      : Base(std::move(model), space, std::move(group)),
-        replicas_(replicas),
-        inference_(std::make_unique<detail::Inference<Model, Space>>(model_, space)) {}
-
-  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size() * replicas_}; }
-
-  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
-  void predict_step(Batch<T, L> const& batch, T* out) {
-    detail::with_arrays_in_space(space_, batch.x, batch.rows * model_.input_size(), out,
-                                 batch.rows * model_.output_size(), [&](T const* x, T* y) { infer(batch.rows, x, y); });
-  }
-
-  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
-  void infer(std::size_t rows, T const* x, T* y) { inference_->predict(model_, rows, x, y, parameters_.data()); }
-
+/// An optimizer's place in an engine without one.
+struct NoOptimizer {
   /// Always 0: there are no steps.
   static constexpr std::uint64_t iteration() { return 0; }
-
-  /// For files of weights: there is no optimizer.
-  static constexpr std::size_t slots() { return 0; }
   static constexpr bool has_schedule() { return true; }
+};
+
+/// The parts of a process that holds the whole model for inference.
+template <class ModelType, class SpaceType, class GroupType>
+class InferenceReplica {
+ public:
+  using Model = ModelType;
+  using Group = GroupType;
+  using T = typename Model::scalar;
+  using Weights = WholeWeights<T, SpaceType, Group>;
+  using Snapshot = typename Weights::Snapshot;
+
+  /// Collective: the chief's initial weights are broadcast.
+  InferenceReplica(Model model, SpaceType const& space, std::shared_ptr<Group const> group)
+      : model_(std::move(model)),
+        group_(std::move(group)),
+        weights_(model_, space, group_),
+        inference_(std::make_unique<detail::Inference<Model, SpaceType>>(model_, space)) {}
+
+  Model const& model() const { return model_; }
+  Group const& group() const { return *group_; }
+  Weights& weights() { return weights_; }
+  Weights const& weights() const { return weights_; }
+  static constexpr NoOptimizer optimizer() { return {}; }
+
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
+  void infer(std::size_t rows, T const* x, T* y) const { inference_->predict(model_, rows, x, y, weights_.data()); }
+
+  static constexpr std::size_t slots() { return 0; }
   template <class State>
   void gather_state(State& state) const {
-    if (group_->is_chief()) state.parameters = this->host_parameters();
+    if (group_->is_chief()) state.parameters = weights_.host_parameters();
   }
 
   MemoryUse memory_use(std::size_t rows) const { return {model_.cost(), 0, 1, rows, inference_->workspace_bytes()}; }
 
  private:
-  using Base::group_;
-  using Base::model_;
-  using Base::parameters_;
-  using Base::space_;
+  Model model_;
+  std::shared_ptr<Group const> group_;
+  Weights weights_;
+  std::unique_ptr<detail::Inference<Model, SpaceType> const> inference_;
+};
+
+/// The engine of strategies whose processes hold whole models, for a model without optimizer and loss: no gradients, no
+/// optimizer state. Samples are divided among the processes as in a test.
+template <class ModelType, class SpaceType, class Group>
+class InferenceEngine : public EngineBase<InferenceReplica<ModelType, SpaceType, Group>> {
+  using Parts = InferenceReplica<ModelType, SpaceType, Group>;
+  using Base = EngineBase<Parts>;
+
+ public:
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+
+  /// Constructed like a strategy's other engines. Collective: the chief's initial weights are broadcast.
+  template <class... Options>
+  InferenceEngine(Model model, Space const& space, std::shared_ptr<Group const> group, std::size_t replicas,
+                  Parallelism, Options const&...)
+      : Base(Parts(std::move(model), space, std::move(group))), replicas_(replicas) {}
+
+  DataShard data_shard(Phase) const {
+    return {parts_.group().rank(), parts_.group().size(), parts_.group().size() * replicas_};
+  }
+
+  /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
+  void predict_step(Batch<T, L> const& batch, T* out) {
+    Model const& model = parts_.model();
+    detail::with_arrays_in_space(parts_.weights().space(), batch.x, batch.rows * model.input_size(), out,
+                                 batch.rows * model.output_size(),
+                                 [&](T const* x, T* y) { parts_.infer(batch.rows, x, y); });
+  }
+
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
+  void infer(std::size_t rows, T const* x, T* y) { parts_.infer(rows, x, y); }
+
+ private:
+  using Base::parts_;
 
   std::size_t replicas_;
-  std::unique_ptr<detail::Inference<Model, Space> const> inference_;
 };
 
 namespace detail {

@@ -22,7 +22,8 @@
 #include "trireme/models/slices.hpp"
 #include "trireme/mpi/host_mirror.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
-#include "trireme/strategies/engine/partial_engine.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
+#include "trireme/strategies/engine/partial_model.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/slice_pass.hpp"
 #include "trireme/strategies/pipeline/pipeline_arenas.hpp"
@@ -35,19 +36,23 @@ namespace trireme {
 
 /// All threads of the space work on each product, and micro-batches come one after the other.
 template <class ModelType, class SpaceType, std::size_t... Cuts>
-class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
-  using Base = PartialEngine<ModelType, SpaceType>;
+class PipelineEngine
+    : public EngineBase<PartialModel<ModelType, SpaceType, StageArenas<typename ModelType::scalar, SpaceType>>> {
+  using Arenas = StageArenas<typename ModelType::scalar, SpaceType>;
+  using Parts = PartialModel<ModelType, SpaceType, Arenas>;
+  using Base = EngineBase<Parts>;
   using Layers = typename decltype(detail::pipeline_layers<ModelType>())::type;
-  using SlicesOf = Slices<typename Base::T, Layers, decltype(detail::pipeline_cuts<Layers, Cuts...>())>;
-  using typename Base::Context;
-  using typename Base::Step;
+  using SlicesOf = Slices<typename ModelType::scalar, Layers, decltype(detail::pipeline_cuts<Layers, Cuts...>())>;
+  using Step = trireme::Step<ModelType>;
 
  public:
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Space;
-  using typename Base::T;
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
 
+  /// The chief reads files for all.
+  static constexpr bool divided = true;
   static constexpr std::size_t slice_count = SlicesOf::count;
 
   std::size_t stage() const { return place_.stage; }
@@ -62,56 +67,56 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   /// under way when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    Step const step = this->begin_step(batch, place_.is_last());
-    workspace_.reserve(context_.space(), pass_, batch.rows);
+    auto& context = parts_.context();
+    auto& arenas = parts_.arenas();
+    Step const step = parts_.begin_step(batch, place_.is_last());
+    workspace_.reserve(context.space(), pass_, batch.rows);
     cross_replica_sum_.begin(data_sum_.get());
     SpaceSum exchange(cross_replica_sum_);
-    context_.set_exchange(&exchange);
+    context.set_exchange(&exchange);
     schedule_.run(
         [&](std::size_t m) {
           if (runs(batch.rows, m))
             forward(step.slice, m, step.keys, true);
           else
-            arenas_.forward(context_, m, false, [] {});
+            arenas.forward(context, m, false, [] {});
         },
         [&](std::size_t m) {
           if (runs(batch.rows, m))
             backward(step, m);
           else
-            arenas_.backward(context_, m, false, [] {});
+            arenas.backward(context, m, false, [] {});
         });
-    context_.set_exchange(nullptr);
+    context.set_exchange(nullptr);
     onwards_.wait_all();
     back_.wait_all();
     add_up_replicas();
-    updater_.apply(context_, own_, arenas_.gradient_sums(), step.positions[0]);
-    updater_.move_states(context_, held_.data() + parameters_, arenas_.update_sums(), step.global_rows);
+    T* const held = parts_.weights().data();
+    parts_.optimizer().apply(context, held, arenas.gradient_sums(), step.positions[0]);
+    parts_.optimizer().move_states(context, held + parameters_, arenas.update_sums(), step.global_rows);
   }
 
   /// Adds this process's part of a batch to the test metrics, in the last stage. Collective for a pipeline.
   void test_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::test_step");
-    infer_rows(batch_.upload(context_.space(), batch), [&](Slice<T, L> const& slice, T* z) {
-      T* const y = activated(z);
-      model_.activate(context_, slice.rows, z, y);
-      model_.head().score(context_, slice, z, y, {}, static_cast<T*>(nullptr), this->totals(Phase::test));
-    });
+    infer_rows(parts_.upload(batch),
+               [&](Slice<T, L> const& slice, T* z) { score(slice, z, {}, nullptr, Phase::test); });
   }
 
   /// Predictions for this pipeline's rows, (rows, output) in host memory: all of its stages get them. Collective for a
   /// pipeline.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    std::size_t const size = model_.output_size();
+    std::size_t const size = parts_.model().output_size();
     T* next = out;
-    infer_rows(batch_.upload(context_.space(), {.x = batch.x, .rows = batch.rows}),
-               [&](Slice<T, L> const& slice, T* z) {
-                 model_.activate(context_, slice.rows, z, z);
-                 T* y = z;
-                 if constexpr (Model::several_outputs)
-                   model_.join_outputs(context_, slice.rows, z, y = workspace_.output_gradient());
-                 copy_view(host_view(next, slice.rows * size), space_view<Space>(y, slice.rows * size));
-                 next += slice.rows * size;
-               });
+    infer_rows(parts_.upload({.x = batch.x, .rows = batch.rows}), [&](Slice<T, L> const& slice, T* z) {
+      Model const& model = parts_.model();
+      model.activate(parts_.context(), slice.rows, z, z);
+      T* y = z;
+      if constexpr (Model::several_outputs)
+        model.join_outputs(parts_.context(), slice.rows, z, y = workspace_.output_gradient());
+      copy_view(host_view(next, slice.rows * size), space_view<Space>(y, slice.rows * size));
+      next += slice.rows * size;
+    });
     place_.stage_group->broadcast(std::span<T>(out, batch.rows * size), place_.stages - 1);
   }
 
@@ -123,48 +128,48 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
 
   /// Waits for work in flight. Always false: no hook here ends an epoch alone.
   Uniform<bool> finish_epoch() {
-    this->settle();
+    parts_.weights().settle();
     return detail::UniformAccess::make(false);
   }
 
   /// Throws if the replicas of a stage are no longer bitwise the same. Collective.
   void verify_replicas() const {
     if (place_.data_group->size() == 1) return;
-    auto const values = to_host(this->snapshot());
+    auto const values = to_host(parts_.weights().snapshot());
     auto const hash = data::hash_bytes(values.data(), values.size() * sizeof(T));
     bool const differ =
         place_.data_group->allreduce_min(hash).value() != place_.data_group->allreduce_max(hash).value();
-    std::size_t const stage = group_->allreduce_min(differ ? place_.stage : place_.stages).value();
+    std::size_t const stage = parts_.group().allreduce_min(differ ? place_.stage : place_.stages).value();
     if (stage == place_.stages) return;
     raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
-                                  updater_.iteration())));
+                                  this->iteration())));
   }
 
   /// The memory of this process for batches of up to `rows` rows of its pipeline.
   MemoryUse memory_use(std::size_t rows) const {
-    ModelCost cost = model_.cost();
+    ModelCost cost = parts_.model().cost();
     cost.arena_bytes = parameters_ * sizeof(T);
-    cost.state_bytes = arenas_.size() * sizeof(T) - cost.arena_bytes;
-    return {cost, updater_.slots().size(), place_.data_group->size(), rows, workspace_.bytes(pass_, rows)};
+    cost.state_bytes = parts_.arenas().size() * sizeof(T) - cost.arena_bytes;
+    return {cost, parts_.slots(), place_.data_group->size(), rows, workspace_.bytes(pass_, rows)};
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const {
-    return this->describe_placement(
+    return parts_.describe_placement(
         formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
   }
 
   /// The stage of each layer, with the ranks that hold it in all pipelines.
   LayerPlacement layer_placement() const {
     if (place_.stages == 1) return {};
-    return {"Stage", layer_stages(first_layers_, model_.description().layers.size(), group_->size())};
+    return {"Stage", layer_stages(first_layers_, parts_.model().description().layers.size(), parts_.group().size())};
   }
 
   /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
-    Base::state(archive);
+    parts_.state(archive);
   }
 
   /// Collective.
@@ -173,16 +178,10 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
       : PipelineEngine(model, space, group, SlicesOf(model.architecture()), stages, micro_batches) {}
 
  private:
-  using Pass = SlicePass<T, Context, SlicesOf>;
+  using Pass = SlicePass<T, SpaceContext<Space>, SlicesOf>;
   using Begins = std::array<std::size_t, slice_count + 1>;
 
-  using Base::batch_;
-  using Base::context_;
-  using Base::group_;
-  using Base::held_;
-  using Base::model_;
-  using Base::own_;
-  using Base::updater_;
+  using Base::parts_;
 
   PipelineEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
                  SlicesOf const& slices, std::size_t stages, std::size_t micro_batches)
@@ -191,24 +190,25 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
 
   PipelineEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
                  SlicesOf const& slices, Begins const& begins, PipelinePlace place, std::size_t micro_batches)
-      : Base(model, space, group, place.stage_group,
-             divide_into_stages(model.description(), slices, begins, place, group->size())),
+      : Base(Parts(model, space, group, place.stage_group,
+                   divide_into_stages(model.description(), slices, begins, place, group->size()),
+                   [&](T const* held) {
+                     auto const of_stage =
+                         std::span(slices.ranges()).subspan(place.first_slice, place.last_slice - place.first_slice);
+                     return Arenas(space, of_stage, place.first_slice, held, micro_batches);
+                   })),
         place_(std::move(place)),
         first_layers_(stage_begins(slices, begins, place_.stages)),
         pass_(slices, place_.first_slice, place_.last_slice),
         schedule_{place_.stage, place_.stages, micro_batches},
         workspace_(schedule_, keeps_input()),
         parameters_(slices.range(place_.last_slice - 1).end - slices.range(place_.first_slice).begin),
-        arenas_(space, std::span(slices.ranges()).subspan(place_.first_slice, place_.last_slice - place_.first_slice),
-                place_.first_slice, held_.data(), micro_batches),
-        mirror_(arenas_.gradient_sums(), arenas_.size()),
-        mixes_rows_(model_.description().row_scope != StatisticsScope::none),
+        mirror_(parts_.arenas().gradient_sums(), parts_.arenas().size()),
+        mixes_rows_(model.description().row_scope != StatisticsScope::none),
         cross_replica_sum_(PartitionPlan{}),
         data_sum_(std::make_unique<GroupSum<Communicator>>(*place_.data_group)),
         onwards_(*place_.stage_group, space, place_.stage + 1, schedule_.in_flight()),
-        back_(*place_.stage_group, space, place_.stage - 1, 2) {
-    own_ = held_.data();
-  }
+        back_(*place_.stage_group, space, place_.stage - 1, 2) {}
 
   /// The rows of micro-batch m.
   RowRange micro_batch(std::size_t rows, std::size_t m) const { return row_range(rows, m, schedule_.micro_batches); }
@@ -220,6 +220,8 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
 
   /// Returns the stage's output for micro-batch m, and sends it to the next stage.
   T* forward(Slice<T, L> const& slice, std::size_t m, StepKeys keys, bool training) {
+    auto& context = parts_.context();
+    auto& arenas = parts_.arenas();
     RowRange const range = micro_batch(slice.rows, m);
     std::size_t const rows = range.end - range.begin, slot = m % schedule_.in_flight();
     keys.first_row += range.begin;
@@ -228,11 +230,12 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
     if (!place_.is_first())
       back_.receive(workspace_.input(m), rows * pass_.input_size());
     else if constexpr (Model::several_inputs)
-      model_.split_inputs(context_, rows, slice.x + range.begin * model_.input_size(), workspace_.input(m));
+      parts_.model().split_inputs(context, rows, slice.x + range.begin * parts_.model().input_size(),
+                                  workspace_.input(m));
     T* y = nullptr;
-    auto const pass = [&] { y = pass_.forward(context_, rows, x, workspace_.kept(m), arenas_, keys, training); };
+    auto const pass = [&] { y = pass_.forward(context, rows, x, workspace_.kept(m), arenas, keys, training); };
     if (training)
-      arenas_.forward(context_, m, rows > 0, pass);
+      arenas.forward(context, m, rows > 0, pass);
     else
       pass();
     if (!place_.is_last()) onwards_.send(slot, y, rows * pass_.output_size());
@@ -241,37 +244,41 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   }
 
   void backward(Step const& step, std::size_t m) {
+    auto& arenas = parts_.arenas();
     RowRange const range = micro_batch(step.slice.rows, m);
     std::size_t const rows = range.end - range.begin;
     StepKeys keys = step.keys;
     keys.first_row += range.begin;
     T* dy = workspace_.output_gradient();
-    if (place_.is_last()) {
-      T* const z = outputs_[m % schedule_.in_flight()];
-      T* const y = activated(z);
-      model_.activate(context_, rows, z, y);
-      model_.head().score(context_, rows_of(model_, step.slice, range), z, y, step.scales(), dy,
-                          this->totals(Phase::train));
-    } else {
+    if (place_.is_last())
+      score(rows_of(parts_.model(), step.slice, range), outputs_[m % schedule_.in_flight()], step.scales(), dy,
+            Phase::train);
+    else
       onwards_.receive(dy, rows * pass_.output_size());
-    }
     back_.wait(m % 2);
     T* const dx = place_.is_first() ? nullptr : workspace_.input_gradient(m);
-    arenas_.backward(context_, m, rows > 0, [&] {
-      pass_.backward(context_, rows, input(step.slice, m), workspace_.kept(m), dy, dx, arenas_, keys);
+    arenas.backward(parts_.context(), m, rows > 0, [&] {
+      pass_.backward(parts_.context(), rows, input(step.slice, m), workspace_.kept(m), dy, dx, arenas, keys);
     });
     if (!place_.is_first()) back_.send(m % 2, dx, rows * pass_.input_size());
+  }
+
+  /// Loss and metrics of a slice for the output z of the last layer, with z's gradient unless `dz` is null.
+  void score(Slice<T, L> const& slice, T* z, PerOutput<Model::outputs> const& scales, T* dz, Phase phase) {
+    T* const y = Model::on_logits ? workspace_.model_output() : z;
+    parts_.model().activate(parts_.context(), slice.rows, z, y);
+    parts_.model().head().score(parts_.context(), slice, z, y, scales, dz, parts_.totals(phase));
   }
 
   /// f(micro-batch, its output) in the last stage, for all that have rows.
   template <class F>
   void infer_rows(Slice<T, L> const& slice, F const& f) {
-    workspace_.reserve(context_.space(), pass_, slice.rows);
+    workspace_.reserve(parts_.context().space(), pass_, slice.rows);
     for (std::size_t m = 0; m < schedule_.micro_batches; ++m) {
       RowRange const range = micro_batch(slice.rows, m);
       if (range.begin == range.end) continue;
       T* const z = forward(slice, m, {}, false);
-      if (place_.is_last()) f(rows_of(model_, slice, range), z);
+      if (place_.is_last()) f(rows_of(parts_.model(), slice, range), z);
     }
     onwards_.wait_all();
   }
@@ -279,19 +286,20 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   /// Sums of gradients over the pipelines.
   void add_up_replicas() {
     if (place_.data_group->size() == 1) return;
-    mirror_.pull(context_.space(), 0, arenas_.size());
-    place_.data_group->iallreduce_sum(mirror_.data(), arenas_.size()).wait();
-    mirror_.push(context_.space(), 0, arenas_.size());
+    Space const& space = parts_.context().space();
+    std::size_t const elements = parts_.arenas().size();
+    mirror_.pull(space, 0, elements);
+    place_.data_group->iallreduce_sum(mirror_.data(), elements).wait();
+    mirror_.push(space, 0, elements);
   }
 
   /// True if inputs are stored. The first stage reads its input in place, unless several inputs must be separated.
   bool keeps_input() const { return !place_.is_first() || Model::several_inputs; }
   /// Micro-batch m's input: its rows of the batch, or the stored input, received from the stage before or separated.
   T const* input(Slice<T, L> const& slice, std::size_t m) const {
-    return keeps_input() ? workspace_.input(m) : slice.x + micro_batch(slice.rows, m).begin * model_.input_size();
+    return keeps_input() ? workspace_.input(m)
+                         : slice.x + micro_batch(slice.rows, m).begin * parts_.model().input_size();
   }
-  /// Memory for the model's output in the last stage; z is the output of the layers.
-  T* activated(T* z) const { return Model::on_logits ? workspace_.model_output() : z; }
 
   PipelinePlace place_;
   std::vector<std::size_t> first_layers_;  ///< of each stage
@@ -299,7 +307,6 @@ class PipelineEngine : public PartialEngine<ModelType, SpaceType> {
   PipelineSchedule schedule_;
   StageWorkspace<T, Space> workspace_;
   std::size_t parameters_;
-  StageArenas<T, Space> arenas_;
   HostMirror<T, Space> mirror_;
   bool mixes_rows_;
   CrossReplicaSum cross_replica_sum_;

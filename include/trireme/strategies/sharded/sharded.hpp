@@ -21,8 +21,10 @@
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
-#include "trireme/strategies/engine/partial_engine.hpp"
+#include "trireme/strategies/engine/engine_base.hpp"
+#include "trireme/strategies/engine/partial_model.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
+#include "trireme/strategies/engine/require_same.hpp"
 #include "trireme/strategies/sharded/model_pass.hpp"
 #include "trireme/strategies/sharded/sharded_arenas.hpp"
 
@@ -31,58 +33,63 @@ namespace trireme {
 /// The engine of a rank under ShardedStrategy. All threads of the space work on each product: a gradient arena for each
 /// thread would take the memory that sharding saves.
 template <class ModelType, class SpaceType, std::size_t Stage>
-class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
-  using Base = PartialEngine<ModelType, SpaceType>;
-  using typename Base::Context;
+class ShardedEngine
+    : public EngineBase<
+          PartialModel<ModelType, SpaceType, ShardedArenas<typename ModelType::scalar, SpaceType, Stage>>> {
+  using Arenas = ShardedArenas<typename ModelType::scalar, SpaceType, Stage>;
+  using Parts = PartialModel<ModelType, SpaceType, Arenas>;
+  using Base = EngineBase<Parts>;
 
  public:
-  using typename Base::L;
-  using typename Base::Model;
-  using typename Base::Parameters;
-  using typename Base::Snapshot;
-  using typename Base::Space;
-  using typename Base::T;
+  using Model = ModelType;
+  using Space = SpaceType;
+  using T = typename Model::scalar;
+  using L = typename Model::label;
   using Layout = ShardLayout<T, Stage>;
+  /// The chief reads files for all.
+  static constexpr bool divided = true;
   /// True if a process holds all weights, and so can use them by itself.
   static constexpr bool holds_all = Stage < 3;
 
   /// The shard of each global batch that this process draws.
-  DataShard data_shard(Phase) const { return {group_->rank(), group_->size(), group_->size()}; }
+  DataShard data_shard(Phase) const { return {parts_.group().rank(), parts_.group().size(), parts_.group().size()}; }
 
   /// One optimizer step on the global batch; `batch` is this process's part (possibly empty). Collective; may still be
   /// under way when it returns.
   void train_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::train_step");
-    auto const step = this->begin_step(batch);
+    auto& context = parts_.context();
+    auto& arenas = parts_.arenas();
+    auto const step = parts_.begin_step(batch);
     cross_replica_sum_.begin(sum_.get());
     SpaceSum exchange(cross_replica_sum_);
-    context_.set_exchange(&exchange);
-    pass_.train(model_, context_, step.slice, step.scales(), reserve(batch.rows), arenas_, this->totals(Phase::train),
-                step.keys);
-    context_.set_exchange(nullptr);
-    arenas_.finish();
-    updater_.apply(context_, own_, arenas_.own_gradients(), step.positions[0]);
-    updater_.move_states(context_, arenas_.states(), arenas_.updates(), step.global_rows);
-    arenas_.spread();
+    context.set_exchange(&exchange);
+    pass_.train(parts_.model(), context, step.slice, step.scales(), reserve(batch.rows), arenas,
+                parts_.totals(Phase::train), step.keys);
+    context.set_exchange(nullptr);
+    arenas.finish();
+    parts_.optimizer().apply(context, arenas.own_parameters(), arenas.own_gradients(), step.positions[0]);
+    parts_.optimizer().move_states(context, arenas.states(), arenas.updates(), step.global_rows);
+    arenas.spread();
   }
 
   /// Adds this process's part of a batch to the test metrics. Collective under stage 3.
   void test_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::test_step");
-    pass_.test(model_, context_, batch_.upload(context_.space(), batch), reserve(batch.rows), arenas_,
-               this->totals(Phase::test));
+    pass_.test(parts_.model(), parts_.context(), parts_.upload(batch), reserve(batch.rows), parts_.arenas(),
+               parts_.totals(Phase::test));
   }
 
   /// Predictions for this process's rows, (rows, output) in host memory. Collective under stage 3.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    auto const slice = batch_.upload(context_.space(), {.x = batch.x, .rows = batch.rows});
-    std::size_t const count = slice.rows * model_.output_size();
+    auto const slice = parts_.upload({.x = batch.x, .rows = batch.rows});
+    std::size_t const count = slice.rows * parts_.model().output_size();
     if constexpr (is_host_space<Space>) {
-      pass_.predict(model_, context_, slice.rows, slice.x, out, reserve(slice.rows), arenas_);
-      context_.fence("trireme: predictions complete");
+      predict(slice.rows, slice.x, out);
+      parts_.context().fence("trireme: predictions complete");
     } else {
-      auto const y = uninitialized_view<Arena<T, Space>>(context_.space(), "trireme::prediction", count);
-      pass_.predict(model_, context_, slice.rows, slice.x, y.data(), reserve(slice.rows), arenas_);
+      auto const y = uninitialized_view<Arena<T, Space>>(parts_.context().space(), "trireme::prediction", count);
+      predict(slice.rows, slice.x, y.data());
       copy_view(host_view(out, count), y);
     }
   }
@@ -92,50 +99,58 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
     static_assert(holds_all,
                   "trireme: infer needs a process that holds the whole model, which none does under stage 3; use "
                   "predict, which is collective");
-    pass_.predict(model_, context_, rows, x, y, reserve(rows), arenas_);
-    if constexpr (!is_host_space<Space>) context_.fence("trireme: predictions complete");
+    predict(rows, x, y);
+    if constexpr (!is_host_space<Space>) parts_.context().fence("trireme: predictions complete");
   }
 
   /// Waits for work in flight. Always false: no hook here ends an epoch alone.
   Uniform<bool> finish_epoch() {
-    settle();
+    parts_.weights().settle();
     return detail::UniformAccess::make(false);
   }
 
   /// Throws if weights that several processes hold are no longer bitwise the same. Collective.
   void verify_replicas() const {
-    if (group_->size() == 1) return;
-    settle();
+    if (parts_.group().size() == 1) return;
+    parts_.weights().settle();
     // All weights except those of a shard, which no other process has.
-    std::size_t const first = holds_all ? 0 : held_.extent(0) - behind();
-    std::vector<T> values(held_.extent(0) - first);
-    copy_view(host_view(values), space_view<Space>(held_.data() + first, values.size()));
-    this->require_same(data::hash_bytes(values.data(), values.size() * sizeof(T)), [&](std::size_t rank) {
-      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, updater_.iteration());
-    });
+    auto const& model = parts_.model().description();
+    auto const& held = parts_.weights().held();
+    std::size_t const first = holds_all ? 0 : held.extent(0) - (model.arena_elements() - model.elements);
+    std::vector<T> values(held.extent(0) - first);
+    copy_view(host_view(values), space_view<Space>(held.data() + first, values.size()));
+    detail::require_same(
+        parts_.group(), data::hash_bytes(values.data(), values.size() * sizeof(T)), [&](std::size_t rank) {
+          return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, this->iteration());
+        });
   }
 
   /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
   MemoryUse memory_use(std::size_t rows) const {
-    return {model_.cost(), updater_.slots().size(), group_->size(),
-            rows,          workspace_bytes(rows),   this->division_.slots.size(group_->rank()) * sizeof(T)};
+    auto const& group = parts_.group();
+    return {parts_.model().cost(),
+            parts_.slots(),
+            group.size(),
+            rows,
+            pass_.workspace_bytes(parts_.model(), rows),
+            parts_.slot_map().size(group.rank()) * sizeof(T)};
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
-  std::string placement() const { return this->describe_placement(formatted("shards of stage {}", Stage)); }
+  std::string placement() const { return parts_.describe_placement(formatted("shards of stage {}", Stage)); }
 
   /// The ranks that hold a layer's weights under stage 3, and those that update its parameters under the others.
   LayerPlacement layer_placement() const {
-    if (group_->size() == 1) return {};
-    if (holds_all) return {"Updated by", layer_holders(model_.description(), this->division_.slots)};
-    return {"Held by", layer_holders(model_.description(), this->division_.weights)};
+    if (parts_.group().size() == 1) return {};
+    if (holds_all) return {"Updated by", layer_holders(parts_.model().description(), parts_.slot_map())};
+    return {"Held by", layer_holders(parts_.model().description(), parts_.weights().map())};
   }
 
   /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", placement());
-    Base::state(archive);
+    parts_.state(archive);
   }
 
   /// Collective.
@@ -143,47 +158,38 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
       : ShardedEngine(model, space, group, Pass(model)) {}
 
  private:
-  using Pass = detail::ModelPass<Model, Context>;
+  using Base::parts_;
+  using Pass = detail::ModelPass<Model, SpaceContext<Space>>;
   static_assert(
       Stage < 3 || !requires(Model const& model) { model.parameter_view(); },
       "trireme: ShardedStrategy of stage 3 holds parameters in shards, and cannot train them in the application's "
       "View; take stage 1 or 2");
 
-  using Base::batch_;
-  using Base::context_;
-  using Base::group_;
-  using Base::held_;
-  using Base::model_;
-  using Base::own_;
-  using Base::updater_;
-
   ShardedEngine(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group, Pass pass)
-      : Base(model, space, group, group,
-             division(model.description(), Layout(pass.ranges(), group->rank(), group->size()))),
+      : Base(parts(model, space, group, Layout(pass.ranges(), group->rank(), group->size()))),
         pass_(std::move(pass)),
         cross_replica_sum_(PartitionPlan{}),
-        sum_(std::make_unique<GroupSum<Communicator>>(*group_)),
-        arenas_(*group_, space, Layout(pass_.ranges(), group_->rank(), group_->size()), held_.data(),
-                model_.description().state_elements) {
-    own_ = arenas_.own_parameters();
+        sum_(std::make_unique<GroupSum<Communicator>>(parts_.group())) {}
+
+  static Parts parts(Model const& model, Space const& space, std::shared_ptr<Communicator const> const& group,
+                     Layout const& layout) {
+    ModelDescription const& description = model.description();
+    ModelDivision division{layout.weights(description.arena_elements() - description.elements), layout.shards(), 0,
+                           description.state_elements};
+    return Parts(model, space, group, group, std::move(division),
+                 [&](T* held) { return Arenas(*group, space, layout, held, description.state_elements); });
   }
 
-  static ModelDivision division(ModelDescription const& model, Layout const& layout) {
-    return {layout.weights(model.arena_elements() - model.elements), layout.shards(), 0, model.state_elements};
+  void predict(std::size_t rows, T const* x, T* y) {
+    pass_.predict(parts_.model(), parts_.context(), rows, x, y, reserve(rows), parts_.arenas());
   }
-  void settle() const override {
-    arenas_.settle();
-    Base::settle();
-  }
-  std::size_t behind() const { return model_.description().arena_elements() - model_.description().elements; }
 
-  std::size_t workspace_bytes(std::size_t rows) const { return pass_.workspace_bytes(model_, rows); }
   /// Memory for a pass over so many rows: it grows to the largest batch seen, and never shrinks.
   std::byte* reserve(std::size_t rows) {
     rows = std::max<std::size_t>(1, rows);
     if (rows > reserved_rows_) {
-      workspace_ =
-          uninitialized_view<decltype(workspace_)>(context_.space(), "trireme::workspace", workspace_bytes(rows));
+      workspace_ = uninitialized_view<decltype(workspace_)>(parts_.context().space(), "trireme::workspace",
+                                                            pass_.workspace_bytes(parts_.model(), rows));
       reserved_rows_ = rows;
     }
     return workspace_.data();
@@ -192,7 +198,6 @@ class ShardedEngine : public PartialEngine<ModelType, SpaceType> {
   Pass pass_;
   CrossReplicaSum cross_replica_sum_;
   std::unique_ptr<GroupSum<Communicator>> sum_;
-  mutable ShardedArenas<T, Space, Stage> arenas_;  // new parameters may still arrive
   Kokkos::View<std::byte*, typename Space::memory_space> workspace_;
   std::size_t reserved_rows_ = 0;
 };
