@@ -13,7 +13,7 @@
 #include "trireme/models/cost.hpp"
 #include "trireme/strategies/data_parallel/adaptor.hpp"
 #include "trireme/strategies/engine/step.hpp"
-#include "trireme/strategies/gradients/sparse_gradients.hpp"
+#include "trireme/strategies/gradients/no_sparse_gradients.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
@@ -38,13 +38,13 @@ class AccumulatingEngine : public Base {
     this->before_step();
     auto const step = parts_.begin_step(batch);
     this->begin_gradients();
-    bool const by_rows = !parts_.partitions().plan().by_samples && !tables().empty();
-    TouchedRows touched(*this);
+    // Pieces before the last only note the rows of tables that they touch: their gradients are not final yet.
+    GradientSink<T>* const touched = parts_.partitions().plan().by_samples ? nullptr : tables().sink();
     kept_ = false;
     for (std::size_t piece = 0; piece + 1 < Pieces; ++piece) {
       auto const part = piece_of(step, piece);
       if (part.slice.rows == 0 && !parts_.differentiates_no_rows()) continue;
-      parts_.differentiate(part, by_rows ? &touched : nullptr);
+      parts_.differentiate(part, touched);
       keep();
     }
     // Gradients become final with the last piece only, after the kept ones are added; then sinks are notified.
@@ -78,20 +78,6 @@ class AccumulatingEngine : public Base {
     else
       return NoSparseGradients();
   }
-
-  /// Records the touched rows of the pieces before the last, whose gradients are not final yet.
-  class TouchedRows final : public GradientSink<T> {
-   public:
-    explicit TouchedRows(AccumulatingEngine& engine) : engine_(engine) {}
-    void ready(T const*) override {}
-    bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
-      return engine_.tables().only_rows(gradients, indices, count);
-    }
-    void no_rows() override { engine_.tables().no_rows(); }
-
-   private:
-    AccumulatingEngine& engine_;
-  };
 
   class AddEarlier final : public GradientSink<T> {
    public:

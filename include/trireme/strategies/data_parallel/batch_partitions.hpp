@@ -23,11 +23,10 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/data_parallel/deferred_products.hpp"
-#include "trireme/strategies/data_parallel/input_rows.hpp"
 #include "trireme/strategies/data_parallel/no_rows.hpp"
+#include "trireme/strategies/data_parallel/partition_memory.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
-#include "trireme/strategies/data_parallel/workspace.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/step.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -39,7 +38,7 @@ template <class Model, class Space>
 class BatchPartitions {
   using T = typename Model::scalar;
   using L = typename Model::label;
-  using Memory = typename Space::memory_space;
+  using Memory = typename PartitionMemory<Model, Space>::Partition;
   using Gathering = typename detail::RowGather<T>::Meanwhile;
 
  public:
@@ -57,13 +56,10 @@ class BatchPartitions {
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
         cross_replica_sum_(plan),
         totals_(space, plan.partitions, Model::totals_width),
-        products_(plan.partitions) {
+        products_(plan.partitions),
+        memory_(space, plan, elements_) {
     if (plan.threads > static_cast<std::size_t>(space.concurrency()))
       own_pool_ = std::make_unique<ThreadPool>(plan.threads);
-    for (std::size_t partition = 0; partition < plan.partitions; ++partition) {
-      Partition& l = partitions_.emplace_back();
-      l.gradients = make_view<Arena<T, Space>>(space, "trireme::gradients", elements_);
-    }
   }
 
   Context& context() { return context_; }
@@ -75,12 +71,12 @@ class BatchPartitions {
     return plan_.by_samples && (plan_.whole_rows == 0 || rows > plan_.whole_rows);
   }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
-  void place_gradients(T* arena) { partitions_[0].gradients = Arena<T, Space>(arena, elements_); }
+  void place_gradients(T* arena) { memory_.place_gradients(arena, elements_); }
   PartitionTotals<Space>& totals() { return totals_; }
   PartitionTotals<Space> const& totals() const { return totals_; }
   /// The sum over partitions, once `train` has returned (and the space's work is done).
   T* gradients() { return gradients(0); }
-  T* gradients(std::size_t partition) { return partitions_[partition].gradients.data(); }
+  T* gradients(std::size_t partition) { return memory_[partition].gradients.data(); }
 
   /// Sets, for a plan of shards, the shard of partition 0 in the next batches, of so many rows over all processes.
   void set_shards(std::size_t first, std::size_t global_rows) {
@@ -96,7 +92,7 @@ class BatchPartitions {
              UpdateRange<T> const& update = {}) {
     bool const by_samples = trains_by_samples(batch.rows), whole = plan_.by_samples && !by_samples;
     auto const train_partition = [&](auto& context, std::size_t index, GradientSink<T>* own) {
-      Partition& partition = partitions_[index];
+      auto& partition = memory_[index];
       auto const rows = whole ? RowRange{0, batch.rows} : partition_rows(index, batch.rows);
       bool const empty = rows.begin == rows.end;
       StepKeys partition_keys = keys;
@@ -111,7 +107,8 @@ class BatchPartitions {
       // An empty partition adds nothing; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
-    reserve(model, std::max<std::size_t>(1, batch.rows), batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
+    memory_.reserve(model, std::max<std::size_t>(1, batch.rows),
+                    batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
     cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update);
@@ -132,7 +129,7 @@ class BatchPartitions {
         else
           threads.run(plan_.partitions, pass);
         threads.run(plan_.threads, [&](std::size_t part) {
-          Gathering const gathering(partitions_[part].inputs.gathering());  // of the rows of the next batch
+          Gathering const gathering(memory_[part].inputs.gathering());  // of the rows of the next batch
           sum_partitions(ThreadContext(), part, batch.rows, update);
         });
         return;
@@ -152,9 +149,9 @@ class BatchPartitions {
 
   /// Forward and metrics over all partitions.
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
-    reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
+    memory_.reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
     for_partitions(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
-      Partition& partition = partitions_[index];
+      auto& partition = memory_[index];
       model.test(context, slice<std::decay_t<decltype(context)>>(model, batch, rows, partition), parameters,
                  partition.workspace.data(), totals_.data(index, Phase::test));
     });
@@ -162,19 +159,16 @@ class BatchPartitions {
 
   /// y (rows, output) in the space's memory.
   void predict(Model const& model, std::size_t rows, T const* x, T* y, T const* parameters) {
-    reserve(model, rows);
+    memory_.reserve(model, rows);
     for_partitions(rows, [&](auto& context, std::size_t partition, RowRange const& range) {
       model.predict(context, range.end - range.begin, x + range.begin * model.input_size(),
-                    y + range.begin * model.output_size(), parameters, partitions_[partition].workspace.data());
+                    y + range.begin * model.output_size(), parameters, memory_[partition].workspace.data());
     });
   }
 
   /// Bytes of the workspaces for batches of up to `rows`.
   std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
-    std::size_t bytes = 0;
-    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-      bytes += partition_bytes(model, partition, rows);
-    return bytes;
+    return memory_.workspace_bytes(model, rows);
   }
 
  private:
@@ -183,12 +177,6 @@ class BatchPartitions {
   static constexpr std::size_t flops_worth_threads = std::size_t{1} << 22;
   /// Elements of the arena that are summed and updated as a block: few enough to stay in the cache.
   static constexpr std::size_t update_block = 1024;
-
-  struct Partition {
-    Arena<T, Space> gradients;
-    Kokkos::View<std::byte*, Memory> workspace;
-    InputRows<T> inputs;
-  };
 
   static std::vector<PartitionPair> in_turn(PartitionPlan const& plan) {
     std::vector<PartitionPair> order;
@@ -203,10 +191,10 @@ class BatchPartitions {
     return {begin(first_shard_ + partition) - own, begin(first_shard_ + partition + 1) - own};
   }
   template <class Running>
-  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Partition& partition) const {
+  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Memory& memory) const {
     Slice<T, L> part = rows_of(model, batch, rows);
     if (part.x_rows && !takes_scattered_rows<Running>(model, part.rows)) {
-      part.x = partition.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
+      part.x = memory.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
       part.x_rows = nullptr;
     }
     return part;
@@ -275,30 +263,6 @@ class BatchPartitions {
     });
   }
 
-  std::size_t partition_bytes(Model const& model, std::size_t partition, std::size_t rows) const {
-    std::size_t const most = partition_capacity(plan_, partition, rows);
-    if (!plan_.by_samples) return model.template workspace_bytes<Context>(most);
-    std::size_t const bytes = model.template workspace_bytes<ThreadContext>(most);
-    if (partition != 0 || plan_.whole_rows == 0) return bytes;
-    return std::max(bytes, model.template workspace_bytes<Context>(whole_capacity(plan_, rows)));
-  }
-
-  /// Grows workspaces to the largest batch seen; they never shrink.
-  void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
-    if (scattered_rows > reserved_inputs_) {
-      for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-        partitions_[partition].inputs.reserve(std::max(partition_capacity(plan_, partition, scattered_rows),
-                                                       partition == 0 ? whole_capacity(plan_, scattered_rows) : 0) *
-                                              model.input_size());
-      reserved_inputs_ = scattered_rows;
-    }
-    if (rows <= reserved_rows_) return;
-    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-      partitions_[partition].workspace = uninitialized_view<Kokkos::View<std::byte*, Memory>>(
-          context_.space(), "trireme::workspace", partition_bytes(model, partition, rows));
-    reserved_rows_ = rows;
-  }
-
   Context context_;
   PartitionPlan plan_;
   std::vector<PartitionPair> order_;
@@ -309,8 +273,7 @@ class BatchPartitions {
   CrossReplicaSum cross_replica_sum_;
   PartitionTotals<Space> totals_;
   DeferredProducts<T> products_;
-  std::vector<Partition> partitions_;
-  std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
+  PartitionMemory<Model, Space> memory_;
 };
 
 }  // namespace trireme

@@ -16,6 +16,8 @@
 #include "trireme/strategies/data_parallel/synchronization.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/gradients/gradient_buckets.hpp"
+#include "trireme/strategies/gradients/no_sparse_gradients.hpp"
+#include "trireme/strategies/gradients/sparse_gradients.hpp"
 
 namespace trireme {
 

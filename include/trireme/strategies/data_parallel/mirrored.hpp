@@ -22,6 +22,7 @@
 #include "trireme/mpi/thread_group.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
 #include "trireme/strategies/data_parallel/mirrored_engine.hpp"
+#include "trireme/strategies/data_parallel/one_space.hpp"
 #include "trireme/strategies/gradients/device_gradients.hpp"
 
 namespace trireme {
@@ -33,38 +34,14 @@ namespace trireme {
 /// and optimizer state of its own, and all take the same steps together. `MirroredStrategy<Kokkos::Cuda>(R)` runs R
 /// replicas in turn on one device.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
-class MirroredStrategy {
+class MirroredStrategy : public OneSpaceStrategy<SpaceType> {
  public:
-  using Space = SpaceType;
-  static constexpr bool builds_engines = true;
-  template <class Model>
-  using Engine = DataParallel<Model, Space, SingleProcess>;
-
-  explicit MirroredStrategy(std::size_t replicas, Space const& space = default_space<Space>())
-      : replicas_(replicas), space_(space) {
+  explicit MirroredStrategy(std::size_t replicas, SpaceType const& space = default_space<SpaceType>())
+      : OneSpaceStrategy<SpaceType>(space, replicas) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
 
-  std::size_t replicas() const { return replicas_; }
-  SingleProcess const& group() const { return *group_; }
-
-  template <class Model>
-  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    return build_as<Engine<Model>>(std::move(model), plan);
-  }
-
-  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
-  template <class P, class... Options>
-  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
-    return P(std::move(model), space_, group_, replicas_, plan, options...);
-  }
-
-  std::tuple<> synchronization_options() const { return {}; }
-
- private:
-  std::size_t replicas_;
-  Space space_;
-  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+  std::size_t replicas() const { return this->replica_count(); }
 };
 
 /// Over devices. Each is driven by a host thread, and takes its rows of each batch from host memory; gradients travel

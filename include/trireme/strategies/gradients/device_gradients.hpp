@@ -44,7 +44,7 @@ struct SumDevices {
 /// arena travels from and to each. The sums are bitwise the same on all. Kernels touch memory of their own device only,
 /// since it may not reach that of its peers.
 template <class T, class Space, class Tables>
-class GradientBuckets<T, Space, ThreadGroup, Tables> final : public GradientSink<T> {
+class GradientBuckets<T, Space, ThreadGroup, Tables> {
  public:
   template <class... Options>
   GradientBuckets(ThreadGroup const& group, Space const& space, ModelDescription const& model, Options const&...)
@@ -72,12 +72,7 @@ class GradientBuckets<T, Space, ThreadGroup, Tables> final : public GradientSink
     tables_.begin(gradients);
     gradients_ = gradients;
   }
-  GradientSink<T>* sink() { return tables_.empty() ? nullptr : this; }
-  void ready(T const*) override {}
-  bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
-    return tables_.only_rows(gradients, indices, count);
-  }
-  void no_rows() override { tables_.no_rows(); }
+  GradientSink<T>* sink() { return tables_.sink(); }
   Tables& tables() { return tables_; }
 
   /// Puts the sums over all devices into each one's arena. Collective.

@@ -55,7 +55,7 @@ enum class Exchange { automatic, messages };
 
 /// For a single process: there is nothing to reduce. `Tables`: SparseGradients, or NoSparseGradients.
 template <class T, class Space, class Group, class Tables = SparseGradients<T, Space, Group>>
-class GradientBuckets final : public GradientSink<T> {
+class GradientBuckets {
   static_assert(!Group::distributed);
 
  public:
@@ -65,12 +65,7 @@ class GradientBuckets final : public GradientSink<T> {
   SharedGradients<T, Space>* shared() { return nullptr; }
   std::string placement() const { return "not at all"; }
   void begin(T* gradients) { tables_.begin(gradients); }
-  GradientSink<T>* sink() { return tables_.empty() ? nullptr : this; }
-  void ready(T const*) override {}
-  bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
-    return tables_.only_rows(gradients, indices, count);
-  }
-  void no_rows() override { tables_.no_rows(); }
+  GradientSink<T>* sink() { return tables_.sink(); }
   Tables& tables() { return tables_; }
   void finish() { tables_.sum(); }
 

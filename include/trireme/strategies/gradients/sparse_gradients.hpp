@@ -13,6 +13,7 @@
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
+#include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/description.hpp"
 
 namespace trireme {
@@ -21,7 +22,7 @@ namespace trireme {
 /// own. Processes exchange records of an index and its row, added rank after rank, or the whole table if that is less
 /// or if some process does not know the rows that it touched.
 template <class T, class Space, class Group>
-class SparseGradients {
+class SparseGradients final : public GradientSink<T> {
   using Memory = typename Space::memory_space;
   using View = Kokkos::View<T*, Memory>;
   static constexpr bool host_visible = Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible;
@@ -49,14 +50,16 @@ class SparseGradients {
   }
 
   bool empty() const { return tables_.empty(); }
+  /// The sink that notes the rows which backward touches; null without tables.
+  GradientSink<T>* sink() { return empty() ? nullptr : this; }
 
   void begin(T* gradients) {
     gradients_ = gradients;
     for (Table& table : tables_) table.named = false;
   }
 
-  /// See GradientSink.
-  bool only_rows(T const* gradients, T const* indices, std::size_t count) {
+  void ready(T const*) override {}
+  bool only_rows(T const* gradients, T const* indices, std::size_t count) override {
     for (Table& table : tables_) {
       if (gradients_ + table.offset != gradients || table.named) continue;
       clear(table);
@@ -68,7 +71,7 @@ class SparseGradients {
     return false;
   }
 
-  void no_rows() {
+  void no_rows() override {
     for (Table& table : tables_) {
       table.named = true;
       table.all_dirty = false;
@@ -278,22 +281,6 @@ class SparseGradients {
   std::vector<T> own_, merged_, sent_, received_;
   std::vector<std::size_t> counts_;
   View indices_{}, packed_{}, all_{};
-};
-
-/// For models without such a table.
-struct NoSparseGradients {
-  NoSparseGradients(auto const&...) {}
-  static constexpr bool empty() { return true; }
-  void begin(void*) {}
-  bool only_rows(void const*, void const*, std::size_t) { return false; }
-  void no_rows() {}
-  template <class F>
-  void for_each_other(std::size_t begin, std::size_t end, F const& f) const {
-    if (begin < end) f(begin, end);
-  }
-  void keep(void*) {}
-  void add_kept(void*) {}
-  void sum() {}
 };
 
 }  // namespace trireme
