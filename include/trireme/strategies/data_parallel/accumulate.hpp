@@ -161,11 +161,8 @@ class Accumulate : public Adaptor<Strategy> {
         detail::has_synchronization<typename Strategy::template Engine<Model>>,
         "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
         "MultiWorkerMirroredStrategy");
-    return Engine<Model>(strategy_.build(std::move(model), plan));
+    return Engine<Model>(this->strategy().build(std::move(model), plan));
   }
-
- private:
-  using Adaptor<Strategy>::strategy_;
 };
 
 }  // namespace trireme

@@ -70,7 +70,7 @@ class Adaptor {
     return strategy_.communicator();
   }
 
- protected:
+ private:
   Strategy strategy_;
 };
 

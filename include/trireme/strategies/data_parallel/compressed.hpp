@@ -44,13 +44,12 @@ class Compressed : public Adaptor<Strategy> {
     static_assert(builds_engines<Strategy>,
                   "trireme: Compressed goes around a strategy that adds up whole gradients, such as "
                   "MultiWorkerMirroredStrategy; an Accumulate goes around the Compressed");
-    return strategy_.template build_as<Engine<Model>>(std::move(model), plan, codec_);
+    return this->strategy().template build_as<Engine<Model>>(std::move(model), plan, codec_);
   }
 
   auto synchronization_options() const { return std::tuple(codec_); }
 
  private:
-  using Adaptor<Strategy>::strategy_;
   Codec codec_{};
 };
 

@@ -204,15 +204,13 @@ class LocalSGD : public Adaptor<Strategy> {
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     return std::apply(
         [&](auto const&... options) {
-          return detail::building_strategy(strategy_).template build_as<Engine<Model>>(std::move(model), plan, outer_,
-                                                                                       options...);
+          return detail::building_strategy(this->strategy())
+              .template build_as<Engine<Model>>(std::move(model), plan, outer_, options...);
         },
-        strategy_.synchronization_options());
+        this->strategy().synchronization_options());
   }
 
  private:
-  using Adaptor<Strategy>::strategy_;
-
   static Outer mean() {
     if constexpr (std::same_as<Outer, SGD>)
       return {.learning_rate = 1.0};

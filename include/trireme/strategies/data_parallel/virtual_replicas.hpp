@@ -223,11 +223,8 @@ class VirtualReplicas : public Adaptor<Strategy> {
     static_assert(builds_engines<Strategy>,
                   "trireme: VirtualReplicas goes around OneDeviceStrategy, MirroredStrategy or "
                   "MultiWorkerMirroredStrategy itself: adaptors would change its sums");
-    return strategy_.template build_as<Engine<Model>>(std::move(model), plan);
+    return this->strategy().template build_as<Engine<Model>>(std::move(model), plan);
   }
-
- private:
-  using Adaptor<Strategy>::strategy_;
 };
 
 }  // namespace trireme

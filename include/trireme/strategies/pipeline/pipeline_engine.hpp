@@ -13,24 +13,22 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
-#include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/models/flops.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
-#include "trireme/mpi/host_mirror.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/partial_model.hpp"
-#include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/slice_pass.hpp"
 #include "trireme/strategies/pipeline/pipeline_arenas.hpp"
 #include "trireme/strategies/pipeline/pipeline_link.hpp"
 #include "trireme/strategies/pipeline/pipeline_place.hpp"
 #include "trireme/strategies/pipeline/pipeline_schedule.hpp"
 #include "trireme/strategies/pipeline/pipeline_workspace.hpp"
+#include "trireme/strategies/pipeline/stage_replicas.hpp"
 
 namespace trireme {
 
@@ -59,9 +57,7 @@ class PipelineEngine
   std::size_t stages() const { return place_.stages; }
 
   /// All stages of a pipeline draw the same rows: the first needs the inputs, the last the targets.
-  DataShard data_shard(Phase) const {
-    return {place_.data_group->rank(), place_.data_group->size(), place_.data_group->size()};
-  }
+  DataShard data_shard(Phase) const { return {replicas_.rank(), replicas_.size(), replicas_.size()}; }
 
   /// One optimizer step on the global batch; `batch` is this pipeline's part (possibly empty). Collective; may still be
   /// under way when it returns.
@@ -71,7 +67,7 @@ class PipelineEngine
     auto& arenas = parts_.arenas();
     Step const step = parts_.begin_step(batch, place_.is_last());
     workspace_.reserve(context.space(), pass_, batch.rows);
-    cross_replica_sum_.begin(data_sum_.get());
+    cross_replica_sum_.begin(replicas_.rows());
     SpaceSum exchange(cross_replica_sum_);
     context.set_exchange(&exchange);
     schedule_.run(
@@ -90,7 +86,7 @@ class PipelineEngine
     context.set_exchange(nullptr);
     onwards_.wait_all();
     back_.wait_all();
-    add_up_replicas();
+    replicas_.add_up(context.space());
     T* const held = parts_.weights().data();
     parts_.optimizer().apply(context, held, arenas.gradient_sums(), step.positions[0]);
     parts_.optimizer().move_states(context, held + parameters_, arenas.update_sums(), step.global_rows);
@@ -134,11 +130,8 @@ class PipelineEngine
 
   /// Throws if the replicas of a stage are no longer bitwise the same. Collective.
   void verify_replicas() const {
-    if (place_.data_group->size() == 1) return;
-    auto const values = to_host(parts_.weights().snapshot());
-    auto const hash = data::hash_bytes(values.data(), values.size() * sizeof(T));
-    bool const differ =
-        place_.data_group->allreduce_min(hash).value() != place_.data_group->allreduce_max(hash).value();
+    if (replicas_.size() == 1) return;
+    bool const differ = replicas_.differ(to_host(parts_.weights().snapshot()));
     std::size_t const stage = parts_.group().allreduce_min(differ ? place_.stage : place_.stages).value();
     if (stage == place_.stages) return;
     raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
@@ -150,7 +143,7 @@ class PipelineEngine
     ModelCost cost = parts_.model().cost();
     cost.arena_bytes = parameters_ * sizeof(T);
     cost.state_bytes = parts_.arenas().size() * sizeof(T) - cost.arena_bytes;
-    return {cost, parts_.slots(), place_.data_group->size(), rows, workspace_.bytes(pass_, rows)};
+    return {cost, parts_.slots(), replicas_.size(), rows, workspace_.bytes(pass_, rows)};
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
@@ -203,10 +196,9 @@ class PipelineEngine
         schedule_{place_.stage, place_.stages, micro_batches},
         workspace_(schedule_, keeps_input()),
         parameters_(slices.range(place_.last_slice - 1).end - slices.range(place_.first_slice).begin),
-        mirror_(parts_.arenas().gradient_sums(), parts_.arenas().size()),
+        replicas_(place_.data_group, parts_.arenas().gradient_sums(), parts_.arenas().size()),
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
         cross_replica_sum_(PartitionPlan{}),
-        data_sum_(std::make_unique<GroupSum<Communicator>>(*place_.data_group)),
         onwards_(*place_.stage_group, space, place_.stage + 1, schedule_.in_flight()),
         back_(*place_.stage_group, space, place_.stage - 1, 2) {}
 
@@ -283,16 +275,6 @@ class PipelineEngine
     onwards_.wait_all();
   }
 
-  /// Sums of gradients over the pipelines.
-  void add_up_replicas() {
-    if (place_.data_group->size() == 1) return;
-    Space const& space = parts_.context().space();
-    std::size_t const elements = parts_.arenas().size();
-    mirror_.pull(space, 0, elements);
-    place_.data_group->iallreduce_sum(mirror_.data(), elements).wait();
-    mirror_.push(space, 0, elements);
-  }
-
   /// True if inputs are stored. The first stage reads its input in place, unless several inputs must be separated.
   bool keeps_input() const { return !place_.is_first() || Model::several_inputs; }
   /// Micro-batch m's input: its rows of the batch, or the stored input, received from the stage before or separated.
@@ -307,10 +289,9 @@ class PipelineEngine
   PipelineSchedule schedule_;
   StageWorkspace<T, Space> workspace_;
   std::size_t parameters_;
-  HostMirror<T, Space> mirror_;
+  StageReplicas<T, Space> replicas_;
   bool mixes_rows_;
   CrossReplicaSum cross_replica_sum_;
-  std::unique_ptr<GroupSum<Communicator>> data_sum_;
   PipelineLink<T, Space> onwards_, back_;
   std::vector<T*> outputs_ = std::vector<T*>(schedule_.in_flight());
 };
