@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,6 @@
 #include <fmt/format.h>
 #include <trireme/trireme.hpp>
 
-#include "device_memory.hpp"
 #include "seen.hpp"
 #include "verdict.hpp"
 
@@ -87,6 +87,8 @@ std::string library_version() {
   return line;
 }
 
+std::string_view answer(std::optional<bool> const& says) { return !says ? "it does not say" : *says ? "yes" : "no"; }
+
 std::string thread_level() {
   int level = 0;
   MPI_Query_thread(&level);
@@ -141,8 +143,9 @@ int main(int argc, char** argv) {
     for (Finding& finding : judge(processes)) findings.push_back(std::move(finding));
   }
   page += fmt::format("\nMPI      {}, threads {}\n", library_version(), thread_level());
-  DeviceMemory const reads = device_memory_of_mpi();
-  page += fmt::format("         reads memory of CUDA devices: {}; of HIP devices: {}\n", reads.cuda, reads.hip);
+  tr::GpuAwareness const reads = tr::gpu_awareness();
+  page += fmt::format("         reads memory of CUDA devices: {}; of HIP devices: {}\n", answer(reads.cuda),
+                      answer(reads.hip));
   if (here) page += fmt::format("         {:.2f} us to a process of the node\n", within);
   if (elsewhere) page += fmt::format("         {:.2f} us to a process of another node\n", between);
   if (group.size() > 1) page += fmt::format("         {:.2f} GB/s summed up over all processes\n", summed);

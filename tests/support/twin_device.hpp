@@ -125,6 +125,7 @@ struct State {
   std::uintptr_t heap = 0;
   PageSet protected_pages;
   std::atomic<int> threads = 0;  ///< that use the devices, with the one that runs the queues
+  bool host_access = false;      ///< true if the host may touch memory of the devices
 };
 
 /// Never destroyed: views may be freed while statics are.
@@ -230,7 +231,7 @@ inline void use_signal_stack() { static thread_local SignalStack const stack; }
 
 inline void set_open(std::size_t device, bool open) {
   State& s = state();
-  if (s.used[device] > 0)
+  if (s.used[device] > 0 && (open || !s.host_access))
     mprotect(s.memory + device * device_memory, s.used[device], open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
@@ -308,6 +309,15 @@ inline void drain(std::size_t device) {
 
 inline void drain_all() {
   for (std::size_t device = 0; device < twin_devices; ++device) drain(device);
+}
+
+/// Lets the host touch memory of the devices, as an MPI that is GPU-aware does; or protects it again.
+inline void set_host_access(bool access) {
+  State& s = state();
+  std::scoped_lock const lock(s.mutex);
+  drain_all();
+  s.host_access = access;
+  for (std::size_t device = 0; device < twin_devices; ++device) set_open(device, access);
 }
 
 inline void stop() {
@@ -549,7 +559,7 @@ class TwinMemory {
     // No numbers, instead of the zeros of fresh pages.
     mprotect(memory, size, PROT_READ | PROT_WRITE);
     std::memset(memory, 0xff, size);
-    mprotect(memory, size, PROT_NONE);
+    if (!s.host_access) mprotect(memory, size, PROT_NONE);
     return memory;
   }
   template <class Space>

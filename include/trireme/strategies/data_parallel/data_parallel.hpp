@@ -116,6 +116,14 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return use;
   }
 
+  /// See Replica; with the path of messages from a device's memory.
+  std::string placement() const {
+    if constexpr (requires { synchronization_.message_path(); })
+      return Base::placement() + synchronization_.message_path();
+    else
+      return Base::placement();
+  }
+
   /// See EngineBase; of weights that are a process's own, and of gradients that do not travel whole.
   std::string moved_agreement() const {
     if constexpr (requires { synchronization_.carries(); })

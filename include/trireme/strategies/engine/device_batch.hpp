@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/pinned_space.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/backend/threads/profiling.hpp"
@@ -14,16 +15,6 @@
 #include "trireme/models/head.hpp"
 
 namespace trireme {
-
-namespace detail {
-
-#ifdef KOKKOS_HAS_SHARED_HOST_PINNED_SPACE
-using PinnedSpace = Kokkos::SharedHostPinnedSpace;
-#else
-using PinnedSpace = Kokkos::HostSpace;
-#endif
-
-}  // namespace detail
 
 /// Batches reach a device through pinned host memory and its stream, so that the host waits for no step: it fills the
 /// next slot while the device works on earlier batches.

@@ -19,6 +19,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/strategies/engine/arena_exchange.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
@@ -142,8 +143,8 @@ class PartialModel {
   }
 
   std::string describe_placement(std::string_view kind) const {
-    return formatted("{} processes with {} threads of {}, {}", group_->size(), context_.space().concurrency(),
-                     Space::name(), kind);
+    return formatted("{} processes with {} threads of {}, {}{}", group_->size(), context_.space().concurrency(),
+                     Space::name(), kind, group_->size() > 1 ? message_path<Space>() : "");
   }
 
  private:

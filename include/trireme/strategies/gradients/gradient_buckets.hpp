@@ -11,12 +11,14 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/pinned_space.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/mpi/request.hpp"
 #include "trireme/strategies/gradients/bucket_range.hpp"
 #include "trireme/strategies/gradients/exchange_times.hpp"
@@ -73,27 +75,25 @@ class GradientBuckets {
   Tables tables_;
 };
 
-/// Sums the gradients of all processes of a communicator. Device memory goes through the host unless the MPI reads it
-/// itself (`gpu_aware`).
+/// Sums the gradients of all processes of a communicator. Device memory goes through pinned memory of the host unless
+/// the MPI reads it itself.
 template <class T, class Space, class Tables>
 class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSink<T> {
-  using Host = Kokkos::View<T*, Kokkos::HostSpace>;
-  static constexpr bool host_visible =
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
+  using Host = Kokkos::View<T*, detail::PinnedSpace>;
 
  public:
   GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
-                  std::size_t bucket_bytes, Exchange exchange = Exchange::messages, bool gpu_aware = false)
+                  std::size_t bucket_bytes, Exchange exchange = Exchange::messages)
       : communicator_(&communicator),
         space_(space),
         bucket_bytes_(bucket_bytes > 0 ? bucket_bytes : automatic_bucket_bytes(model.elements * sizeof(T))),
         ranges_(bucket_ranges<T>(model, bucket_bytes_)),
-        staged_(!host_visible && !gpu_aware),
+        staged_(!mpi_reads<Space>()),
         tables_(communicator, space, model) {
     if (communicator.size() > 1 && exchange == Exchange::automatic)
       shared_ = SharedGradients<T, Space>::make(communicator, space, model.reduced_elements(),
                                                 bucket_ranges<T>(model, std::numeric_limits<std::size_t>::max()));
-    if (staged_) stage_ = Host("trireme::gradient_stage", model.reduced_elements());
+    if (staged_) stage_ = uninitialized_view<Host>("trireme::gradient_stage", model.reduced_elements());
   }
 
   /// The ranks' shared gradients, or null.
@@ -113,7 +113,12 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
   /// A readable description of what the order of summands depends on.
   std::string placement() const {
     if (shared_) return "in shared memory";
-    return communicator_->size() == 1 ? "not at all" : formatted("in buckets of {} bytes", bucket_bytes_);
+    if (communicator_->size() == 1) return "not at all";
+    return formatted("in buckets of {} bytes{}", bucket_bytes_, message_path());
+  }
+  /// The path of messages from a device's memory; empty on hosts.
+  std::string message_path() const {
+    return communicator_->size() == 1 ? std::string() : trireme::message_path<Space>(!staged_);
   }
 
   std::size_t bucket_bytes() const { return bucket_bytes_; }
@@ -154,14 +159,17 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     while (started_ < ranges_.size() && gradients_ + ranges_[started_].begin >= from) start(ranges_[started_++]);
   }
 
+  auto stage_part(std::size_t begin, std::size_t count) const {
+    return Kokkos::View<T*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(stage_.data() + begin, count);
+  }
+
   /// Copies the sums to the arena, without the tables between them, whose sums are there already.
   void take_staged() {
     for (std::size_t i = 0; i < ranges_.size();) {
       std::size_t begin = ranges_[i].begin;
       std::size_t const end = ranges_[i].end;
       for (++i; i < ranges_.size() && ranges_[i].end == begin; ++i) begin = ranges_[i].begin;
-      copy_view(space_, space_view<Space>(gradients_ + begin, end - begin),
-                host_view(stage_.data() + begin, end - begin));
+      copy_view(space_, space_view<Space>(gradients_ + begin, end - begin), stage_part(begin, end - begin));
     }
   }
 
@@ -170,7 +178,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     std::size_t const count = range.end - range.begin;
     T* data = gradients_ + range.begin;
     if (staged_) {
-      auto const part = host_view(stage_.data() + range.begin, count);
+      auto const part = stage_part(range.begin, count);
       copy_view(space_, part, space_view<Space>(data, count));
       data = part.data();
     }

@@ -15,6 +15,7 @@
 #include "trireme/layers/embedding_kernels.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 
 namespace trireme {
 
@@ -251,7 +252,7 @@ class SparseGradients final : public GradientSink<T> {
   void sum_all(Table& table) {
     std::size_t const size = table.rows * table.columns;
     context_.fence("trireme: table complete before its allreduce");
-    if constexpr (host_visible) {
+    if (in_place_) {
       group_->allreduce_sum(std::span<T>(rows_of(table), size));
     } else {
       sent_.resize(size);
@@ -274,8 +275,17 @@ class SparseGradients final : public GradientSink<T> {
     if (view.extent(0) < count) view = uninitialized_view<View>(context_.space(), "trireme::rows", count);
   }
 
+  /// True if the group's sums take memory of the space as it is.
+  static bool sums_in_place() {
+    if constexpr (requires { typename Group::holds_communicator; })
+      return mpi_reads<Space>();
+    else
+      return host_visible;
+  }
+
   Group const* group_;
   SpaceContext<Space> context_;
+  bool in_place_ = sums_in_place();
   std::vector<Table> tables_;
   T* gradients_ = nullptr;
   std::vector<T> own_, merged_, sent_, received_;

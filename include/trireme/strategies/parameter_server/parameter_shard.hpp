@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/layers/copy.hpp"
@@ -31,12 +33,43 @@ namespace trireme {
 struct GradientLedger {
   std::uint64_t count = 0, sum = 0;
 
-  template <class T>
-  void add(std::span<T> values) {
+  void add(std::uint64_t hash) {
     ++count;
-    sum += data::hash_bytes(values.data(), values.size_bytes());
+    sum += hash;
   }
 };
+
+namespace kernels {
+
+/// Adds the hash of element i and its place, so that the sum does not depend on the order of the elements.
+template <class T>
+struct HashElements {
+  T const* values;
+  KOKKOS_FUNCTION void operator()(std::size_t i, std::uint64_t& sum) const {
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    std::uint64_t x = Kokkos::bit_cast<Bits>(values[i]) + (i + 1) * 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;  // the finalizer of SplitMix64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    sum += x ^ (x >> 31);
+  }
+};
+
+}  // namespace kernels
+
+/// The hash of a gradient in the space's memory, which is complete: of another kind on devices than on hosts.
+template <class Space, class T>
+std::uint64_t gradient_hash(Space const& space, std::span<T> gradient) {
+  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible) {
+    return data::hash_bytes(gradient.data(), gradient.size_bytes());
+  } else {
+    std::uint64_t hash = 0;
+    detail::LaunchTurn const turn;
+    Kokkos::parallel_reduce(tool_label("trireme::hash_gradient"),
+                            Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space, 0, gradient.size()),
+                            kernels::HashElements<T>{gradient.data()}, hash);
+    return hash;
+  }
+}
 
 template <class Model, class Space>
 class ParameterShard {
@@ -72,10 +105,11 @@ class ParameterShard {
   /// Receives a worker's gradient of this range, which replaces the current one or is added to it.
   void receive(Communicator const& group, std::size_t worker, bool adds) {
     Weights const& to = adds ? incoming_ : gradients_;
-    std::span<T> const values = mirror_.bind(to.data(), range_.size());
-    group.receive(values, worker, server_tags::gradients);
-    applied_.add(values);
+    mirror_.bind(to.data(), range_.size());
+    mirror_.prepare(context_.space());
+    group.receive(mirror_.values(), worker, server_tags::gradients);
     mirror_.push_all(context_.space());
+    applied_.add(gradient_hash(context_.space(), mirror_.array()));
     if (adds)
       context_.for_each("trireme::sum_workers", range_.size(), kernels::AddTo<T>{incoming_.data(), gradients_.data()});
     context_.fence("trireme: gradient added before the next one arrives");
@@ -90,12 +124,13 @@ class ParameterShard {
     context_.fence("trireme: weights complete before they are sent");
   }
 
-  /// The weights for messages, valid until the next call of a member.
-  std::span<T> host_weights() const {
+  /// The weights in memory that MPI reads, valid until the next call of a member.
+  std::span<T> message_weights() const {
     mirror_.bind(weights_.data(), range_.size());
     mirror_.pull(context_.space());
     return mirror_.values();
   }
+  std::vector<T> host_weights() const { return to_host(weights_); }
   std::vector<T> host_slot(std::size_t slot) const { return to_host(updater_.slots()[slot]); }
 
   /// Assigns its part of the arena's elements from `offset` on.
@@ -115,7 +150,7 @@ class ParameterShard {
   void send_state(Communicator const& group, std::size_t to) const {
     std::uint64_t const iteration = updater_.iteration();
     group.send(std::span(&iteration, 1), to, server_tags::state);
-    group.send(host_weights(), to, server_tags::state);
+    group.send(message_weights(), to, server_tags::state);
     for (std::size_t slot = 0; slot < updater_.slots().size(); ++slot)
       group.send(host_slot(slot), to, server_tags::state);
   }

@@ -185,7 +185,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
       for (std::size_t server = 0; server < parts_.servers().count(); ++server)
         requests_.push(worker->pull(parts_.servers(), server));
     if (parts_.shard()) {
-      auto const weights = parts_.shard()->host_weights();
+      auto const weights = parts_.shard()->message_weights();
       for (std::size_t rank = 0; rank < roles().ranks; ++rank)
         if (roles().is_replica(rank)) requests_.push(parts_.group().isend(weights, rank, server_tags::weights));
     }

@@ -66,7 +66,7 @@ class ServerLoop {
         return true;
       case Kind::pull:
         if (shard.updater().iteration() < call.number) return false;
-        group.send(shard.host_weights(), worker, server_tags::weights);
+        group.send(shard.message_weights(), worker, server_tags::weights);
         return true;
       case Kind::push:
         if (shard.updater().iteration() != call.number) return false;

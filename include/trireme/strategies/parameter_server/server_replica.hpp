@@ -49,14 +49,16 @@ class ServerReplica {
     HostMirror<T, Space>& mirror = mirrors_[server];
     mirror.bind(gradients() + range.begin, range.size());
     mirror.pull(replica_.weights().space());
-    pushed_[server].add(mirror.values());
+    pushed_[server].add(gradient_hash(replica_.weights().space(), mirror.array()));
     return servers.group().isend(mirror.values(), servers.rank(server), server_tags::gradients);
   }
   /// Starts receiving a server's range of the weights.
   Request pull(ServerClient const& servers, std::size_t server) {
     ElementRange const range = servers.range(server);
-    return servers.group().ireceive(mirrors_[server].bind(replica_.weights().data() + range.begin, range.size()),
-                                    servers.rank(server), server_tags::weights);
+    HostMirror<T, Space>& mirror = mirrors_[server];
+    mirror.bind(replica_.weights().data() + range.begin, range.size());
+    mirror.prepare(replica_.weights().space());
+    return servers.group().ireceive(mirror.values(), servers.rank(server), server_tags::weights);
   }
   /// Copies the received weights of all servers into the arena. Call it after `pull` of each.
   void take_pulled() {

@@ -19,6 +19,7 @@
 #include "trireme/models/cost.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/parameter_server/served_weights.hpp"
 
@@ -159,8 +160,9 @@ class ServerState {
 
   /// The tasks of the processes, as readable text. Not collective.
   std::string placement() const {
-    return formatted("{} workers, {} servers{}, staleness {}", roles().workers, roles().servers,
-                     roles().evaluator ? ", an evaluator" : "", weights_.staleness());
+    return formatted("{} workers, {} servers{}, staleness {}{}", roles().workers, roles().servers,
+                     roles().evaluator ? ", an evaluator" : "", weights_.staleness(),
+                     roles().ranks > 1 ? message_path<Space>() : "");
   }
 
   /// The servers that hold a layer's parameters and states.

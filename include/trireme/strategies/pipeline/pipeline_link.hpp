@@ -38,7 +38,9 @@ class PipelineLink {
   void receive(T* data, std::size_t count) {
     if (count == 0) return;
     ProfilingRegion const region("trireme::PipelineLink::receive");
-    group_->receive(received_.bind(data, count), neighbour_);
+    received_.bind(data, count);
+    received_.prepare(space_);
+    group_->receive(received_.values(), neighbour_);
     received_.push_all(space_);
   }
 
