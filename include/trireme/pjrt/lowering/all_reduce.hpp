@@ -1,4 +1,4 @@
-/// Sums over the replicas of a program.
+/// Sums over the replicas of a program, and of all processes.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include "trireme/core/text.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/trace.hpp"
 
 namespace trireme::lowering {
 
@@ -40,8 +41,18 @@ std::vector<Value<T, AnyExtents>> sum_replicas(Builder& b, std::vector<Value<T, 
       b.line(formatted("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", id, first, i, types[i], types[i]));
     }
     results.push_back({tensors[i].extents, id});
+    b.defined(results.back());
   }
   return results;
+}
+
+/// Each tensor summed over the global batch: the replicas of all processes, in one exchange.
+template <class T>
+std::vector<Value<double, AnyExtents>> sum_global_batch(Trace<T>& trace,
+                                                        std::vector<Value<double, AnyExtents>> const& tensors) {
+  Builder& b = trace.builder();
+  auto const sums = sum_replicas(b, tensors, trace.rows().replicas);
+  return trace.rows().several_processes ? b.sum_processes(sums) : sums;
 }
 
 }  // namespace trireme::lowering

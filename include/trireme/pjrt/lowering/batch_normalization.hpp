@@ -9,6 +9,7 @@
 #include "trireme/pjrt/lowering/all_reduce.hpp"
 #include "trireme/pjrt/lowering/layer.hpp"
 #include "trireme/pjrt/lowering/traced.hpp"
+#include "trireme/pjrt/lowering/tuples.hpp"
 
 namespace trireme::lowering {
 
@@ -39,9 +40,9 @@ struct LayerLowering<BasicBatchNormalization<Scope, Options...>> {
     bool const of_batch = trace.training() && !trace.is_frozen();
     Scalar<double> count{};
     if (of_batch) {
-      auto const there = b.sum_all(b.convert<double>(trace.rows().there));
-      count = b.scale(there, static_cast<double>(x.extents.size() / (x.extents[0] * features[0])));
-      count = over_scope(trace, count);
+      auto const rows = Scope == StatisticsScope::global ? trace.rows().global_rows
+                                                         : b.sum_all(b.convert<double>(trace.rows().there));
+      count = b.scale(rows, static_cast<double>(x.extents.size() / (x.extents[0] * features[0])));
       mean = Feature(b, batch_mean(trace, axes, x, count));
       auto const difference = b.convert<double>((Number(b, x) - along(b, axes, mean, x.extents)).in(b, x.extents));
       variance = Feature(b, batch_mean(trace, axes, b.multiply(difference, difference), count));
@@ -59,11 +60,11 @@ struct LayerLowering<BasicBatchNormalization<Scope, Options...>> {
                      auto const totals = sums(t, axes, back.convert<double>(dy));
                      if constexpr (Layer::scale) t.set_gradient(gamma, back.convert<T>(products));
                      if constexpr (Layer::center) t.set_gradient(beta, back.convert<T>(totals));
-                     auto const mean_of = [&](Value<double, Features> const& of_replica) {
-                       auto const of_scope = over_scope(t, of_replica);
-                       return along(back, axes, Feature(back, quotient<T>(back, of_scope, count)), dy.extents);
+                     auto const of_scope = over_scope(t, {totals, products});
+                     auto const mean_of = [&](Value<double, Features> const& sum) {
+                       return along(back, axes, Feature(back, quotient<T>(back, sum, count)), dy.extents);
                      };
-                     auto const dx = factor * (d - mean_of(totals) - normalized * mean_of(products));
+                     auto const dx = factor * (d - mean_of(of_scope[0]) - normalized * mean_of(of_scope[1]));
                      return masked(t, dx.in(back, dy.extents));
                    }};
   }
@@ -96,14 +97,18 @@ struct LayerLowering<BasicBatchNormalization<Scope, Options...>> {
   static Value<double, Features> sums(Trace<T>& trace, Axes const& axes, Value<double, E> const& x) {
     return trace.builder().sum_over(masked(trace, x), Features{{x.extents[axes.feature]}}, axes.others);
   }
-  /// The sum over the replicas of the statistics' scope.
-  template <class T, class E>
-  static Value<double, E> over_scope(Trace<T>& trace, Value<double, E> const& x) {
+  /// The sums of replicas over all of the statistics' scope.
+  template <class T>
+  static std::vector<Value<double, Features>> over_scope(Trace<T>& trace,
+                                                         std::vector<Value<double, Features>> const& of_replica) {
     if constexpr (Scope == StatisticsScope::global) {
-      Value<double, AnyExtents> const any{{x.extents.to_vector()}, x.id};
-      return {x.extents, sum_replicas<double>(trace.builder(), {any}, trace.rows().replicas)[0].id};
+      Tensors<double> tensors;
+      for (auto const& sum : of_replica) tensors.push_back({{sum.extents.to_vector()}, sum.id});
+      std::vector<Value<double, Features>> sums;
+      for (auto const& sum : sum_global_batch(trace, tensors)) sums.push_back(typed(sum, of_replica[0].extents));
+      return sums;
     } else {
-      return x;
+      return of_replica;
     }
   }
   /// Quotient by a count, and 0 where that is 0.
@@ -117,7 +122,7 @@ struct LayerLowering<BasicBatchNormalization<Scope, Options...>> {
   static Value<T, Features> batch_mean(Trace<T>& trace, Axes const& axes, Value<U, E> const& x,
                                        Scalar<double> const& count) {
     Builder& b = trace.builder();
-    return quotient<T>(b, over_scope(trace, sums(trace, axes, b.convert<double>(x))), count);
+    return quotient<T>(b, over_scope(trace, {sums(trace, axes, b.convert<double>(x))})[0], count);
   }
 };
 

@@ -104,6 +104,7 @@ class Builder : public ProgramText {
     Value<T, E> const value{yes.extents, next_id()};
     line(formatted("%v{} = stablehlo.select %v{}, %v{}, %v{} : {}, {}", value.id, which.id, yes.id, no.id,
                    type_text(which), type_text(yes)));
+    defined(value);
     return value;
   }
 

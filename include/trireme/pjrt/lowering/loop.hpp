@@ -51,6 +51,7 @@ std::vector<Value<T, AnyExtents>> repeat_steps(Builder& b, std::size_t count, st
     std::string const type = type_text(values[i]);
     values[i].id = b.next_id();  // one of several results can only be an operand; the reshape names it
     b.line(formatted("%v{} = stablehlo.reshape %v{}#{} : ({}) -> {}", values[i].id, results, i + 1, type, type));
+    b.defined(values[i]);
   }
   return values;
 }

@@ -3,24 +3,24 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/pjrt/lowering/element.hpp"
+#include "trireme/pjrt/lowering/segments.hpp"
 #include "trireme/pjrt/lowering/tensor_type.hpp"
 #include "trireme/pjrt/lowering/value.hpp"
 
 namespace trireme::lowering {
 
-inline std::string type_text(Element element, std::vector<std::size_t> const& extents) {
-  std::string text = "tensor<";
-  for (std::size_t extent : extents) text += formatted("{}x", extent);
-  return text + std::string(element_name(element)) + ">";
-}
 template <class T, class E>
 std::string type_text(Value<T, E> const& value) {
   return type_text(element_of<T>, value.extents.to_vector());
@@ -32,13 +32,13 @@ class ProgramText {
   template <class T, class E>
   Value<T, E> argument(E const& extents) {
     Value<T, E> const value{extents, next_id()};
-    arguments_.push_back({value.id, tensor_type<T>(extents.to_vector()), no_result});
+    arguments_.push_back(port(value));
     return value;
   }
 
   template <class T, class E>
   void result(Value<T, E> const& value) {
-    results_.push_back({value.id, tensor_type<T>(value.extents.to_vector()), no_result});
+    results_.push_back(port(value));
   }
 
   /// Adds a result that replaces an argument: the caller donates the argument's array, which the program may overwrite.
@@ -50,22 +50,28 @@ class ProgramText {
     result(value);
   }
 
+  /// The sums of tensors over all processes, which run the same program, in one exchange: a segment ends here.
+  template <class E>
+  std::vector<Value<double, E>> sum_processes(std::vector<Value<double, E>> const& summands) {
+    Cut cut{lines_.size(), {}, {}};
+    std::vector<Value<double, E>> sums;
+    for (auto const& summand : summands) {
+      sums.push_back({summand.extents, next_id()});
+      cut.summands.push_back(port(summand));
+      cut.sums.push_back(port(sums.back()));
+    }
+    cuts_.push_back(std::move(cut));
+    return sums;
+  }
+
+  /// The program, which sums nothing over processes.
   Program finish() const {
-    Program program;
-    std::string arguments, results, types;
-    for (Port const& port : arguments_) {
-      arguments += formatted("{}%v{}: {}", arguments.empty() ? "" : ", ", port.id, type(port));
-      if (port.result != no_result) arguments += formatted(" {{tf.aliasing_output = {} : i32}}", port.result);
-      program.arguments.push_back(port.type);
-    }
-    for (Port const& port : results_) {
-      results += formatted("{}%v{}", results.empty() ? "" : ", ", port.id);
-      types += formatted("{}{}", types.empty() ? "" : ", ", type(port));
-      program.results.push_back(port.type);
-    }
-    program.text = formatted("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", arguments, types, body_,
-                             results, types);
-    return program;
+    if (!cuts_.empty()) throw Error("a program that sums over processes ends in segments");
+    return program_of(arguments_, results_, fmt::to_string(fmt::join(lines_, "")));
+  }
+  /// The same in segments, of which there is one more than sums over processes.
+  SegmentedProgram finish_segments() const {
+    return SegmentCutter(lines_, arguments_, results_, cuts_, types_).segments();
   }
 
   // ---- lines, for the operations of Builder
@@ -73,9 +79,7 @@ class ProgramText {
   std::size_t next_id() { return next_id_++; }
 
   void line(std::string_view text) {
-    body_ += "  ";
-    body_ += replaced_.empty() ? std::string(text) : with_replaced(text);
-    body_ += '\n';
+    lines_.push_back(formatted("  {}\n", replaced_.empty() ? std::string(text) : with_replaced(text)));
   }
 
   /// Lets lines from here on read `now` where they name `before`.
@@ -85,11 +89,19 @@ class ProgramText {
     replaced_[std::to_string(before.id)] = std::to_string(now.id);
   }
 
+  /// Notes the type of a value that a line defines, which a later segment may take.
+  template <class T, class E>
+  void defined(Value<T, E> const& value) {
+    auto const extents = value.extents.to_vector();
+    if (extents.size() <= TensorType::max_rank) types_.insert({value.id, tensor_type<T>(extents)});
+  }
+
   /// `text : type`, for operations whose operands have the result's type.
   template <class T, class E>
   Value<T, E> emit(E const& extents, std::string_view text) {
     Value<T, E> const value{extents, next_id()};
     line(formatted("%v{} = {} : {}", value.id, text, type_text(value)));
+    defined(value);
     return value;
   }
 
@@ -98,6 +110,7 @@ class ProgramText {
   Value<T, E> emit_call(E const& extents, std::string_view text, std::string_view operands) {
     Value<T, E> const value{extents, next_id()};
     line(formatted("%v{} = {} : {} -> {}", value.id, text, operands, type_text(value)));
+    defined(value);
     return value;
   }
 
@@ -118,16 +131,15 @@ class ProgramText {
     return result;
   }
 
-  static constexpr std::size_t no_result = std::numeric_limits<std::size_t>::max();
-  struct Port {
-    std::size_t id;
-    TensorType type;
-    std::size_t result;  ///< index of the result that replaces an argument
-  };
-  static std::string type(Port const& port) { return type_text(port.type.element, port.type.extents()); }
+  template <class T, class E>
+  static Port port(Value<T, E> const& value) {
+    return {value.id, tensor_type<T>(value.extents.to_vector())};
+  }
 
   std::vector<Port> arguments_, results_;
-  std::string body_;
+  std::vector<std::string> lines_;
+  std::vector<Cut> cuts_;
+  std::map<std::size_t, TensorType> types_;      ///< of values that lines define, by number
   std::map<std::string, std::string> replaced_;  ///< numbers in the names of values
   std::size_t next_id_ = 0;
 };

@@ -33,7 +33,7 @@ class ModelPrograms {
       auto const batch = arguments_.take_batch(b, StepLayout::keys + 2 * max_streams);
       auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
       Trace<T> trace = step_.trace_of(b, weights, frozen, true);
-      step_.forward(trace, batch);
+      step_.forward(trace, batch, false);
       streams_ = trace.streams();
       found_streams_ = true;
     }
@@ -51,7 +51,7 @@ class ModelPrograms {
     auto const batch = arguments_.take_batch(b, word_count());
     auto const numbers = Arguments::take_numbers(b);
 
-    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers);
+    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers, false);
     auto const next = changed(b, weights, slots, sum_replicas(b, changes, arguments_.replicas()), numbers);
     Arguments::give(b, next.weights, weights);
     Arguments::give(b, next.slots, slots);
@@ -61,20 +61,20 @@ class ModelPrograms {
   }
 
   /// (weights, frozen weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients and
-  /// means of states in one vector).
-  Program gradients() const {
+  /// means of states in one vector). A segment ends at each sum over processes.
+  SegmentedProgram gradients() const {
     Builder b;
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
     auto const totals = arguments_.take_totals(b);
     auto const batch = arguments_.take_batch(b, word_count());
     auto const numbers = Arguments::take_numbers(b);
-    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers);
+    auto const [changes, sums] = step_.differentiate(b, weights, frozen, batch, numbers, true);
     b.result(b.add(totals, sums), totals);
     Tensors<T> vectors;
     for (auto const& change : sum_replicas(b, changes, arguments_.replicas()))
       vectors.push_back(b.reshape(change, AnyExtents{{size(change)}}));
     b.result(b.concatenate(vectors));
-    return b.finish();
+    return b.finish_segments();
   }
 
   /// (weights, frozen weights, slots, [penalty], that vector, numbers) -> new values of the weights, slots
@@ -107,7 +107,7 @@ class ModelPrograms {
     auto const totals = arguments_.take_totals(b);
     auto const batch = arguments_.take_batch(b, StepLayout::keys);
     Trace<T> trace = step_.trace_of(b, weights, frozen, false);
-    auto const forward_pass = step_.forward(trace, batch);
+    auto const forward_pass = step_.forward(trace, batch, false);
     b.result(b.add(totals, score_.score(b, forward_pass.y, batch, score_.unscaled(b)).totals), totals);
     return b.finish();
   }

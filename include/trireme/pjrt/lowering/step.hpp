@@ -40,8 +40,9 @@ class ModelStep {
     return Trace<T>(b, std::move(trained), std::move(untrained), training, stored);
   }
 
+  /// \param several_processes  true if other processes have rows of the global batch
   template <class Batch>
-  auto forward(Trace<T>& trace, Batch const& batch) const {
+  auto forward(Trace<T>& trace, Batch const& batch, bool several_processes) const {
     Builder& b = trace.builder();
     auto const low = b.convert<std::uint64_t>(b.element(batch.words, StepLayout::first_row));
     auto const high = b.convert<std::uint64_t>(b.element(batch.words, StepLayout::first_row + 1));
@@ -51,8 +52,9 @@ class ModelStep {
       auto const own = b.element(batch.words, StepLayout::rows), all = b.element(batch.words, StepLayout::global_rows);
       Extents<dynamic> const rows{{arguments_.rows()}};
       auto const there = b.compare<"LT">(b.iota<std::uint32_t>(0, rows), b.fill(own, rows));
-      trace.set_rows(
-          {there, b.convert<T>(b.divide(b.convert<double>(own), b.convert<double>(all))), arguments_.replicas()});
+      auto const global_rows = b.convert<double>(all);
+      trace.set_rows({there, b.convert<T>(b.divide(b.convert<double>(own), global_rows)), global_rows,
+                      arguments_.replicas(), several_processes});
     }
     return lower_graph(trace, layers_of(arguments_.model()), batch.x, false);
   }
@@ -60,9 +62,9 @@ class ModelStep {
   /// Gradients of this replica's rows followed by their part of the means that states move towards, and its totals.
   template <class Batch, class Numbers>
   auto differentiate(Builder& b, Tensors<T> const& weights, Tensors<T> const& frozen, Batch const& batch,
-                     Numbers const& numbers) const {
+                     Numbers const& numbers, bool several_processes) const {
     Trace<T> trace = trace_of(b, weights, frozen, true);
-    auto const pass = forward(trace, batch);
+    auto const pass = forward(trace, batch, several_processes);
     auto const scored = score_.score(b, pass.y, batch, score_.scales(b, numbers));
     pass.nodes->backward(trace, scored.gradients);
     auto changes = trace.gradients([&](std::size_t index) { return arguments_.infos()[index].path; });

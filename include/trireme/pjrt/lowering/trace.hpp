@@ -35,7 +35,9 @@ template <class T>
 struct StepRows {
   Value<bool, Extents<dynamic>> there;  ///< false for a row that fills up the batch
   Scalar<T> share;                      ///< of this replica's rows in the global batch
+  Scalar<double> global_rows;           ///< number of the rows of the global batch
   std::size_t replicas;
+  bool several_processes;  ///< true if other processes have rows of the global batch
 };
 
 /// A stream of random numbers of layer `layer` for the rows of a step. Its key is an argument of each step.

@@ -38,12 +38,14 @@ class ArenaArrays {
   }
 
   /// Sets arguments of a program from `index` on. \return the index after them
-  std::size_t give(Executable& program, std::size_t replica, std::size_t index) const {
+  template <class Program>
+  std::size_t give(Program& program, std::size_t replica, std::size_t index) const {
     for (Buffer const& buffer : of_[replica]) program.set(replica, index++, buffer);
     return index;
   }
   /// Takes a program's results from `index` on for the arrays that it replaces. \return the index after them
-  std::size_t take(Executable& program, std::size_t replica, std::size_t index) {
+  template <class Program>
+  std::size_t take(Program& program, std::size_t replica, std::size_t index) {
     for (std::size_t i = 0; i < replaced_; ++i) of_[replica][i] = program.take(replica, index++);
     return index;
   }

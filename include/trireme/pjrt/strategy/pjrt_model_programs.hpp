@@ -11,6 +11,7 @@
 
 #include "trireme/pjrt/lowering/model.hpp"
 #include "trireme/pjrt/runtime/executable.hpp"
+#include "trireme/pjrt/runtime/segmented_executable.hpp"
 #include "trireme/pjrt/strategy/pjrt_program.hpp"
 
 namespace trireme::pjrt {
@@ -25,9 +26,9 @@ class ModelPrograms {
  public:
   using BatchProgram = pjrt::BatchProgram<typename Model::scalar, typename Model::label>;
 
-  /// `cache`: a folder for compiled programs, or empty.
-  ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, std::string const& cache)
-      : client_(std::move(client)), replicas_(replicas), cache_(cache) {}
+  /// `cache`: a folder for compiled programs, or empty; `sum`: of numbers over the processes.
+  ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, std::string const& cache, ProcessSums sum)
+      : client_(std::move(client)), replicas_(replicas), cache_(cache), sum_(std::move(sum)) {}
 
   /// The smallest program that holds `rows` rows of this process; compiles one if there is none.
   BatchProgram& for_batch(BatchWork work, Model const& model, std::size_t rows) {
@@ -42,7 +43,10 @@ class ModelPrograms {
     BatchExtents const extents{arguments.input_extents(), arguments.target_extents(), needed,
                                work == BatchWork::test ? lowering::StepLayout::keys : lowered.word_count(),
                                arguments.number_count};
-    programs.push_back(std::make_unique<BatchProgram>(client_, compiled(written(work, lowered)), extents));
+    auto executable = std::make_unique<SegmentedExecutable>(client_, written(work, lowered), replicas_, cache_, sum_);
+    count_ += executable->count();
+    cached_ += executable->cached();
+    programs.push_back(std::make_unique<BatchProgram>(client_, std::move(executable), extents));
     return *programs.back();
   }
 
@@ -68,18 +72,18 @@ class ModelPrograms {
   std::size_t cached() const { return cached_; }
 
  private:
-  static lowering::Program written(BatchWork work, Lowered const& lowered) {
+  static lowering::SegmentedProgram written(BatchWork work, Lowered const& lowered) {
     switch (work) {
       case BatchWork::train:
-        return lowered.train();
+        return lowering::in_one_segment(lowered.train());
       case BatchWork::gradients:
         return lowered.gradients();
       case BatchWork::test:
-        return lowered.test();
+        return lowering::in_one_segment(lowered.test());
       case BatchWork::predict:
         break;
     }
-    return lowered.predict();
+    return lowering::in_one_segment(lowered.predict());
   }
 
   std::unique_ptr<Executable> compiled(lowering::Program const& program) {
@@ -92,6 +96,7 @@ class ModelPrograms {
   std::shared_ptr<Client const> client_;
   std::size_t replicas_;
   ProgramCache cache_;
+  ProcessSums sum_;
   std::array<std::vector<std::unique_ptr<BatchProgram>>, 4> for_batches_;
   std::unique_ptr<Executable> apply_, copy_;
   std::size_t count_ = 0, cached_ = 0;

@@ -10,7 +10,7 @@
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/pjrt/runtime/executable.hpp"
+#include "trireme/pjrt/runtime/segmented_executable.hpp"
 #include "trireme/pjrt/strategy/pjrt_batch.hpp"
 
 namespace trireme::pjrt {
@@ -28,7 +28,7 @@ class BatchProgram {
  public:
   static constexpr std::size_t in_flight = 3;
 
-  BatchProgram(std::shared_ptr<Client const> client, std::unique_ptr<Executable> executable,
+  BatchProgram(std::shared_ptr<Client const> client, std::unique_ptr<SegmentedExecutable> executable,
                BatchExtents const& extents)
       : client_(std::move(client)), executable_(std::move(executable)), rows_(extents.rows) {
     std::size_t const replicas = executable_->replicas();
@@ -43,7 +43,7 @@ class BatchProgram {
       }
   }
 
-  Executable& executable() { return *executable_; }
+  SegmentedExecutable& executable() { return *executable_; }
   std::size_t rows() const { return rows_; }
 
   /// Arguments of a batch that a program takes besides x: targets with weights and words, and numbers.
@@ -91,7 +91,7 @@ class BatchProgram {
   };
 
   std::shared_ptr<Client const> client_;
-  std::unique_ptr<Executable> executable_;
+  std::unique_ptr<SegmentedExecutable> executable_;
   std::size_t rows_;
   std::vector<Buffer> ones_;
   std::array<Stage, in_flight> stages_;

@@ -12,7 +12,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/hash.hpp"
@@ -42,14 +41,11 @@ class PjrtReplicas {
         group_(std::move(group)),
         client_(std::move(client)),
         replicas_(replicas),
-        programs_(client_, replicas, cache) {
+        programs_(client_, replicas, cache,
+                  [group = group_](std::span<double> values) { group->allreduce_sum(values); }) {
     detail::require_same(*group_, replicas, [](std::size_t rank) {
       return formatted("rank {} has another number of replicas than rank 0", rank);
     });
-    if (description().row_scope == StatisticsScope::global && group_->size() > 1)
-      raise_uniform(
-          ValueError("SyncBatchNormalization sums over all processes within a step, which programs cannot; take one "
-                     "process with several devices, or BatchNormalization"));
     auto const& optimizer = model_.optimizer();
     if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
     std::vector<T> values(description().arena_elements());
