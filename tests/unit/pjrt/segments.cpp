@@ -1,4 +1,5 @@
-// Programs that sum over processes end in segments, of which each takes what earlier ones have computed.
+// Programs that sum over processes end in segments, of which each takes what earlier ones have computed; devices of a
+// replica divide arguments.
 #define BOOST_TEST_MODULE lowering_segments
 #include <boost/test/unit_test.hpp>
 
@@ -70,4 +71,24 @@ BOOST_AUTO_TEST_CASE(the_last_segment_overwrites_arguments) {
 BOOST_AUTO_TEST_CASE(a_normalization_over_processes_sums_three_times) {
   BOOST_TEST(gradients(SyncBatchNormalization<>{}).segments.size() == 7u);
   BOOST_TEST(gradients(BatchNormalization<>{}).segments.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(devices_of_a_replica_divide_arguments_and_the_results_that_replace_them) {
+  Builder b(2);
+  lowering::AnyExtents const matrix{{3, 4}};
+  auto const x = b.argument<float>(matrix, 1), y = b.argument<float>(matrix);
+  b.result(b.add(x, y), x);
+  b.result(y);
+  b.result(x);
+  auto const program = b.finish();
+  BOOST_TEST(program.shards == 2u);
+  BOOST_TEST(program.arguments[0].text() == "f32 (3, 2)");
+  BOOST_TEST(program.arguments[1].text() == "f32 (3, 4)");
+  BOOST_TEST(program.results[0].text() == "f32 (3, 2)");
+  BOOST_TEST(program.results[1].text() == "f32 (3, 4)");
+  BOOST_TEST(program.results[2].text() == "f32 (3, 2)");
+  BOOST_TEST(says(program.text,
+                  "%v0: tensor<3x4xf32> {mhlo.sharding = \"{devices=[1,2]<=[2]}\", "
+                  "tf.aliasing_output = 0 : i32}"));
+  BOOST_TEST(says(program.text, "%v1: tensor<3x4xf32> {mhlo.sharding = \"{replicated}\"}"));
 }

@@ -19,6 +19,11 @@ template <class T>
 std::vector<Value<T, AnyExtents>> sum_replicas(Builder& b, std::vector<Value<T, AnyExtents>> const& tensors,
                                                std::size_t replicas) {
   if (replicas == 1 || tensors.empty()) return tensors;
+  if (b.shards() > 1 && tensors.size() > 1) {  // the compiler keeps the division of a single tensor only
+    std::vector<Value<T, AnyExtents>> sums;
+    for (auto const& tensor : tensors) sums.push_back(sum_replicas<T>(b, {tensor}, replicas)[0]);
+    return sums;
+  }
   std::vector<std::string> names, types;
   for (auto const& tensor : tensors) {
     names.push_back(formatted("%v{}", tensor.id));

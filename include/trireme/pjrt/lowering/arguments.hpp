@@ -10,6 +10,7 @@
 
 #include "trireme/models/model.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/division.hpp"
 #include "trireme/pjrt/lowering/optimizers.hpp"
 #include "trireme/pjrt/lowering/own_model.hpp"
 #include "trireme/pjrt/lowering/tuples.hpp"
@@ -28,7 +29,8 @@ struct NumberLayout {
   static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
 };
 
-/// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows for each of `replicas`.
+/// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows for each of `replicas`,
+/// whose devices divide some of them.
 template <class Model>
 class ModelArguments {
   static_assert(require_model_lowering<Model>());
@@ -44,12 +46,13 @@ class ModelArguments {
   static constexpr bool joined_targets = requires(Model const& model) { model.head().target_parts(); };
 
   /// The model has to outlive the arguments.
-  ModelArguments(Model const& model, std::size_t rows, std::size_t replicas)
-      : model_(model), rows_(rows), replicas_(replicas) {}
+  ModelArguments(Model const& model, std::size_t rows, std::size_t replicas, Division division = {})
+      : model_(model), rows_(rows), replicas_(replicas), division_(std::move(division)) {}
 
   Model const& model() const { return model_; }
   std::size_t rows() const { return rows_; }
   std::size_t replicas() const { return replicas_; }
+  Division const& division() const { return division_; }
 
   /// (rows, extents of the input), or of several inputs (rows, all elements).
   std::vector<std::size_t> input_extents() const {
@@ -82,7 +85,7 @@ class ModelArguments {
   Tensors<T> take_frozen(Builder& b) const {
     Tensors<T> tensors;
     for (auto const& info : model_.description().frozen)
-      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
+      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}, division_.of_frozen(tensors.size())));
     return tensors;
   }
   Tensors<T> take_slots(Builder& b) const {
@@ -163,7 +166,8 @@ class ModelArguments {
  private:
   Tensors<T> take_parameters(Builder& b) const {
     Tensors<T> tensors;
-    for (auto const& info : infos()) tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}));
+    for (auto const& info : infos())
+      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}, division_.of_parameter(tensors.size())));
     return tensors;
   }
   bool penalized() const {
@@ -174,6 +178,7 @@ class ModelArguments {
 
   Model const& model_;
   std::size_t rows_, replicas_;
+  Division division_;
 };
 
 }  // namespace trireme::lowering

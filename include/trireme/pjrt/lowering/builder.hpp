@@ -33,6 +33,8 @@ inline std::vector<std::size_t> first_numbers(std::size_t count) {
 
 class Builder : public ProgramText {
  public:
+  using ProgramText::ProgramText;
+
   // ---- constants and counters
 
   template <class T, class E = NoExtents>

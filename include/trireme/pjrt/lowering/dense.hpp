@@ -19,11 +19,11 @@ struct LayerLowering<Dense<Units, Options...>> {
     static_assert(require_activation_lowering<A>());
     Builder& b = trace.builder();
     constexpr std::size_t inputs = static_extent<E, E::rank - 1>;
-    auto const kernel = trace.parameter(Extents<inputs, Units>{{x.extents.back(), layer.units}});
+    auto const kernel = trace.parameter(Extents<inputs, Units>{{x.extents.back(), layer.units}}, 1);
     auto z = b.product(x, kernel.value);
     Parameter<T, Extents<Units>> bias{};
     if constexpr (Layer::use_bias) {
-      bias = trace.parameter(Extents<Units>{{layer.units}});
+      bias = trace.parameter(Extents<Units>{{layer.units}}, 0);
       z = b.add(z, b.along_back(bias.value, z.extents));
     }
     auto const y = ActivationLowering<A>::forward(b, layer.activation, z);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,25 +30,40 @@ std::string type_text(Value<T, E> const& value) {
 /// Writer of a program. "%v7" is value 7, whichever operation made it.
 class ProgramText {
  public:
+  /// \param shards  devices of a replica, which divide some of the arguments
+  explicit ProgramText(std::size_t shards = 1) : shards_(shards) {}
+
+  std::size_t shards() const { return shards_; }
+
+  /// \param axis  that the devices of a replica divide, if any
   template <class T, class E>
-  Value<T, E> argument(E const& extents) {
+  Value<T, E> argument(E const& extents, std::optional<std::size_t> axis = {}) {
     Value<T, E> const value{extents, next_id()};
     arguments_.push_back(port(value));
+    arguments_.back().axis = axis;
     return value;
   }
 
+  /// A result, divided as an argument is if it is that argument.
   template <class T, class E>
   void result(Value<T, E> const& value) {
     results_.push_back(port(value));
+    for (Port const& port : arguments_)
+      if (port.id == value.id) results_.back().axis = port.axis;
   }
 
   /// Adds a result that replaces an argument: the caller donates the argument's array, which the program may overwrite.
   template <class T, class E, class F>
   void result(Value<T, E> const& value, Value<T, F> const& instead_of) {
     require_same(value.extents, instead_of.extents);
+    std::optional<std::size_t> axis;
     for (Port& port : arguments_)
-      if (port.id == instead_of.id) port.result = results_.size();
+      if (port.id == instead_of.id) {
+        port.result = results_.size();
+        axis = port.axis;
+      }
     result(value);
+    results_.back().axis = axis;
   }
 
   /// The sums of tensors over all processes, which run the same program, in one exchange: a segment ends here.
@@ -67,11 +83,11 @@ class ProgramText {
   /// The program, which sums nothing over processes.
   Program finish() const {
     if (!cuts_.empty()) throw Error("a program that sums over processes ends in segments");
-    return program_of(arguments_, results_, fmt::to_string(fmt::join(lines_, "")));
+    return program_of(arguments_, results_, fmt::to_string(fmt::join(lines_, "")), shards_);
   }
   /// The same in segments, of which there is one more than sums over processes.
   SegmentedProgram finish_segments() const {
-    return SegmentCutter(lines_, arguments_, results_, cuts_, types_).segments();
+    return SegmentCutter(lines_, arguments_, results_, cuts_, types_, shards_).segments();
   }
 
   // ---- lines, for the operations of Builder
@@ -136,6 +152,7 @@ class ProgramText {
     return {value.id, tensor_type<T>(value.extents.to_vector())};
   }
 
+  std::size_t shards_;
   std::vector<Port> arguments_, results_;
   std::vector<std::string> lines_;
   std::vector<Cut> cuts_;

@@ -19,9 +19,9 @@ class ModelPrograms {
   using T = typename Arguments::T;
 
  public:
-  /// `rows` of each replica.
-  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas)
-      : arguments_(model, rows, replicas), score_(arguments_), step_(arguments_) {}
+  /// `rows` of each replica, whose devices divide weights.
+  ModelPrograms(Model const& model, std::size_t rows, std::size_t replicas, Division division = {})
+      : arguments_(model, rows, replicas, std::move(division)), score_(arguments_), step_(arguments_) {}
 
   Arguments const& arguments() const { return arguments_; }
   /// Count of words that the training programs take.
@@ -29,21 +29,34 @@ class ModelPrograms {
   /// Layers that draw random numbers, in the order of their keys among the words.
   std::vector<StreamUse> const& streams() const {
     if (!found_streams_) {
-      Builder b;
-      auto const batch = arguments_.take_batch(b, StepLayout::keys + 2 * max_streams);
-      auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
-      Trace<T> trace = step_.trace_of(b, weights, frozen, true);
-      step_.forward(trace, batch, false);
-      streams_ = trace.streams();
+      with_trace([this](Trace<T> const& trace) { streams_ = trace.streams(); });
       found_streams_ = true;
     }
     return streams_;
+  }
+  /// The division of the weights over so many devices.
+  Division division(std::size_t shards) const {
+    Division division{shards, {}, {}};
+    if (shards == 1) return division;
+    auto const divisible = [shards](Division::Axis axis, WeightInfo const& info) {
+      return axis && info.shape.to_vector().at(*axis) % shards == 0 ? axis : std::nullopt;
+    };
+    with_trace([&](Trace<T> const& trace) {
+      auto const& model = arguments_.model().description();
+      for (std::size_t p = 0; p < trace.axes().trained.size(); ++p)
+        division.trained.push_back(divisible(trace.axes().trained[p], model.parameters.at(p)));
+      auto axis = trace.axes().frozen.begin();
+      for (auto const& info : model.frozen)
+        division.frozen.push_back(info.is_state || axis == trace.axes().frozen.end() ? std::nullopt
+                                                                                     : divisible(*axis++, info));
+    });
+    return division;
   }
 
   /// (weights, frozen weights, slots, train totals, [penalty], x, y, sample weights, words, numbers) -> new values of
   /// the weights, slots, totals and penalty.
   Program train() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b),
                slots = arguments_.take_slots(b);
     auto const totals = arguments_.take_totals(b);
@@ -63,7 +76,7 @@ class ModelPrograms {
   /// (weights, frozen weights, train totals, x, y, sample weights, words, numbers) -> (train totals, all gradients and
   /// means of states in one vector). A segment ends at each sum over processes.
   SegmentedProgram gradients() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
     auto const totals = arguments_.take_totals(b);
     auto const batch = arguments_.take_batch(b, word_count());
@@ -80,7 +93,7 @@ class ModelPrograms {
   /// (weights, frozen weights, slots, [penalty], that vector, numbers) -> new values of the weights, slots
   /// and penalty.
   Program apply() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b),
                slots = arguments_.take_slots(b);
     auto const penalty = arguments_.take_penalty(b);
@@ -102,7 +115,7 @@ class ModelPrograms {
 
   /// (weights, frozen weights, test totals, x, y, sample weights, words) -> test totals.
   Program test() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
     auto const totals = arguments_.take_totals(b);
     auto const batch = arguments_.take_batch(b, StepLayout::keys);
@@ -114,7 +127,7 @@ class ModelPrograms {
 
   /// (weights, frozen weights, x) -> (rows, outputs).
   Program predict() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
     auto const x = arguments_.take_input(b);
     Trace<T> trace = step_.trace_of(b, weights, frozen, false);
@@ -125,7 +138,7 @@ class ModelPrograms {
 
   /// (weights, frozen weights) -> copies of them.
   Program copy() const {
-    Builder b;
+    Builder b(arguments_.division().shards);
     for (auto const& weight : arguments_.take_weights(b)) b.result(weight);
     for (auto const& weight : arguments_.take_frozen(b)) b.result(weight);
     return b.finish();
@@ -133,6 +146,17 @@ class ModelPrograms {
 
  private:
   static constexpr std::size_t max_streams = 1024;
+
+  /// f(trace) of a training step's forward pass.
+  template <class F>
+  void with_trace(F const& f) const {
+    Builder b;
+    auto const batch = arguments_.take_batch(b, StepLayout::keys + 2 * max_streams);
+    auto const weights = arguments_.take_weights(b), frozen = arguments_.take_frozen(b);
+    Trace<T> trace = step_.trace_of(b, weights, frozen, true);
+    step_.forward(trace, batch, false);
+    f(trace);
+  }
 
   static std::size_t size(Value<T, AnyExtents> const& value) { return tensor_type<T>(value.extents.values).size(); }
 

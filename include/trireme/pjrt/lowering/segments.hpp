@@ -7,11 +7,15 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
@@ -31,28 +35,49 @@ struct Port {
   static constexpr std::size_t no_result = std::numeric_limits<std::size_t>::max();
   std::size_t id;
   TensorType type;
-  std::size_t result = no_result;  ///< index of the result that replaces an argument
+  std::optional<std::size_t> axis{};  ///< that the devices of a replica divide
+  std::size_t result = no_result;     ///< index of the result that replaces an argument
 
   std::string type_name() const { return type_text(type.element, type.extents()); }
+  TensorType on_device(std::size_t shards) const { return axis ? type.divided(*axis, shards) : type; }
+
+  /// Attributes in a program's head: the sharding, and the result that overwrites an argument.
+  std::string attributes(std::size_t shards) const {
+    std::vector<std::string> all;
+    if (shards > 1) all.push_back(formatted("mhlo.sharding = \"{}\"", sharding(shards)));
+    if (result != no_result) all.push_back(formatted("tf.aliasing_output = {} : i32", result));
+    return all.empty() ? std::string() : formatted(" {{{}}}", fmt::join(all, ", "));
+  }
+
+ private:
+  /// Source: https://openxla.org/xla/shardings (tiles along each axis, and the devices in order).
+  std::string sharding(std::size_t shards) const {
+    if (!axis) return "{replicated}";
+    std::vector<std::size_t> tiles(type.rank, 1);
+    tiles[*axis] = shards;
+    return formatted("{{devices=[{}]<=[{}]}}", fmt::join(tiles, ","), shards);
+  }
 };
 
 /// Program of lines between its arguments and its results.
-inline Program program_of(std::vector<Port> const& arguments, std::vector<Port> const& results,
-                          std::string_view lines) {
+inline Program program_of(std::vector<Port> const& arguments, std::vector<Port> const& results, std::string_view lines,
+                          std::size_t shards) {
   Program program;
-  std::string taken, given, types;
+  program.shards = shards;
+  std::string taken, given, types, head;
   for (Port const& port : arguments) {
-    taken += formatted("{}%v{}: {}", taken.empty() ? "" : ", ", port.id, port.type_name());
-    if (port.result != Port::no_result) taken += formatted(" {{tf.aliasing_output = {} : i32}}", port.result);
-    program.arguments.push_back(port.type);
+    taken += formatted("{}%v{}: {}{}", taken.empty() ? "" : ", ", port.id, port.type_name(), port.attributes(shards));
+    program.arguments.push_back(port.on_device(shards));
   }
   for (Port const& port : results) {
-    given += formatted("{}%v{}", given.empty() ? "" : ", ", port.id);
-    types += formatted("{}{}", types.empty() ? "" : ", ", port.type_name());
-    program.results.push_back(port.type);
+    char const* const comma = given.empty() ? "" : ", ";
+    given += formatted("{}%v{}", comma, port.id);
+    types += comma + port.type_name();
+    head += comma + port.type_name() + port.attributes(shards);
+    program.results.push_back(port.on_device(shards));
   }
   program.text =
-      formatted("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", taken, types, lines, given, types);
+      formatted("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", taken, head, lines, given, types);
   return program;
 }
 
@@ -94,8 +119,8 @@ class SegmentCutter {
   /// \param type_of  the types of all values that lines define, by number
   SegmentCutter(std::vector<std::string> const& lines, std::vector<Port> const& arguments,
                 std::vector<Port> const& results, std::vector<Cut> const& cuts,
-                std::map<std::size_t, TensorType> const& type_of)
-      : lines_(lines), arguments_(arguments), results_(results), cuts_(cuts) {
+                std::map<std::size_t, TensorType> const& type_of, std::size_t shards)
+      : lines_(lines), arguments_(arguments), results_(results), cuts_(cuts), shards_(shards) {
     for (auto const& [id, type] : type_of) ports_.insert_or_assign(id, Port{id, type});
     for (std::size_t line = 0; line < lines.size(); ++line)
       for (std::size_t const id : names(lines[line])) defined_at_.insert({id, line});
@@ -136,7 +161,7 @@ class SegmentCutter {
 
   void from_outside(Port const& port) {
     defined_at_.erase(port.id);
-    ports_.insert_or_assign(port.id, Port{port.id, port.type});
+    ports_.insert_or_assign(port.id, Port{port.id, port.type, port.axis});
   }
 
   /// Numbers of the values that a line names.
@@ -187,7 +212,7 @@ class SegmentCutter {
       segment.arguments.push_back(id);
     }
     for (Port const& port : results) segment.results.push_back(port.id);
-    segment.program = program_of(arguments, results, draft.before + draft.lines);
+    segment.program = program_of(arguments, results, draft.before + draft.lines, shards_);
     return segment;
   }
 
@@ -200,6 +225,7 @@ class SegmentCutter {
   std::vector<std::string> const& lines_;
   std::vector<Port> const &arguments_, &results_;
   std::vector<Cut> const& cuts_;
+  std::size_t shards_;
   std::map<std::size_t, Port> ports_;
   std::map<std::size_t, std::size_t> defined_at_;  ///< lines by number of the value
 };

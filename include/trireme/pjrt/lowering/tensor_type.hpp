@@ -44,6 +44,13 @@ struct TensorType {
   }
   std::size_t bytes() const { return size() * element_bytes(element); }
 
+  /// The type of a part if `parts` devices divide an axis.
+  TensorType divided(std::size_t axis, std::size_t parts) const {
+    TensorType part = *this;
+    part.dims[axis] /= static_cast<std::int64_t>(parts);
+    return part;
+  }
+
   /// "f32 (32, 784)"
   std::string text() const { return formatted("{} {}", element_name(element), format_extents(extents())); }
 };
@@ -56,7 +63,8 @@ TensorType tensor_type(std::vector<std::size_t> const& extents) {
 /// A whole program as StableHLO text.
 struct Program {
   std::string text;
-  std::vector<TensorType> arguments, results;
+  std::vector<TensorType> arguments, results;  ///< on each device
+  std::size_t shards = 1;                      ///< devices of a replica, which divide some of the arguments and results
 };
 
 }  // namespace trireme::lowering

@@ -1,6 +1,7 @@
 /// Trace of a model's lowering: the program being written, the parameters, and the values kept for backward.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -71,9 +72,13 @@ class Trace {
   bool training() const { return training_; }
 
   /// The next parameter, which has to have the extents that its layer passes.
+  /// \param axis  along which the devices of a replica may divide it, if any
   template <class E>
-  Parameter<T, E> parameter(E const& extents) {
+  Parameter<T, E> parameter(E const& extents, std::optional<std::size_t> axis = {}) {
     std::size_t const index = is_frozen_ ? weights_.frozen++ : weights_.parameters++;
+    auto& axes = is_frozen_ ? axes_.frozen : axes_.trained;
+    axes.resize(std::max(axes.size(), index + 1));
+    axes[index] = axis;
     return {next((is_frozen_ ? frozen_ : trained_).parameters, index, extents),
             is_frozen_ ? std::nullopt : std::optional(index)};
   }
@@ -106,6 +111,12 @@ class Trace {
     Tensor const own{{gradient.extents.to_vector()}, gradient.id};
     sum = sum ? builder_.add(*sum, own) : own;
   }
+
+  /// Axes along which parameters may be divided, in the order of layers.
+  struct Axes {
+    std::vector<std::optional<std::size_t>> trained, frozen;
+  };
+  Axes const& axes() const { return axes_; }
 
   /// Number of the weights that layers have taken.
   struct Weights {
@@ -191,6 +202,7 @@ class Trace {
   std::optional<StepRows<T>> rows_;
   bool training_, is_frozen_ = false;
   Weights weights_;
+  Axes axes_;
   std::optional<NumberFormat> stored_;
   std::uint32_t layer_ = 0;
   std::function<Scalar<std::uint32_t>(std::size_t)> key_word_;

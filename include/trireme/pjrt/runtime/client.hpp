@@ -1,6 +1,7 @@
 /// PJRT client: the devices that a plugin gives to this process.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -97,22 +98,25 @@ class Client {
   std::string platform_, platform_version_;
 };
 
-/// A client with at least as many devices as replicas. The plugin for CPUs makes as many devices as its options say;
-/// if there are none, this requests one device for each replica.
+/// A client with at least as many devices as replicas, or so many times as many. The plugin for CPUs makes as many
+/// devices as its options say; if there are none, this requests those that the replicas need.
 /// \throws PluginError where there are fewer
 inline std::shared_ptr<Client const> open_client(std::string const& path, std::vector<ClientOption> const& options,
-                                                 std::size_t replicas) {
+                                                 std::size_t replicas, std::size_t shards = 1) {
   auto const plugin = Plugin::load(path);
   auto client = std::make_shared<Client const>(plugin, options);
-  if (client->platform() == "cpu" && options.empty() && client->devices().size() != replicas && replicas > 0) {
+  std::size_t const needed = std::max<std::size_t>(1, replicas) * shards;
+  bool const is_cpu = client->platform() == "cpu" && options.empty();
+  if (is_cpu && client->devices().size() != needed && (replicas > 0 || client->devices().size() < needed)) {
     client.reset();
     client = std::make_shared<Client const>(
-        plugin, std::vector<ClientOption>{{"cpu_device_count", static_cast<std::int64_t>(replicas)}});
+        plugin, std::vector<ClientOption>{{"cpu_device_count", static_cast<std::int64_t>(needed)}});
   }
   if (client->devices().empty()) throw PluginError(formatted("{}: the client has no device", path));
-  if (client->devices().size() < replicas)
-    throw PluginError(
-        formatted("{}: {} replicas need as many devices, and there are {}", path, replicas, client->devices().size()));
+  if (client->devices().size() < needed)
+    throw PluginError(formatted("{}: {} replicas need {}, and there are {}", path, std::max<std::size_t>(1, replicas),
+                                shards == 1 ? std::string("as many devices") : formatted("{} devices each", shards),
+                                client->devices().size()));
   return client;
 }
 

@@ -18,8 +18,8 @@
 
 namespace trireme::pjrt {
 
-/// Compiled program on the first devices of the client, one replica on each. To call it, set every argument, run, and
-/// take the results.
+/// Compiled program on the first devices of the client, with a replica on each, or on as many in a row as the program
+/// divides tensors over. To call it, set every argument of every device, run, and take the results.
 class Executable {
  public:
   /// Compiles the program, or loads it from the cache. \throws PluginError with the compiler's message
@@ -28,10 +28,11 @@ class Executable {
       : client_(std::move(client)),
         argument_types_(program.arguments),
         result_types_(program.results),
-        replicas_(replicas) {
-    std::vector<std::int64_t> devices;
-    for (std::size_t replica = 0; replica < replicas; ++replica) devices.push_back(client_->device_id(replica));
-    std::string const options = compile_options(devices);
+        shards_(program.shards),
+        devices_(replicas * program.shards) {
+    std::vector<std::int64_t> numbers;
+    for (std::size_t device = 0; device < devices_; ++device) numbers.push_back(client_->device_id(device));
+    std::string const options = compile_options(numbers, program.shards);
     load(program.text, options, cache);
     lay_out();
   }
@@ -48,28 +49,30 @@ class Executable {
     }
   }
 
-  std::size_t replicas() const { return replicas_; }
+  std::size_t devices() const { return devices_; }
+  /// Devices of a replica.
+  std::size_t shards() const { return shards_; }
   /// True if it was found in the cache.
   bool from_cache() const { return from_cache_; }
   std::vector<TensorType> const& argument_types() const { return argument_types_; }
   std::vector<TensorType> const& result_types() const { return result_types_; }
 
   /// Sets an argument. \throws ShapeError if its type is not the program's, since PJRT compares numbers of bytes only
-  void set(std::size_t replica, std::size_t index, Buffer const& buffer) {
+  void set(std::size_t device, std::size_t index, Buffer const& buffer) {
     if (buffer.type() != argument_types_[index])
       throw ShapeError(formatted("argument {} of a program is {}, and was given {}", index,
                                  argument_types_[index].text(), buffer.type().text()));
-    arguments_[replica * argument_types_.size() + index] = buffer.handle();
+    arguments_[device * argument_types_.size() + index] = buffer.handle();
   }
 
-  /// Starts all replicas; may return before they are done. Donated arguments are gone then.
+  /// Starts all devices; may return before they are done. Donated arguments are gone then.
   void run() {
     auto options = sized<PJRT_ExecuteOptions, PJRT_ExecuteOptions_STRUCT_SIZE>();
     auto execute = sized<PJRT_LoadedExecutable_Execute_Args, PJRT_LoadedExecutable_Execute_Args_STRUCT_SIZE>();
     execute.executable = executable_;
     execute.options = &options;
     execute.argument_lists = argument_lists_.data();
-    execute.num_devices = replicas_;
+    execute.num_devices = devices_;
     execute.num_args = argument_types_.size();
     execute.output_lists = result_lists_.data();
     execute.device_complete_events = events_.data();
@@ -77,11 +80,11 @@ class Executable {
   }
 
   /// A result of the last run, once.
-  Buffer take(std::size_t replica, std::size_t index) {
-    return {*client_, std::exchange(results_[replica * result_types_.size() + index], nullptr), result_types_[index]};
+  Buffer take(std::size_t device, std::size_t index) {
+    return {*client_, std::exchange(results_[device * result_types_.size() + index], nullptr), result_types_[index]};
   }
-  /// The event of the replica's last run, once.
-  Event take_event(std::size_t replica) { return {*client_, std::exchange(events_[replica], nullptr)}; }
+  /// The event of the device's last run, once.
+  Event take_event(std::size_t device) { return {*client_, std::exchange(events_[device], nullptr)}; }
 
  private:
   void load(std::string const& text, std::string const& options, ProgramCache const& cache) {
@@ -152,18 +155,18 @@ class Executable {
 
   /// Lists of handles, allocated once.
   void lay_out() {
-    arguments_.resize(replicas_ * argument_types_.size());
-    results_.resize(replicas_ * result_types_.size());
-    events_.resize(replicas_);
-    for (std::size_t replica = 0; replica < replicas_; ++replica) {
-      argument_lists_.push_back(arguments_.data() + replica * argument_types_.size());
-      result_lists_.push_back(results_.data() + replica * result_types_.size());
+    arguments_.resize(devices_ * argument_types_.size());
+    results_.resize(devices_ * result_types_.size());
+    events_.resize(devices_);
+    for (std::size_t device = 0; device < devices_; ++device) {
+      argument_lists_.push_back(arguments_.data() + device * argument_types_.size());
+      result_lists_.push_back(results_.data() + device * result_types_.size());
     }
   }
 
   std::shared_ptr<Client const> client_;
   std::vector<TensorType> argument_types_, result_types_;
-  std::size_t replicas_;
+  std::size_t shards_, devices_;
   PJRT_LoadedExecutable* executable_ = nullptr;
   bool from_cache_ = false;
   std::vector<PJRT_Buffer*> arguments_, results_;

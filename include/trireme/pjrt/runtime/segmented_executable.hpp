@@ -42,7 +42,8 @@ class SegmentedExecutable {
     }
   }
 
-  std::size_t replicas() const { return last().replicas(); }
+  std::size_t devices() const { return last().devices(); }
+  std::size_t shards() const { return last().shards(); }
   /// Number of compiled programs, and of those among them that came from the cache.
   std::size_t count() const { return segments_.size(); }
   std::size_t cached() const {
@@ -51,7 +52,7 @@ class SegmentedExecutable {
   }
 
   /// See Executable. The buffer has to live until the run is complete.
-  void set(std::size_t replica, std::size_t index, Buffer const& buffer) { set(places_[index], replica, buffer); }
+  void set(std::size_t device, std::size_t index, Buffer const& buffer) { set(places_[index], device, buffer); }
 
   /// Runs all segments; may return before the last is done. Collective if there are several.
   void run() {
@@ -62,8 +63,8 @@ class SegmentedExecutable {
     carried_.clear();  // PJRT keeps the memory until the last segment has read it
   }
 
-  Buffer take(std::size_t replica, std::size_t index) { return last().take(replica, index); }
-  Event take_event(std::size_t replica) { return last().take_event(replica); }
+  Buffer take(std::size_t device, std::size_t index) { return last().take(device, index); }
+  Event take_event(std::size_t device) { return last().take_event(device); }
 
  private:
   struct Place {
@@ -77,8 +78,8 @@ class SegmentedExecutable {
   Executable& last() { return *segments_.back().executable; }
   Executable const& last() const { return *segments_.back().executable; }
 
-  void set(std::vector<Place> const& places, std::size_t replica, Buffer const& buffer) {
-    for (Place const& place : places) segments_[place.segment].executable->set(replica, place.position, buffer);
+  void set(std::vector<Place> const& places, std::size_t device, Buffer const& buffer) {
+    for (Place const& place : places) segments_[place.segment].executable->set(device, place.position, buffer);
   }
 
   /// Hands the results of a segment on: sums over processes, and values as they are.
@@ -87,7 +88,7 @@ class SegmentedExecutable {
     Executable& executable = *segment.executable;
     auto const& types = executable.result_types();
     std::size_t const sums = segment.sums.size();
-    // All replicas hold the same sums.
+    // All devices hold the same sums.
     numbers_.clear();
     for (std::size_t i = 0; i < sums; ++i) {
       std::size_t const begin = numbers_.size();
@@ -95,16 +96,16 @@ class SegmentedExecutable {
       executable.take(0, i).to_host(numbers_.data() + begin);
     }
     sum_(numbers_);
-    for (std::size_t r = 0; r < executable.replicas(); ++r) {
-      executable.take_event(r).await();
+    for (std::size_t d = 0; d < executable.devices(); ++d) {
+      executable.take_event(d).await();
       std::size_t begin = 0;
       for (std::size_t i = 0; i < types.size(); ++i) {
-        Buffer result = executable.take(r, i);
+        Buffer result = executable.take(d, i);
         if (i < sums) {
-          result = copy_to_device(*client_, r, types[i], numbers_.data() + begin);
+          result = copy_to_device(*client_, d, types[i], numbers_.data() + begin);
           begin += types[i].size();
         }
-        set(i < sums ? segment.sums[i] : segment.carried[i - sums], r, result);
+        set(i < sums ? segment.sums[i] : segment.carried[i - sums], d, result);
         carried_.push_back(std::move(result));
       }
     }

@@ -15,7 +15,9 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/shared_handle.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/single_process.hpp"
 #include "trireme/pjrt/runtime/client.hpp"
@@ -27,14 +29,16 @@
 namespace trireme {
 
 /// `PjrtStrategy{.plugin = "pjrt_c_api_cpu_plugin.so", .replicas = 2}`: one process whose client drives the devices of
-/// the replicas.
+/// the replicas. With `.shards = 4` each replica has four devices, which divide the kernels of Dense by their units and
+/// the tables of Embedding by their rows, with the optimizer's state; what does not divide lies on each.
 struct PjrtStrategy {
   using Space = Kokkos::DefaultHostExecutionSpace;  ///< of the host's side: `infer` takes Views there
   template <class Model>
   using Engine = PjrtEngine<Model, SingleProcess>;
 
   std::string plugin;                                 ///< path of the shared library
-  std::size_t replicas = 1;                           ///< devices to use; 0: all of them
+  std::size_t replicas = 1;                           ///< of the model, each with rows of a batch; 0: for all devices
+  std::size_t shards = 1;                             ///< devices of a replica, which divide Dense and Embedding
   std::vector<pjrt::ClientOption> options{};          ///< of the client, which are the plugin's own
   std::string cache = pjrt::default_program_cache();  ///< folder for compiled programs; empty: none
   bool in_tpu_pod = false;                            ///< true: check the processes against the environment's TPU pod
@@ -45,7 +49,7 @@ struct PjrtStrategy {
   }
 
   /// \throws PluginError of one sentence, if the plugin cannot be loaded or has too few devices; ValueError if the
-  /// processes are not those of the pod
+  /// processes are not those of the pod, or a replica has no device
   template <class Model>
   Engine<Model> build(Model model, Parallelism = Parallelism::automatic) const {
     return place_in<Model>(std::move(model), std::make_shared<SingleProcess const>());
@@ -56,19 +60,32 @@ struct PjrtStrategy {
     auto client = group->together([&] {
       if (auto const pod = in_tpu_pod ? launch::tpu_pod() : std::nullopt)
         launch::require_ranks(*pod, group->rank(), group->size());
-      return pjrt::open_client(plugin, options, replicas);
+      if (shards == 0) throw ValueError("a replica of PjrtStrategy needs one device or more, and shards is 0");
+      return pjrt::open_client(plugin, options, replicas, shards);
     });
-    std::size_t const count = replicas == 0 ? client->devices().size() : replicas;
-    return {std::move(model), std::move(group), std::move(client), count, cache};
+    std::size_t const count = replicas == 0 ? client->devices().size() / shards : replicas;
+    return {std::move(model), std::move(group), std::move(client), count, shards, cache};
   }
 };
 
-/// All TPUs of this host (or `tpus` of them): PjrtStrategy with libtpu as its plugin, from $TPU_LIBRARY_PATH or the
-/// dynamic linker's path. In a pod of several hosts: MultiWorkerPjrtStrategy(world, TPUStrategy()).
+/// All TPUs of this host (or `tpus` of them, `shards` for each replica): PjrtStrategy with libtpu as its plugin, from
+/// $TPU_LIBRARY_PATH or the dynamic linker's path. In a pod of several hosts: MultiWorkerPjrtStrategy(world,
+/// TPUStrategy()).
 struct TPUStrategy : PjrtStrategy {
-  explicit TPUStrategy(std::size_t tpus = 0)
-      : PjrtStrategy{.plugin = pjrt::tpu_library(), .replicas = tpus, .in_tpu_pod = true} {
+  /// \throws ValueError if `tpus` is no multiple of `shards`
+  explicit TPUStrategy(std::size_t tpus = 0, std::size_t shards = 1)
+      : PjrtStrategy{.plugin = pjrt::tpu_library(),
+                     .replicas = replicas_on(tpus, shards),
+                     .shards = shards,
+                     .in_tpu_pod = true} {
     pjrt::spare_the_search_for_tpus();
+  }
+
+ private:
+  static std::size_t replicas_on(std::size_t tpus, std::size_t shards) {
+    if (shards == 0 || tpus % shards != 0)
+      throw ValueError(formatted("{} TPUs are no replicas of {} each", tpus, shards));
+    return tpus / shards;
   }
 };
 

@@ -40,44 +40,55 @@ class HostMemory {
   std::unique_ptr<void, Free> memory_;
 };
 
-/// Array that is repeatedly written on the host and lent to a device.
+/// Devices of a client, one after the other.
+struct DeviceRange {
+  std::size_t first, count;
+};
+
+/// Array that is repeatedly written on the host and lent to the devices of a replica.
 class Lent {
  public:
   Lent() = default;
   explicit Lent(TensorType const& type) : type_(type), memory_(type.bytes()) {}
   Lent(Lent&&) = default;
   Lent& operator=(Lent&&) = delete;
-  /// Waits until the device no longer reads the memory, since a run that an exception ends may leave steps in flight.
+  /// Waits until no device reads the memory any more, since a run that an exception ends may leave steps in flight.
   ~Lent() {
-    try {
-      take_back();
-    } catch (PluginError const&) {  // the operation failed, so nothing reads the memory any more
+    while (!lent_.empty()) {
+      try {
+        take_back();
+      } catch (PluginError const&) {  // the operation failed, so that device no longer reads the memory
+      }
     }
   }
 
-  /// The memory to write to; waits until the device no longer reads the values that it was lent before.
+  /// The memory to write to; waits until the devices no longer read the values that they were lent before.
   template <class T>
   T* write() {
     take_back();
     return memory_.as<T>();
   }
-  Buffer const& lend(Client const& client, std::size_t device) {
-    auto lent = lend_to_device(client, device, type_, memory_.as<void>());
-    buffer_ = std::move(lent.buffer);
-    host_done_ = std::move(lent.host_done);
-    return buffer_;
+  /// One buffer for each of the devices.
+  std::vector<Upload> const& lend(Client const& client, DeviceRange const& devices) {
+    take_back();
+    for (std::size_t i = 0; i < devices.count; ++i)
+      lent_.push_back(lend_to_device(client, devices.first + i, type_, memory_.as<void>()));
+    return lent_;
   }
 
  private:
   void take_back() {
-    buffer_.destroy();
-    host_done_.await();
+    while (!lent_.empty()) {
+      Upload last = std::move(lent_.back());
+      lent_.pop_back();
+      last.buffer.destroy();
+      last.host_done.await();
+    }
   }
 
   TensorType type_;
   HostMemory memory_;
-  Event host_done_;
-  Buffer buffer_;
+  std::vector<Upload> lent_;
 };
 
 /// One replica's rows of a batch, padded with zeros to `capacity` rows.
@@ -94,8 +105,9 @@ class ReplicaBatch {
         input_size_(lowering::tensor_type<T>(input).size() / capacity),
         target_size_(lowering::tensor_type<L>(target).size() / capacity) {}
 
-  /// Copies the rows of x, contiguous or scattered, and lends them to the device.
-  Buffer const& put_x(Client const& client, std::size_t device, Batch<T, L> const& batch, RowRange const& rows) {
+  /// Copies the rows of x, contiguous or scattered, and lends them to the devices.
+  std::vector<Upload> const& put_x(Client const& client, DeviceRange const& devices, Batch<T, L> const& batch,
+                                   RowRange const& rows) {
     T* const to = x_.template write<T>();
     std::size_t const count = rows.end - rows.begin;
     if (batch.x)
@@ -105,25 +117,27 @@ class ReplicaBatch {
         std::copy_n(batch.x_rows[rows.begin + row], input_size_, to + row * input_size_);
     std::fill(to + count * input_size_, to + std::max(count, filled_) * input_size_, T{0});
     filled_ = count;
-    return x_.lend(client, device);
+    return x_.lend(client, devices);
   }
-  Buffer const& put_y(Client const& client, std::size_t device, Batch<T, L> const& batch, RowRange const& rows) {
+  std::vector<Upload> const& put_y(Client const& client, DeviceRange const& devices, Batch<T, L> const& batch,
+                                   RowRange const& rows) {
     L* const to = y_.template write<L>();
     std::size_t const size = (rows.end - rows.begin) * target_size_;
     std::copy_n(batch.y + rows.begin * target_size_, size, to);
     std::fill(to + size, to + capacity_ * target_size_, L{0});
-    return y_.lend(client, device);
+    return y_.lend(client, devices);
   }
-  Buffer const& put_weight(Client const& client, std::size_t device, Batch<T, L> const& batch, RowRange const& rows) {
+  std::vector<Upload> const& put_weight(Client const& client, DeviceRange const& devices, Batch<T, L> const& batch,
+                                        RowRange const& rows) {
     double* const to = weight_.template write<double>();
     std::copy(batch.weight + rows.begin, batch.weight + rows.end, to);
-    return weight_.lend(client, device);
+    return weight_.lend(client, devices);
   }
   /// `fill(words)` writes the words.
   template <class Fill>
-  Buffer const& put_words(Client const& client, std::size_t device, Fill const& fill) {
+  std::vector<Upload> const& put_words(Client const& client, DeviceRange const& devices, Fill const& fill) {
     fill(words_.template write<std::uint32_t>());
-    return words_.lend(client, device);
+    return words_.lend(client, devices);
   }
 
  private:

@@ -48,10 +48,10 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
 
   /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
   PjrtEngine(Model model, std::shared_ptr<GroupType const> group, std::shared_ptr<pjrt::Client const> client,
-             std::size_t replicas, std::string const& cache)
-      : Base(Parts(std::move(model), std::move(group), std::move(client), replicas, cache)),
+             std::size_t replicas, std::size_t shards, std::string const& cache)
+      : Base(Parts(std::move(model), std::move(group), std::move(client), replicas, shards, cache)),
         inputs_(parts_.model()),
-        sums_(replicas) {
+        sums_(replicas, shards) {
     for (auto const& info : parts_.description().parameters) penalized_ = penalized_ || info.regularizer.active();
     reset_metrics(Phase::train);
     reset_metrics(Phase::test);
@@ -89,13 +89,13 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     auto& run = program.executable();
     program.run(
         batch, {.targets = true},
-        [&](std::size_t r) {
-          std::size_t const index = parts_.give_weights(run, r);
-          run.set(r, index, sums_.totals(Phase::test, r));
+        [&](std::size_t d) {
+          std::size_t const index = parts_.give_weights(run, d);
+          run.set(d, index, sums_.totals(Phase::test, d));
           return index + 1;
         },
         [&](std::uint32_t* to, RowRange const& rows) { Inputs::write_rows(to, batch, rows); }, nothing);
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) sums_.totals(Phase::test, r) = run.take(r, 0);
+    for (std::size_t d = 0; d < parts_.devices(); ++d) sums_.totals(Phase::test, d) = run.take(d, 0);
   }
 
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
@@ -103,12 +103,14 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     auto& program = parts_.programs().for_batch(Work::predict, parts_.model(), batch.rows);
     auto& run = program.executable();
     program.run(
-        batch, {.targets = false}, [&](std::size_t r) { return parts_.give_weights(run, r); }, nothing, nothing);
+        batch, {.targets = false}, [&](std::size_t d) { return parts_.give_weights(run, d); }, nothing, nothing);
     std::size_t const size = parts_.model().output_size();
     predicted_.resize(program.rows() * size);
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
-      RowRange const rows = row_range(batch.rows, r, parts_.replicas());
-      run.take(r, 0).to_host(predicted_.data());
+    for (std::size_t d = 0; d < parts_.devices(); ++d) {
+      auto const result = run.take(d, 0);
+      if (d % parts_.shards() != 0) continue;  // the same on all devices of a replica
+      RowRange const rows = row_range(batch.rows, d / parts_.shards(), parts_.replicas());
+      result.to_host(predicted_.data());
       std::copy_n(predicted_.data(), (rows.end - rows.begin) * size, out + rows.begin * size);
     }
   }
@@ -131,6 +133,8 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
 
   pjrt::Client const& client() const { return parts_.client(); }
   std::size_t replicas() const { return parts_.replicas(); }
+  /// Weights that a device holds, in elements.
+  std::size_t weights_on_device() const { return parts_.weights_on_device(); }
   /// Number of programs so far, and of those among them that came from the cache.
   std::size_t compiled_programs() const { return parts_.programs().count(); }
   std::size_t cached_programs() const { return parts_.programs().cached(); }
@@ -168,17 +172,17 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     auto& run = program.executable();
     program.run(
         batch, {.targets = true, .numbers = true},
-        [&](std::size_t r) {
-          std::size_t index = parts_.give_state(run, r);
-          run.set(r, index++, sums_.totals(Phase::train, r));
-          if (penalized_) run.set(r, index++, sums_.penalty(r));
+        [&](std::size_t d) {
+          std::size_t index = parts_.give_state(run, d);
+          run.set(d, index++, sums_.totals(Phase::train, d));
+          if (penalized_) run.set(d, index++, sums_.penalty(d));
           return index;
         },
         words_of(batch), numbers);
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
-      std::size_t index = parts_.take_state(run, r);
-      sums_.totals(Phase::train, r) = run.take(r, index++);
-      if (penalized_) sums_.penalty(r) = run.take(r, index++);
+    for (std::size_t d = 0; d < parts_.devices(); ++d) {
+      std::size_t index = parts_.take_state(run, d);
+      sums_.totals(Phase::train, d) = run.take(d, index++);
+      if (penalized_) sums_.penalty(d) = run.take(d, index++);
     }
   }
 
@@ -189,18 +193,19 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     auto& run = program.executable();
     program.run(
         batch, {.targets = true, .numbers = true},
-        [&](std::size_t r) {
-          std::size_t const index = parts_.give_weights(run, r);
-          run.set(r, index, sums_.totals(Phase::train, r));
+        [&](std::size_t d) {
+          std::size_t const index = parts_.give_weights(run, d);
+          run.set(d, index, sums_.totals(Phase::train, d));
           return index + 1;
         },
         words_of(batch), numbers);
     if (!exchange_)
-      exchange_.emplace(parts_.replicas(), Arguments(parts_.model(), 1, 1).change_size(), Arguments::number_count);
+      exchange_.emplace(parts_.replicas(), parts_.shards(), Arguments(parts_.model(), 1, 1).change_size(),
+                        Arguments::number_count);
     std::vector<pjrt::Buffer> gradients;
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
-      sums_.totals(Phase::train, r) = run.take(r, 0);
-      gradients.push_back(run.take(r, 1));
+    for (std::size_t d = 0; d < parts_.devices(); ++d) {
+      sums_.totals(Phase::train, d) = run.take(d, 0);
+      gradients.push_back(run.take(d, 1));
     }
     exchange_->sum(parts_.group(), gradients[0]);
   }
@@ -208,16 +213,17 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
   template <class Numbers>
   void apply_gradients(Numbers const& numbers) {
     pjrt::Executable& run = parts_.programs().apply(parts_.model());
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
-      std::size_t index = parts_.give_state(run, r);
-      if (penalized_) run.set(r, index++, sums_.penalty(r));
-      exchange_->give(parts_.client(), run, r, index, numbers);
+    std::size_t index = 0;
+    for (std::size_t d = 0; d < parts_.devices(); ++d) {
+      index = parts_.give_state(run, d);
+      if (penalized_) run.set(d, index++, sums_.penalty(d));
     }
+    for (std::size_t r = 0; r < parts_.replicas(); ++r) exchange_->give(parts_.client(), run, r, index, numbers);
     run.run();
-    for (std::size_t r = 0; r < parts_.replicas(); ++r) {
-      std::size_t const index = parts_.take_state(run, r);
-      if (penalized_) sums_.penalty(r) = run.take(r, index);
-      exchange_->set_done(r, run.take_event(r));
+    for (std::size_t d = 0; d < parts_.devices(); ++d) {
+      index = parts_.take_state(run, d);
+      if (penalized_) sums_.penalty(d) = run.take(d, index);
+      exchange_->set_done(d, run.take_event(d));
     }
   }
 

@@ -11,12 +11,13 @@
 
 namespace trireme::pjrt {
 
-/// Gradients on the host, where MPI sums them: one vector of all gradients for each replica.
+/// Gradients on the host, where MPI sums them: one vector of all gradients for each replica, which its devices share.
 template <class T>
 class GradientExchange {
  public:
   /// `size`: elements of all gradients; `numbers`: count of a step's numbers.
-  GradientExchange(std::size_t replicas, std::size_t size, std::size_t numbers) : size_(size), done_(replicas) {
+  GradientExchange(std::size_t replicas, std::size_t shards, std::size_t size, std::size_t numbers)
+      : size_(size), shards_(shards), done_(replicas * shards) {
     for (std::size_t r = 0; r < replicas; ++r) {
       gradients_.emplace_back(lowering::tensor_type<T>({size}));
       numbers_.emplace_back(lowering::tensor_type<double>({numbers}));
@@ -32,22 +33,27 @@ class GradientExchange {
     for (std::size_t r = 1; r < gradients_.size(); ++r) std::copy_n(sum, size_, gradients_[r].template write<T>());
   }
 
-  /// Sets the sum and the step's numbers, which `write(to)` writes, as arguments of a program from `index` on.
+  /// Sets the sum and the step's numbers, which `write(to)` writes, as arguments of a program from `index` on, on all
+  /// devices of a replica.
   template <class Write>
   void give(Client const& client, Executable& program, std::size_t replica, std::size_t index, Write const& write) {
-    program.set(replica, index, gradients_[replica].lend(client, replica));
+    DeviceRange const own{replica * shards_, shards_};
     write(numbers_[replica].template write<double>());
-    program.set(replica, index + 1, numbers_[replica].lend(client, replica));
+    auto const &gradients = gradients_[replica].lend(client, own), &numbers = numbers_[replica].lend(client, own);
+    for (std::size_t i = 0; i < own.count; ++i) {
+      program.set(own.first + i, index, gradients[i].buffer);
+      program.set(own.first + i, index + 1, numbers[i].buffer);
+    }
   }
 
   /// Records the event of the program in flight.
-  void set_done(std::size_t replica, Event event) { done_[replica] = std::move(event); }
+  void set_done(std::size_t device, Event event) { done_[device] = std::move(event); }
   void wait_all() {
     for (Event& event : done_) event.await();
   }
 
  private:
-  std::size_t size_;
+  std::size_t size_, shards_;
   std::vector<Lent> gradients_, numbers_;
   std::vector<Event> done_;
 };

@@ -27,8 +27,15 @@ class ModelPrograms {
   using BatchProgram = pjrt::BatchProgram<typename Model::scalar, typename Model::label>;
 
   /// `cache`: a folder for compiled programs, or empty; `sum`: of numbers over the processes.
-  ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, std::string const& cache, ProcessSums sum)
-      : client_(std::move(client)), replicas_(replicas), cache_(cache), sum_(std::move(sum)) {}
+  ModelPrograms(std::shared_ptr<Client const> client, std::size_t replicas, lowering::Division division,
+                std::string const& cache, ProcessSums sum)
+      : client_(std::move(client)),
+        replicas_(replicas),
+        division_(std::move(division)),
+        cache_(cache),
+        sum_(std::move(sum)) {}
+
+  lowering::Division const& division() const { return division_; }
 
   /// The smallest program that holds `rows` rows of this process; compiles one if there is none.
   BatchProgram& for_batch(BatchWork work, Model const& model, std::size_t rows) {
@@ -38,7 +45,7 @@ class ModelPrograms {
     for (auto& program : programs)
       if (program->rows() >= needed && (!best || program->rows() < best->rows())) best = program.get();
     if (best) return *best;
-    Lowered const lowered(model, needed, replicas_);
+    Lowered const lowered(model, needed, replicas_, division_);
     auto const& arguments = lowered.arguments();
     BatchExtents const extents{arguments.input_extents(), arguments.target_extents(), needed,
                                work == BatchWork::test ? lowering::StepLayout::keys : lowered.word_count(),
@@ -52,12 +59,12 @@ class ModelPrograms {
 
   /// The program that applies gradients summed by MPI.
   Executable& apply(Model const& model) {
-    if (!apply_) apply_ = compiled(Lowered(model, 1, replicas_).apply());
+    if (!apply_) apply_ = compiled(Lowered(model, 1, replicas_, division_).apply());
     return *apply_;
   }
   /// The program that copies weights.
   Executable& copy(Model const& model) {
-    if (!copy_) copy_ = compiled(Lowered(model, 1, replicas_).copy());
+    if (!copy_) copy_ = compiled(Lowered(model, 1, replicas_, division_).copy());
     return *copy_;
   }
 
@@ -95,6 +102,7 @@ class ModelPrograms {
 
   std::shared_ptr<Client const> client_;
   std::size_t replicas_;
+  lowering::Division division_;
   ProgramCache cache_;
   ProcessSums sum_;
   std::array<std::vector<std::unique_ptr<BatchProgram>>, 4> for_batches_;

@@ -31,16 +31,17 @@ class BatchProgram {
   BatchProgram(std::shared_ptr<Client const> client, std::unique_ptr<SegmentedExecutable> executable,
                BatchExtents const& extents)
       : client_(std::move(client)), executable_(std::move(executable)), rows_(extents.rows) {
-    std::size_t const replicas = executable_->replicas();
     TensorType const weight = lowering::tensor_type<double>({rows_});
     std::vector<double> const ones(rows_, 1.0);
-    for (std::size_t r = 0; r < replicas; ++r) ones_.push_back(copy_to_device(*client_, r, weight, ones.data()));
-    for (Stage& stage : stages_)
-      for (std::size_t r = 0; r < replicas; ++r) {
+    for (std::size_t d = 0; d < executable_->devices(); ++d)
+      ones_.push_back(copy_to_device(*client_, d, weight, ones.data()));
+    for (Stage& stage : stages_) {
+      for (std::size_t r = 0; r < replicas(); ++r) {
         stage.batches.emplace_back(extents.input, extents.target, rows_, extents.words);
         stage.numbers.emplace_back(lowering::tensor_type<double>({extents.numbers}));
-        stage.done.emplace_back();
       }
+      stage.done.resize(executable_->devices());
+    }
   }
 
   SegmentedExecutable& executable() { return *executable_; }
@@ -50,29 +51,39 @@ class BatchProgram {
   struct Takes {
     bool targets = true, numbers = false;
   };
-  /// Runs one batch through all replicas. `give(replica)` sets the model's own arguments and returns their number;
+  /// Runs one batch through all replicas. `give(device)` sets the model's own arguments and returns their number;
   /// `words(to, rows of the replica)` and `numbers(to)` write the step's.
   template <class Give, class Words, class Numbers>
   void run(Batch<T, L> const& batch, Takes const& takes, Give const& give, Words const& words, Numbers const& numbers) {
     Stage& stage = stages_[next_];
     next_ = (next_ + 1) % in_flight;
     stage.wait();
-    std::size_t const replicas = executable_->replicas();
-    for (std::size_t r = 0; r < replicas; ++r) {
-      RowRange const rows = row_range(batch.rows, r, replicas);
+    for (std::size_t r = 0; r < replicas(); ++r) {
+      RowRange const rows = row_range(batch.rows, r, replicas());
+      DeviceRange const own{r * executable_->shards(), executable_->shards()};
       auto& staged = stage.batches[r];
-      std::size_t index = give(r);
-      executable_->set(r, index++, staged.put_x(*client_, r, batch, rows));
+      std::size_t index = 0;
+      for (std::size_t d = own.first; d < own.first + own.count; ++d) index = give(d);
+      auto const set = [&](std::vector<Upload> const& lent) {
+        for (std::size_t i = 0; i < own.count; ++i) executable_->set(own.first + i, index, lent[i].buffer);
+        ++index;
+      };
+      set(staged.put_x(*client_, own, batch, rows));
       if (!takes.targets) continue;
-      executable_->set(r, index++, staged.put_y(*client_, r, batch, rows));
-      executable_->set(r, index++, batch.weight ? staged.put_weight(*client_, r, batch, rows) : ones_[r]);
-      executable_->set(r, index++, staged.put_words(*client_, r, [&](std::uint32_t* to) { words(to, rows); }));
+      set(staged.put_y(*client_, own, batch, rows));
+      if (batch.weight) {
+        set(staged.put_weight(*client_, own, batch, rows));
+      } else {
+        for (std::size_t d = own.first; d < own.first + own.count; ++d) executable_->set(d, index, ones_[d]);
+        ++index;
+      }
+      set(staged.put_words(*client_, own, [&](std::uint32_t* to) { words(to, rows); }));
       if (!takes.numbers) continue;
       numbers(stage.numbers[r].template write<double>());
-      executable_->set(r, index++, stage.numbers[r].lend(*client_, r));
+      set(stage.numbers[r].lend(*client_, own));
     }
     executable_->run();
-    for (std::size_t r = 0; r < replicas; ++r) stage.done[r] = executable_->take_event(r);
+    for (std::size_t d = 0; d < stage.done.size(); ++d) stage.done[d] = executable_->take_event(d);
   }
 
   /// Waits for all batches in flight.
@@ -82,13 +93,15 @@ class BatchProgram {
 
  private:
   struct Stage {
-    std::vector<ReplicaBatch<T, L>> batches;
+    std::vector<ReplicaBatch<T, L>> batches;  ///< by replica, as the numbers
     std::vector<Lent> numbers;
-    std::vector<Event> done;
+    std::vector<Event> done;  ///< by device
     void wait() {
       for (Event& event : done) event.await();
     }
   };
+
+  std::size_t replicas() const { return executable_->devices() / executable_->shards(); }
 
   std::shared_ptr<Client const> client_;
   std::unique_ptr<SegmentedExecutable> executable_;

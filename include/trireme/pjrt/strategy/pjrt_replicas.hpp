@@ -23,8 +23,8 @@
 
 namespace trireme {
 
-/// Parts of PjrtEngine: the replicas of one process, which are devices of its client and hold the same values. The host
-/// reads and sets them here; the engine trains them.
+/// Parts of PjrtEngine: the replicas of one process, which are devices of its client, or rows of devices, and hold the
+/// same values. The host reads and sets them here; the engine trains them.
 template <class ModelType, class GroupType>
 class PjrtReplicas {
  public:
@@ -36,15 +36,18 @@ class PjrtReplicas {
 
   /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
   PjrtReplicas(Model model, std::shared_ptr<Group const> group, std::shared_ptr<pjrt::Client const> client,
-               std::size_t replicas, std::string const& cache)
+               std::size_t replicas, std::size_t shards, std::string const& cache)
       : model_(std::move(model)),
         group_(std::move(group)),
         client_(std::move(client)),
         replicas_(replicas),
-        programs_(client_, replicas, cache,
+        programs_(client_, replicas, lowering::ModelPrograms<Model>(model_, 1, replicas).division(shards), cache,
                   [group = group_](std::span<double> values) { group->allreduce_sum(values); }) {
     detail::require_same(*group_, replicas, [](std::size_t rank) {
       return formatted("rank {} has another number of replicas than rank 0", rank);
+    });
+    detail::require_same(*group_, shards, [](std::size_t rank) {
+      return formatted("rank {} has another number of devices for each replica than rank 0", rank);
     });
     auto const& optimizer = model_.optimizer();
     if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
@@ -62,6 +65,10 @@ class PjrtReplicas {
   Group const& group() const { return *group_; }
   pjrt::Client const& client() const { return *client_; }
   std::size_t replicas() const { return replicas_; }
+  /// Devices of a replica, which divide some of the weights, and of all replicas.
+  std::size_t shards() const { return programs_.division().shards; }
+  std::size_t devices() const { return replicas_ * shards(); }
+  std::size_t weights_on_device() const { return weights_.elements_on_device(); }
   auto& programs() { return programs_; }
   auto const& programs() const { return programs_; }
   /// Weights and optimizer state are arrays of the same devices, and both are here.
@@ -71,16 +78,21 @@ class PjrtReplicas {
   PjrtReplicas const& optimizer() const { return *this; }
 
   /// Sets or takes the weights, a program's first arguments or results. \return the index after them
-  std::size_t give_weights(pjrt::Executable& run, std::size_t replica) const { return weights_.give(run, replica, 0); }
+  template <class Program>
+  std::size_t give_weights(Program& run, std::size_t device) const {
+    return weights_.give(run, device, 0);
+  }
   /// The same with the slots behind them.
-  std::size_t give_state(pjrt::Executable& run, std::size_t replica) const {
-    std::size_t index = give_weights(run, replica);
-    for (auto const& slot : slots_) index = slot.give(run, replica, index);
+  template <class Program>
+  std::size_t give_state(Program& run, std::size_t device) const {
+    std::size_t index = give_weights(run, device);
+    for (auto const& slot : slots_) index = slot.give(run, device, index);
     return index;
   }
-  std::size_t take_state(pjrt::Executable& run, std::size_t replica) {
-    std::size_t index = weights_.take(run, replica, 0);
-    for (auto& slot : slots_) index = slot.take(run, replica, index);
+  template <class Program>
+  std::size_t take_state(Program& run, std::size_t device) {
+    std::size_t index = weights_.take(run, device, 0);
+    for (auto& slot : slots_) index = slot.take(run, device, index);
     return index;
   }
 
@@ -156,13 +168,15 @@ class PjrtReplicas {
   /// Estimate of the memory. The compiler does not report its workspace, so this counts the activations of the batch
   /// and their gradients.
   MemoryUse memory_use(std::size_t rows) const {
-    return {model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
+    MemoryUse use{model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
+    if (shards() > 1 && !slots_.empty()) use.slot_bytes = slots_[0].elements_on_device() * sizeof(T);
+    return use;
   }
 
   /// Checks that the weights of replicas and processes are the same to the bit; they differ after a faulty reduction.
   /// Collective. \throws Error if they differ
   void verify_replicas() const {
-    if (replicas_ == 1 && group_->size() == 1) return;
+    if (devices() == 1 && group_->size() == 1) return;
     auto const hash = [&](std::size_t replica) {
       auto const weights = weights_.to_host(replica, description());
       return data::hash_bytes(weights.data(), weights.size() * sizeof(T));
@@ -170,6 +184,7 @@ class PjrtReplicas {
     std::uint64_t const first = hash(0);
     bool differ = false;
     for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
+    for (std::size_t r = 0; r < replicas_ && shards() > 1; ++r) differ = differ || !weights_.copies_agree(r);
     if (group_->allreduce_or(differ).value())
       raise_uniform(Error(formatted("the weights of some replicas differ after step {}", iteration_)));
     if (group_->size() == 1) return;
@@ -181,20 +196,20 @@ class PjrtReplicas {
   /// Placement as readable text, on which the bits of a result depend: a run is resumed under the same placement. Not
   /// collective.
   std::string placement() const {
-    return formatted("{} processes with {} replicas each as programs for {}", group_->size(), replicas_,
-                     client_->platform());
+    return formatted("{} processes with {} replicas each{} as programs for {}", group_->size(), replicas_,
+                     shards() > 1 ? formatted(" of {} devices", shards()) : std::string(), client_->platform());
   }
 
  private:
   pjrt::ArenaArrays<T> on_devices(std::span<T const> arena, bool all_weights = true) const {
-    return {*client_, replicas_, description(), arena, all_weights};
+    return {*client_, replicas_, programs_.division(), description(), arena, all_weights};
   }
   pjrt::ArenaArrays<T> copied(pjrt::ArenaArrays<T> const& arrays) const {
     pjrt::Executable& copy = programs_.copy(model_);
-    for (std::size_t r = 0; r < replicas_; ++r) arrays.give(copy, r, 0);
+    for (std::size_t d = 0; d < devices(); ++d) arrays.give(copy, d, 0);
     copy.run();
     pjrt::ArenaArrays<T> copies(copy, arrays);
-    for (std::size_t r = 0; r < replicas_; ++r) copy.take_event(r).await();
+    for (std::size_t d = 0; d < devices(); ++d) copy.take_event(d).await();
     return copies;
   }
 

@@ -10,30 +10,36 @@
 
 namespace trireme::pjrt {
 
-/// `width` sums of loss and metrics for each replica, and while training the sum of penalties, which all replicas have.
+/// `width` sums of loss and metrics for each replica, and while training the sum of penalties, which all replicas have;
+/// the devices of a replica hold the same.
 template <std::size_t width>
 class RunningSums {
  public:
-  explicit RunningSums(std::size_t replicas)
-      : totals_{std::vector<Buffer>(replicas), std::vector<Buffer>(replicas)}, penalty_(replicas) {}
+  RunningSums(std::size_t replicas, std::size_t shards)
+      : replicas_(replicas),
+        shards_(shards),
+        totals_{std::vector<Buffer>(replicas * shards), std::vector<Buffer>(replicas * shards)},
+        penalty_(replicas * shards) {}
 
-  Buffer& totals(Phase phase, std::size_t replica) { return totals_[static_cast<std::size_t>(phase)][replica]; }
-  Buffer& penalty(std::size_t replica) { return penalty_[replica]; }
+  Buffer& totals(Phase phase, std::size_t device) { return totals_[static_cast<std::size_t>(phase)][device]; }
+  Buffer& penalty(std::size_t device) { return penalty_[device]; }
 
   void reset(Client const& client, Phase phase) {
     std::array<double, width> const zeros{};
-    for (std::size_t r = 0; r < penalty_.size(); ++r) set(client, phase, r, zeros.data(), 0);
+    for (std::size_t r = 0; r < replicas_; ++r) set(client, phase, r, zeros.data(), 0);
   }
   void set(Client const& client, Phase phase, std::size_t replica, double const* sums, double penalty) {
-    totals(phase, replica) = copy_to_device(client, replica, lowering::tensor_type<double>({width}), sums);
-    if (phase == Phase::train)
-      penalty_[replica] = copy_to_device(client, replica, lowering::tensor_type<double>({}), &penalty);
+    for (std::size_t device = replica * shards_; device < (replica + 1) * shards_; ++device) {
+      totals(phase, device) = copy_to_device(client, device, lowering::tensor_type<double>({width}), sums);
+      if (phase == Phase::train)
+        penalty_[device] = copy_to_device(client, device, lowering::tensor_type<double>({}), &penalty);
+    }
   }
 
   /// The sums of all replicas, one replica after the other; waits for them.
   std::vector<double> to_host(Phase phase) {
-    std::vector<double> sums(penalty_.size() * width);
-    for (std::size_t r = 0; r < penalty_.size(); ++r) totals(phase, r).to_host(sums.data() + r * width);
+    std::vector<double> sums(replicas_ * width);
+    for (std::size_t r = 0; r < replicas_; ++r) totals(phase, r * shards_).to_host(sums.data() + r * width);
     return sums;
   }
   double penalty_to_host() const {
@@ -43,6 +49,7 @@ class RunningSums {
   }
 
  private:
+  std::size_t replicas_, shards_;
   std::array<std::vector<Buffer>, 2> totals_;
   std::vector<Buffer> penalty_;
 };
