@@ -133,6 +133,8 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
 
   pjrt::Client const& client() const { return parts_.client(); }
   std::size_t replicas() const { return parts_.replicas(); }
+  /// Devices of all replicas.
+  std::size_t devices() const { return parts_.devices(); }
   /// Weights that a device holds, in elements.
   std::size_t weights_on_device() const { return parts_.weights_on_device(); }
   /// Number of programs so far, and of those among them that came from the cache.
