@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(trireme_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/trireme")
 install(DIRECTORY include/trireme DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.[hi]pp")
-install(FILES "${PROJECT_BINARY_DIR}/include/trireme/configured.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trireme")
+install(FILES "${trireme_configured}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trireme")
 set(trireme_installed_targets trireme)
 set(trireme_version_of ARCH_INDEPENDENT)
 if(TRIREME_COMPILED)
