@@ -83,7 +83,6 @@ BOOST_AUTO_TEST_CASE(a_device_holds_its_part_of_what_divides_and_all_else) {
   auto const model = compiled(strategy(2, 2));
   BOOST_TEST(model.engine().devices() == 4u);
   BOOST_TEST(model.engine().placement().find("2 replicas each of 2 devices") != std::string::npos);
-  BOOST_TEST(model.engine().memory_use(8).slot_bytes < compiled(strategy(2, 1)).engine().memory_use(8).slot_bytes);
 }
 
 BOOST_AUTO_TEST_CASE(weights_are_read_set_and_restored_whole) {

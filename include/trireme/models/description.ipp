@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/core/type_text.hpp"
@@ -59,6 +60,10 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
   if (std::ranges::find(output, std::size_t{0}) != output.end())
     throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
                                format_extents({output.begin(), output.end()})));
+  bool const has_weights = !parameters.empty() || !states.empty();
+  auto const holds_path = [&](LayerInfo const& other) { return other.parameters > 0 && other.path == paths.own; };
+  if (has_weights && std::ranges::any_of(description_.layers, holds_path))
+    throw ValueError(formatted("two layers with weights are named '{}'; give one of them another name", paths.own));
   for (StatedParameter const& p : parameters) {
     std::string const path = formatted("'{}/{}'", paths.own, p.shape.name);
     description_.config("the initializer of " + path, p.initializer);

@@ -5,6 +5,11 @@
 
 namespace trireme {
 
+namespace detail {
+/// Tag of a process's message to itself.
+inline constexpr int own_part_tag = 106;
+}  // namespace detail
+
 template <Reducible T>
 Request Communicator::ireduce_sum(T* data, std::size_t n, std::size_t root) const {
   Request request("MPI_Ireduce", rank_);
@@ -49,7 +54,12 @@ Request Communicator::iallgather_parts(T const* own, T* all, RankParts const& pa
     return request;
   }
   // Each owner's part from its place in the whole.
-  if (own != place) std::copy_n(own, count, place);
+  if (own != place)  // by MPI, which reads memory of devices where the caller's is there
+    detail::in_chunks(count, largest_count_, [&](std::size_t offset, int n) {
+      check(MPI_Sendrecv(own + offset, n, type, detail::to_mpi_int(rank_), detail::own_part_tag, place + offset, n,
+                         type, detail::to_mpi_int(rank_), detail::own_part_tag, comm_, MPI_STATUS_IGNORE),
+            "MPI_Sendrecv", comm_);
+    });
   for (std::size_t owner = 0; owner < size_; ++owner)
     detail::in_chunks(parts.count(owner), largest_count_, [&](std::size_t offset, int n) {
       check(MPI_Ibcast(all + parts.offset(owner) + offset, n, type, detail::to_mpi_int(owner), comm_, request.next()),

@@ -6,8 +6,10 @@
 #include <mpi-ext.h>
 #endif
 
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <Kokkos_Core.hpp>
 
@@ -44,9 +46,13 @@ inline GpuAwareness gpu_awareness() {
 }
 
 namespace detail {
-/// The same, asked once.
+/// The same, asked once; no awareness where TRIREME_GPU_AWARE_MPI is 0 in the environment, for a library that says yes
+/// and was built over others that cannot. Processes may differ.
 inline GpuAwareness const& known_gpu_awareness() {
-  static GpuAwareness const answers = gpu_awareness();
+  static GpuAwareness const answers = [] {
+    char const* const chosen = std::getenv("TRIREME_GPU_AWARE_MPI");
+    return chosen && std::string_view(chosen) == "0" ? GpuAwareness() : gpu_awareness();
+  }();
   return answers;
 }
 }  // namespace detail
@@ -85,6 +91,17 @@ bool mpi_reads() {
     return true;
   else
     return MpiReads<Memory>::value();
+}
+
+/// True if MPI also adds up arrays in a space's memory as they are. Open MPI's nonblocking reductions add on the host,
+/// and so end a process whose array is on a device, however aware of GPUs the library is.
+template <class Space>
+bool mpi_reduces() {
+#ifdef OPEN_MPI
+  return Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible;
+#else
+  return mpi_reads<Space>();
+#endif
 }
 
 /// The path of messages as the end of a readable placement: empty where the host accesses the memory.

@@ -23,7 +23,8 @@ class HostMirror {
 
  public:
   HostMirror() = default;
-  HostMirror(T* data, std::size_t count) { bind(data, count); }
+  /// Of an array that collectives add up, divide or gather.
+  HostMirror(T* data, std::size_t count) : is_copy_(!mpi_reduces<Space>()) { bind(data, count); }
 
   /// Makes it the mirror of `count` elements elsewhere. Host memory is allocated only where a larger array comes, and
   /// copies to or from the earlier array have to be complete.

@@ -244,6 +244,7 @@ struct Engine {
   Model model() const { return {}; }
   template <class Archive>
   void state(Archive&) {}
+  Engine const& weights() const { return *this; }
   std::vector<float> gather(int) const { return {1, 2, 3}; }
   int scatter(std::vector<float> const& weights) const { return static_cast<int>(weights.at(2)); }
 };

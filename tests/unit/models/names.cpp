@@ -62,6 +62,21 @@ bool same(A const& a, std::string const& path, B const& b, std::string const& ot
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(two_layers_with_weights_and_one_name_are_refused) {
+  BOOST_CHECK_EXCEPTION(describe<float>(Sequential{Input<4>{}, Dense<3>{.name = "a"}, Dense<3>{.name = "a"}}),
+                        ValueError, [](ValueError const& error) {
+                          return std::string(error.what()) ==
+                                 "two layers with weights are named 'a'; give one of them another name";
+                        });
+  auto const half = named<"half">(Sequential{Dense<3>{}});
+  auto const twice = [](auto const& left, auto const& right) {
+    return Graph{Input<4>{}, node<"l">(left), node<"r", "input">(right), node<"sum", "l", "r">(Add{})};
+  };
+  BOOST_CHECK_THROW(describe<float>(twice(half, half)), ValueError);
+  BOOST_TEST(layers_of(twice(half, named<"other">(half))).size() == 3u);
+  BOOST_TEST(layers_of(Sequential{Input<4>{}, Dropout{.rate = 0.1, .name = "a"}, Dense<3>{.name = "a"}}).size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(a_nested_sequential_is_a_folder_with_its_name) {
   BOOST_TEST(layers_of(Sequential{Input<4>{}, named<"encoder">(encoder()), Dense<2>{}}) ==
                  with(encoder_below_its_name, {"dense in layers/dense"}),

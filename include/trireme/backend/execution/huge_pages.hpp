@@ -5,9 +5,9 @@
 
 namespace trireme::detail {
 
-/// Asks the system for huge pages in the whole ones of [memory, memory + bytes), before the memory is first written.
-/// Columns of large matrices, and gradients, weights and slots side by side, lie on more ordinary pages than a core has
-/// addresses of. Nothing happens where there are no such pages, or the system gives them to nobody.
+/// Requests huge pages for the whole ones in [memory, memory + bytes), before the memory is first written: columns of
+/// large matrices, and gradients, weights and slots side by side, span more ordinary pages than a core's TLB holds.
+/// Nothing happens where there are no such pages.
 void ask_for_huge_pages(void* memory, std::size_t bytes);
 
 }  // namespace trireme::detail

@@ -19,7 +19,7 @@ TRIREME_INLINE void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_un
   constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
   auto const address = reinterpret_cast<std::uintptr_t>(memory);
   std::uintptr_t const begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
-  // A wish: without it the memory is the same, so that a refusal is no error.
+  // Only a hint: a refusal costs speed alone.
   if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
 #endif
 }

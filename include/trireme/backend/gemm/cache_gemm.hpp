@@ -20,7 +20,7 @@ namespace trireme::detail {
 inline constexpr std::size_t tile_gemm_limit = std::size_t{1} << 20;
 /// unless the product has at most this depth: then writing the result dominates;
 inline constexpr std::size_t shallow_gemm_limit = 8;
-/// or has so many rows that panels of b four long vectors wide pay, and so few that they are copied once or twice.
+/// or has so many rows that panels of b four long vectors wide pay, and so few that they are copied a few times.
 template <class T>
 constexpr bool reads_panels_once(Product<T> const& p) {
   return SimdVector<T>::lanes * sizeof(T) == 64 && p.m >= 48 && p.m <= 1024;

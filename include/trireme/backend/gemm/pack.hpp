@@ -70,7 +70,7 @@ struct SquareTransposition {
   }
 };
 
-/// Rows that lie far apart are asked for so many rows ahead: processors do not foresee them.
+/// Distance in rows of prefetches: processors do not predict addresses of rows that lie far apart.
 inline constexpr std::size_t rows_ahead = 16;
 
 /// to (depth, width) = b (depth, columns), filled up with zeros.
@@ -107,7 +107,8 @@ void pack_transposed(std::size_t depth, std::size_t columns, std::size_t width, 
 /// Distance of packed rows: were it a multiple of 4 KiB, all rows would begin in the same set of the first cache.
 template <class T>
 constexpr std::size_t packed_pitch(std::size_t depth) {
-  return depth + 64 / sizeof(T);
+  constexpr std::size_t line = 64 / sizeof(T), page = 4096 / sizeof(T);
+  return depth + ((depth + line) % page == 0 ? 2 * line : line);
 }
 
 /// to (rows, depth) = the transposed of a (depth, rows), whose row k is at a(k); the rows of `to` are `pitch` apart.

@@ -168,9 +168,7 @@ class PjrtReplicas {
   /// Estimate of the memory. The compiler does not report its workspace, so this counts the activations of the batch
   /// and their gradients.
   MemoryUse memory_use(std::size_t rows) const {
-    MemoryUse use{model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
-    if (shards() > 1 && !slots_.empty()) use.slot_bytes = slots_[0].elements_on_device() * sizeof(T);
-    return use;
+    return {model_.cost(), slots(), group_->size(), rows, 2 * rows * model_.cost().activation_bytes};
   }
 
   /// Checks that the weights of replicas and processes are the same to the bit; they differ after a faulty reduction.

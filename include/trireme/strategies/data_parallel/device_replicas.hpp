@@ -1,7 +1,6 @@
 /// DeviceReplicas: the engines of one process's devices, with the weights and optimizer state of all of them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -108,6 +108,7 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
       parts_.partitions().predict(model, range.end - range.begin, x + range.begin * model.input_size(),
                                   y + range.begin * model.output_size(), parts_.weights().data());
     }
+    if constexpr (!is_host_space<Space>) parts_.context().fence("trireme: predictions complete");
   }
 
   /// Waits for work in flight. Always false: hooks here decide at once whether to stop.

@@ -142,9 +142,10 @@ class PartialModel {
     updater_.set_trained_penalty(penalty[0]);
   }
 
-  std::string describe_placement(std::string_view kind) const {
+  /// `in_place`: true if messages are sent from the space's memory.
+  std::string describe_placement(std::string_view kind, bool in_place) const {
     return formatted("{} processes with {} threads of {}, {}{}", group_->size(), context_.space().concurrency(),
-                     Space::name(), kind, group_->size() > 1 ? message_path<Space>() : "");
+                     Space::name(), kind, group_->size() > 1 ? message_path<Space>(in_place) : "");
   }
 
  private:

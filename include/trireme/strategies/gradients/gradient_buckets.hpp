@@ -88,7 +88,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
         space_(space),
         bucket_bytes_(bucket_bytes > 0 ? bucket_bytes : automatic_bucket_bytes(model.elements * sizeof(T))),
         ranges_(bucket_ranges<T>(model, bucket_bytes_)),
-        staged_(!mpi_reads<Space>()),
+        staged_(!mpi_reduces<Space>()),
         tables_(communicator, space, model) {
     if (communicator.size() > 1 && exchange == Exchange::automatic)
       shared_ = SharedGradients<T, Space>::make(communicator, space, model.reduced_elements(),

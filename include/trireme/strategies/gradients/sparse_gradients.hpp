@@ -278,7 +278,7 @@ class SparseGradients final : public GradientSink<T> {
   /// True if the group's sums take memory of the space as it is.
   static bool sums_in_place() {
     if constexpr (requires { typename Group::holds_communicator; })
-      return mpi_reads<Space>();
+      return mpi_reduces<Space>();
     else
       return host_visible;
   }

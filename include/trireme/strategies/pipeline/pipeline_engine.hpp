@@ -19,6 +19,7 @@
 #include "trireme/models/flops.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/partial_model.hpp"
@@ -149,7 +150,7 @@ class PipelineEngine
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
   std::string placement() const {
     return parts_.describe_placement(
-        formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches));
+        formatted("{} stages and {} micro-batches", place_.stages, schedule_.micro_batches), mpi_reads<Space>());
   }
 
   /// The stage of each layer, with the ranks that hold it in all pipelines.

@@ -19,6 +19,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
@@ -137,7 +138,9 @@ class ShardedEngine
   }
 
   /// A readable description of what the bits of a result depend on; a run resumes where it is the same. Not collective.
-  std::string placement() const { return parts_.describe_placement(formatted("shards of stage {}", Stage)); }
+  std::string placement() const {
+    return parts_.describe_placement(formatted("shards of stage {}", Stage), mpi_reduces<Space>());
+  }
 
   /// The ranks that hold a layer's weights under stage 3, and those that update its parameters under the others.
   LayerPlacement layer_placement() const {
