@@ -217,9 +217,9 @@ constexpr std::size_t weight_elements(L const& layer, In const& in) {
 template <class L>
 inline constexpr bool is_frozen = requires { requires L::frozen; };
 
-/// A composite around one layer, its member `layer`, whose name that is: Frozen, Each.
+/// Wrapper of one layer, its member `layer`, which also has the name: Frozen, Each.
 template <class L>
-inline constexpr bool goes_around_layer = requires { requires L::goes_around_layer; };
+inline constexpr bool wraps_layer = requires { requires L::wraps_layer; };
 
 /// A layer whose weights other models may have as well (Shared).
 template <class L>

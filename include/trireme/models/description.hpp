@@ -151,7 +151,7 @@ template <class L, class In>
 void describe_layer(L const& layer, In const& in, LayerTable& table, bool is_branch) {
   if constexpr (is_frozen<L>) {
     table.freeze([&] { describe(layer, in, table, is_branch); });
-  } else if constexpr (goes_around_layer<L>) {
+  } else if constexpr (wraps_layer<L>) {
     describe(layer, in, table);
   } else if constexpr (is_composite<L>) {
     std::string_view const name = name_of(layer);

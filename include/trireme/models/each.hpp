@@ -91,7 +91,7 @@ constexpr std::size_t parameter_count(L const& layer, In const& in) {
 template <class L>
 struct Each {
   using composite = void;
-  static constexpr bool goes_around_layer = true;
+  static constexpr bool wraps_layer = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = detail::has_tables<L>();
   static constexpr std::string_view class_name = "Each";

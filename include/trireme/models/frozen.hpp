@@ -25,7 +25,7 @@ namespace trireme {
 template <class L>
 struct Frozen {
   using composite = void;
-  static constexpr bool goes_around_layer = true;
+  static constexpr bool wraps_layer = true;
   static constexpr bool frozen = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = false;  ///< none with gradients

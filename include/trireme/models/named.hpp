@@ -14,7 +14,7 @@ namespace detail {
 /// Names a layer, or the one that it goes around: always, or only if it has no name yet.
 template <bool replaces, class L>
 constexpr void set_name(L& layer, std::string_view name) {
-  if constexpr (goes_around_layer<L>)
+  if constexpr (wraps_layer<L>)
     set_name<replaces>(layer.layer, name);
   else if constexpr (has_name<L>)
     if (replaces || layer.name.empty()) layer.name = name;
@@ -22,7 +22,7 @@ constexpr void set_name(L& layer, std::string_view name) {
 
 template <class L>
 constexpr bool takes_name() {
-  if constexpr (goes_around_layer<L>)
+  if constexpr (wraps_layer<L>)
     return takes_name<decltype(L::layer)>();
   else
     return has_name<L>;

@@ -1,4 +1,4 @@
-/// Sums over the replicas of a program, and of all processes.
+/// Sums over the replicas of a program, and over those of all processes.
 #pragma once
 
 #include <cstddef>

@@ -109,14 +109,14 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return detail::UniformAccess::make(false);
   }
 
-  /// See Replica; with what the synchronization keeps.
+  /// See EngineBase; with what the synchronization keeps.
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use = parts_.memory_use(rows);
     if constexpr (requires { synchronization_.memory_bytes(); }) use.workspace_bytes += synchronization_.memory_bytes();
     return use;
   }
 
-  /// See Replica; with the path of messages from a device's memory.
+  /// See EngineBase; with the path of messages from a device's memory.
   std::string placement() const {
     if constexpr (requires { synchronization_.message_path(); })
       return Base::placement() + synchronization_.message_path();
@@ -124,7 +124,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
       return Base::placement();
   }
 
-  /// See EngineBase; of weights that are a process's own, and of gradients that do not travel whole.
+  /// See EngineBase; otherwise where weights are a process's own, or gradients are compressed.
   std::string moved_agreement() const {
     if constexpr (requires { synchronization_.carries(); })
       return "differ as what compression leaves out on each process";

@@ -33,6 +33,8 @@ struct LocalWeights {
 ///   placement()             a text of what the bits of a result depend on
 ///   state(archive)          (optional) what a checkpoint holds of it; see Archive
 ///   memory_bytes()          (optional) what it keeps, for memory_use
+///   message_path()          (optional) the way of messages from a device's memory, the end of the placement
+///   carries()               (optional) true if it keeps a part of the gradients for later steps
 template <class Synchronization>
 inline constexpr bool steps_locally = false;
 template <class Synchronization>

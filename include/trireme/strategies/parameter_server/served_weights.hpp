@@ -63,7 +63,7 @@ class ServedWeights {
   auto& shard() { return shard_; }
   auto const& shard() const { return shard_; }
 
-  /// True while this worker has acquired batches that are not drained yet.
+  /// True from this worker's first batch of an epoch until the epoch is finished.
   bool apart() const { return apart_; }
   void set_apart(bool apart) { apart_ = apart; }
   /// Throws while processes go their own pace: an operation of all of them would hang.

@@ -13,6 +13,7 @@
 
 namespace trireme {
 
+/// The processes that hold the same stage in several pipelines: they add up gradients and updates of states.
 template <class T, class Space>
 class StageReplicas {
  public:
