@@ -77,6 +77,8 @@ class PlacedModel {
     return *this;
   }
 
+  /// Engine that the strategy built for the model, for callbacks and training loops of your own. \throws ValueError if
+  /// the model was moved from
   Engine& engine() {
     use_.require_present();
     return engine_;
@@ -89,7 +91,9 @@ class PlacedModel {
   /// \throws ValueError if the model was moved from or, unless NDEBUG is defined, another thread uses it.
   [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
 
+  /// Layers, extents and paths of the model's weights. Not collective.
   ModelDescription const& description() const { return engine().model().description(); }
+  /// Number of parameters, without states. Not collective.
   std::size_t parameter_count() const { return description().parameter_count(); }
 
   /// Table of layers, output extents, parameters, operations, and stages or ranks where the strategy does not place all

@@ -46,6 +46,7 @@ struct Elementwise {
   [[no_unique_address]] Function function{};
 
   Elementwise() = default;
+  /// Activation of a function of one number.
   constexpr explicit Elementwise(Function f) : function(f) {}
 
   static constexpr FixedString name = "elementwise";

@@ -14,30 +14,49 @@ namespace trireme {
 template <class Run, class Engine, class... Callbacks>
 class CallbackList {
  public:
+  /// List of references to callbacks; the progress gets their decision to stop.
   CallbackList(Run& run, Engine& engine, Progress& progress, Callbacks&... callbacks)
       : run_(run), engine_(engine), progress_(progress), callbacks_(callbacks...) {}
 
+  /// Hook `on_train_begin` of all callbacks.
   void train_begin() { notify<hooks::TrainBegin>(); }
   /// May set the progress to that of a saved run.
   void train_resume() { notify<hooks::TrainResume>(); }
+  /// Hook `on_epoch_begin` of all callbacks.
   void epoch_begin() { notify<hooks::EpochBegin>(); }
+  /// Hook `on_epoch_resume` of all callbacks.
   void epoch_resume() { notify<hooks::EpochResume>(); }
+  /// Hook `on_train_batch_begin` of all callbacks.
   void train_batch_begin() { notify<hooks::TrainBatchBegin>(); }
+  /// Hook `on_train_batch_end` of all callbacks.
   void train_batch_end() { notify<hooks::TrainBatchEnd>(); }
+  /// Hook `on_test_begin` of all callbacks.
   void test_begin() { notify<hooks::TestBegin>(); }
+  /// Hook `on_test_batch_begin` of all callbacks.
   void test_batch_begin() { notify<hooks::TestBatchBegin>(); }
+  /// Hook `on_test_batch_end` of all callbacks.
   void test_batch_end() { notify<hooks::TestBatchEnd>(); }
+  /// Hook `on_test_end` of all callbacks.
   void test_end() { notify<hooks::TestEnd>(); }
+  /// Hook `on_epoch_end` of all callbacks.
   void epoch_end() { notify<hooks::EpochEnd>(); }
+  /// Hook `on_save_point` of all callbacks.
   void save_point() { notify<hooks::SavePoint>(); }
+  /// Hook `on_train_end` of all callbacks.
   void train_end() { call<hooks::TrainEnd>(); }
+  /// Hook `on_predict_begin` of all callbacks.
   void predict_begin() { call<hooks::PredictBegin>(); }
+  /// Hook `on_predict_batch_begin` of all callbacks.
   void predict_batch_begin() { call<hooks::PredictBatchBegin>(); }
+  /// Hook `on_predict_batch_end` of all callbacks.
   void predict_batch_end() { call<hooks::PredictBatchEnd>(); }
+  /// Hook `on_predict_end` of all callbacks.
   void predict_end() { call<hooks::PredictEnd>(); }
 
+  /// Whether the processes have decided to stop.
   bool stop_requested() const { return progress_.stop; }
 
+  /// Callbacks in the user's order.
   std::tuple<Callbacks&...>& all() { return callbacks_; }
 
  private:

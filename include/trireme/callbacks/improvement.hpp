@@ -45,12 +45,14 @@ struct MonitorWarnings {
   bool missing = false;
   bool not_a_number = false;
 
+  /// Warns that the logs have no value of the monitored name; `names` are those that they have.
   template <class Run>
   void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names) {
     if (!missing) run.warning(formatted("warning: {} found no '{}' among: {}", callback, monitor, names));
     missing = true;
   }
 
+  /// Warns if the monitored value is NaN.
   template <class Run>
   void on_value(std::string_view callback, std::string_view monitor, Run& run, double value) {
     if (!std::isnan(value)) return;

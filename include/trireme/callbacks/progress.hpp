@@ -13,7 +13,9 @@ struct Progress {
 
   /// True if training goes on. An epoch that has begun is completed, with its validation, before training stops.
   bool goes_on(std::size_t epochs) const { return epoch < epochs && (!stop || batch > 0); }
+  /// Requests the end of training if `decision` is true; a request is never taken back.
   void stop_if(bool decision) { stop = stop || decision; }
+  /// Counts the epoch as complete; the next one begins with its first batch.
   void end_epoch() {
     ++epoch;
     batch = 0;

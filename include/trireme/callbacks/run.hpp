@@ -87,6 +87,7 @@ class Run {
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
   void set_learning_rate(double rate) { engine().optimizer().set_learning_rate(rate); }
 
+  /// Copy of the model's weights in the memory of its space, which `restore` sets again.
   auto snapshot() const { return engine().weights().snapshot(); }
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
@@ -99,6 +100,7 @@ class Run {
     model_->save_weights(path);
     detail::note_checkpoint(path);
   }
+  /// The same as `save_weights`. Collective.
   void save_model(std::string const& path) const { save_weights(path); }
 
   /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.
@@ -120,6 +122,7 @@ class Run {
   /// Progress of training: complete epochs, batches of the next one, and the agreed decision to stop.
   Progress const& progress() const { return *progress_; }
 
+  /// Model of the run.
   PlacedModel& model() { return *model_; }
 
   /// True on all processes if it is on any. Collective.
@@ -148,12 +151,15 @@ class Run {
   void save_with(Rest const& rest) {
     if constexpr (ResumableEngine<Engine>) rest_ = rest;
   }
+  /// Empty logs, for an epoch that begins.
   void clear_logs() { logs_.clear(); }
+  /// Begins an epoch or a test of so many batches; 0 if their number is not known.
   void begin_batches(std::size_t batches) {
     batch_ = 0;
     batches_ = batches;
     detail::status().at(epoch(), step());
   }
+  /// Index of the batch within its epoch or test, from 0.
   void set_batch(std::size_t batch) {
     batch_ = batch;
     note_step();

@@ -13,6 +13,7 @@ namespace trireme {
 struct SaveFreq {
   std::size_t batches = 0;  ///< 0: each epoch
 
+  /// Interval of `every` batches; 0: each epoch.
   constexpr SaveFreq(std::size_t every = 0) : batches(every) {}
   void config(Config& c, std::string_view name) const { c(name, batches, intervals::count); }
 

@@ -15,16 +15,19 @@ class Snapshot {
  public:
   explicit operator bool() const { return handle_.has_value(); }
 
+  /// Keeps a copy of the run's weights in place of the earlier one.
   template <class Run>
   void take(Run& run) {
     handle_ = run.snapshot();
   }
 
+  /// Sets the run's weights to those of the snapshot, which has to hold some.
   template <class Run>
   void restore_to(Run& run) const {
     run.restore(get<decltype(run.snapshot())>());
   }
 
+  /// Frees the weights.
   void reset() { handle_.reset(); }
 
   /// The handle, for archives, which write its weights.
@@ -32,6 +35,7 @@ class Snapshot {
   Handle const& get() const {
     return std::any_cast<Handle const&>(handle_);
   }
+  /// Takes a handle to weights, for archives.
   template <class Handle>
   void set(Handle handle) {
     handle_ = std::move(handle);

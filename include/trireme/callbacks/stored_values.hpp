@@ -27,11 +27,15 @@ using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int
 /// Values by name, saved or loaded depending on the constructor; counts the named ones. Names lie in folders.
 class StoredValues {
  public:
+  /// Values to be saved at `path`.
   explicit StoredValues(std::string path) : path_(std::move(path)) {}
+  /// Values to be loaded from the tensors of the checkpoint at `path`.
   StoredValues(std::string path, StoredTensors tensors)
       : path_(std::move(path)), tensors_(std::move(tensors)), loads_(true) {}
 
+  /// Whether values are loaded; if false they are saved.
   bool loads() const { return loads_; }
+  /// Tensors that were saved so far, or those to load from.
   StoredTensors const& tensors() const { return tensors_; }
 
   /// Checks that all values were named. \throws FileError if the checkpoint holds other values

@@ -24,6 +24,7 @@ namespace trireme {
 struct UpdateFreq {
   std::size_t batches = 0;  ///< 0: each epoch alone
 
+  /// Interval of `every` steps; 0: each epoch alone.
   constexpr UpdateFreq(std::size_t every = 0) : batches(every) {}
   void config(Config& c, std::string_view name) const { c(name, batches, intervals::count); }
 

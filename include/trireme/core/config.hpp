@@ -33,6 +33,7 @@ struct Interval {
   double lowest, highest;
   bool open_below = false, open_above = false;  ///< true if the bound itself is left out
 
+  /// Whether the value lies in the interval; false for NaN.
   constexpr bool contains(double value) const {
     return (open_below ? value > lowest : value >= lowest) && (open_above ? value < highest : value <= highest);
   }
@@ -148,12 +149,15 @@ class Config {
     std::string type_, owner_;
   };
 
+  /// Adds the text of a value to the entries.
   void add(std::string name, std::string value) { entries_.push_back({std::move(name), std::move(value)}); }
+  /// Adds entries that another Config has listed.
   void add(std::vector<Entry> const& entries) { entries_.insert(entries_.end(), entries.begin(), entries.end()); }
 
   /// A condition on several numbers together. \throws ValueError "<type> <sentence>"
   void require(bool holds, std::string_view sentence) const;
 
+  /// Entries in the order in which they were listed.
   std::vector<Entry> const& entries() const { return entries_; }
 
  private:

@@ -15,6 +15,7 @@ class Error : public std::runtime_error {
   /// True if every process of the communicator throws this same error, so that each may end in order;
   /// otherwise the other processes know nothing of it and have to be aborted.
   bool uniform() const noexcept { return uniform_; }
+  /// Declares that every process of the communicator throws this same error.
   void mark_uniform() noexcept { uniform_ = true; }
 
  private:
@@ -43,7 +44,9 @@ class ValueError : public Error {
 /// A file that is missing, truncated, of another kind, or that cannot be written.
 class FileError : public Error {
  public:
+  /// Error of the file at `path`, with which its message begins.
   FileError(std::string path, std::string const& what) : Error(path + ": " + what), path_(std::move(path)) {}
+  /// Path of the file.
   std::string const& path() const noexcept { return path_; }
 
  private:

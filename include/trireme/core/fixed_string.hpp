@@ -12,7 +12,9 @@ template <std::size_t N>
 struct FixedString {
   char characters[N]{};
 
+  /// Copy of a string literal.
   constexpr FixedString(char const (&text)[N]) { std::copy_n(text, N, characters); }
+  /// Characters without the final zero.
   constexpr std::string_view view() const { return {characters, N - 1}; }
   constexpr operator std::string_view() const { return view(); }
 };

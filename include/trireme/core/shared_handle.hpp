@@ -11,6 +11,7 @@ namespace trireme {
 template <class T>
 class SharedHandle : public std::shared_ptr<T> {
  public:
+  /// Handle to an object that its copies share.
   template <class U>
   SharedHandle(std::shared_ptr<U> pointer) : std::shared_ptr<T>(std::move(pointer)) {}
   SharedHandle(SharedHandle const&) = default;

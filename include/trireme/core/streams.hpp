@@ -41,14 +41,18 @@ KOKKOS_INLINE_FUNCTION double normal_double(PhiloxCounter const& words) {
 struct RandomStream {
   PhiloxKey key;
 
+  /// Stream of a purpose; `name` and `name64` distinguish the streams of one purpose.
   KOKKOS_FUNCTION RandomStream(std::uint64_t seed, Purpose purpose, std::uint32_t name, std::uint64_t name64)
       : key(derive(seed, purpose, name, name64)) {}
 
+  /// Four random words at the coordinates (a, b).
   KOKKOS_FUNCTION PhiloxCounter block(std::uint64_t a, std::uint64_t b) const {
     return Philox4x32::block({{low(a), high(a), low(b), high(b)}}, key);
   }
 
+  /// Lower 32 bits.
   static KOKKOS_FUNCTION std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+  /// Upper 32 bits.
   static KOKKOS_FUNCTION std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
  private:
@@ -97,6 +101,7 @@ constexpr std::uint64_t path_hash(std::string_view path) {
 struct ParameterStream {
   RandomStream stream;
 
+  /// Stream of the parameter of this path, such as "dense/kernel".
   ParameterStream(std::uint64_t seed, std::string_view path) : stream(seed, Purpose::initializer, 0, path_hash(path)) {}
 
   /// Uniform in [0, 1).

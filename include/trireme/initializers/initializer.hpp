@@ -44,6 +44,7 @@ class Initializer {
 
   constexpr Initializer() = default;
 
+  /// Copy of an initializer of the library, or of your own.
   template <InitializerFunction I>
     requires(!std::same_as<I, Initializer>)
   constexpr Initializer(I const& initializer) : functions_(&functions_of<I>) {

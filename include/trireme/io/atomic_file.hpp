@@ -33,13 +33,16 @@ class AtomicFile {
   /// Path of the file while it is being written, for libraries that open files by name.
   std::string const& temporary() const { return temporary_; }
 
+  /// Writes bytes behind those that this object has written. \throws FileError if the file system refuses them
   void write(void const* data, std::size_t bytes);
 
+  /// Writes text, as bytes. \throws FileError if the file system refuses it
   void write(std::string_view text) { write(text.data(), text.size()); }
 
   /// Behind all that was written, also by libraries.
   void append(std::string_view text);
 
+  /// Puts the file on the disk and moves it to its final name. \throws FileError if that fails
   void commit();
 
  private:

@@ -33,7 +33,9 @@ class ByteSource {
   ByteSource(ByteSource const&) = delete;
   ByteSource& operator=(ByteSource const&) = delete;
 
+  /// Path of the file, for messages.
   std::string const& path() const { return path_; }
+  /// Part of the file, for messages, as the constructor takes it.
   std::string const& subject() const { return subject_; }
 
   /// Bytes that were read.
@@ -51,6 +53,7 @@ class ByteSource {
   /// \throws FileError if there are bytes behind the last of these values.
   void require_end(std::size_t values);
 
+  /// \throws FileError always: path, subject and `what`
   [[noreturn]] void fail(std::string const& what) const { throw FileError(path_, subject_ + what); }
 
  private:

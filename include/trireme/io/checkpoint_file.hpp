@@ -43,7 +43,9 @@ class CheckpointFile {
   /// \throws FileError if nothing can be written there
   void prepare() const;
 
+  /// Path of the newest checkpoint that is complete.
   std::string const& path() const { return path_; }
+  /// Path of the checkpoint before it.
   std::string previous() const { return path_ + ".previous"; }
 
  private:

@@ -30,8 +30,10 @@ class EventFile {
   EventFile& operator=(EventFile&& other) noexcept;
   ~EventFile();
 
+  /// Path of the file.
   std::string const& path() const { return path_; }
 
+  /// Writes one event for each scalar. \throws FileError if the file system refuses it
   void write(std::span<ScalarEvent const> scalars);
 
   /// Puts what was written on the disk, so that other machines see it and it outlives this one.

@@ -22,6 +22,7 @@ class GrowingFile {
   GrowingFile& operator=(GrowingFile const&) = delete;
   ~GrowingFile() { ::close(descriptor_); }
 
+  /// Bytes in the file now; 0 unless it is a regular file.
   std::uint64_t size() const;
 
   /// Drops what is behind the first `bytes`.

@@ -53,11 +53,13 @@ struct BasicNamedTensor {
   Void* data = nullptr;
   std::string label{};  ///< a name of its own, in place of the number
 
+  /// Number of elements.
   std::size_t size() const {
     std::size_t product = 1;
     for (std::size_t const extent : extents) product *= extent;
     return product;
   }
+  /// Memory of all elements.
   std::size_t bytes() const { return size() * size_of(type); }
 
   /// "layers/conv2d_1/vars"

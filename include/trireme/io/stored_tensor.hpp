@@ -24,6 +24,7 @@ struct StoredTensor {
   std::vector<std::size_t> extents;  ///< empty: a scalar
   std::string bytes;                 ///< the values as they lie in memory
 
+  /// Number of elements.
   std::size_t size() const { return bytes.size() / size_of(type); }
 };
 

@@ -25,7 +25,9 @@ struct StepKeys {
 template <class Tensor>
 class LayerTensors {
  public:
+  /// Adds the tensor of the next index.
   constexpr void add(Tensor const& tensor) { all_[count_++] = tensor; }
+  /// Number of tensors.
   constexpr std::size_t size() const { return count_; }
   /// Null for one that the layer does not declare, such as the bias of a layer without one.
   constexpr Tensor operator[](std::size_t i) const { return i < count_ ? all_[i] : Tensor{}; }

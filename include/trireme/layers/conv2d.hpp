@@ -117,6 +117,7 @@ struct Conv2D {
                          Workspace(saved_as<std::byte>(b, workspace)));
   }
 
+  /// Window of the kernel over an input of these extents: padding, strides and positions.
   template <class In>
   constexpr Window2D window(In const& in) const {
     return detail::window_2d<KH, KW, S, D, same>("Conv2D", in);

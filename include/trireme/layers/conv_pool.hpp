@@ -30,11 +30,13 @@ struct ConvPool {
   constexpr auto output(In const& in) const {
     return pooling.output(convolution.output(in));
   }
+  /// Number of parameters, those of the convolution.
   template <class T, class In>
   constexpr std::size_t parameter_elements(In const& in) const {
     return detail::parameter_elements<T>(convolution, in);
   }
 
+  /// Bytes that `rows` rows keep between forward and backward, and that the kernels need.
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     using Kernels = KernelsFor<T, In>;

@@ -38,6 +38,7 @@ class GradientSink {
   /// True if the layer leaves this product to `defer`, which it calls once, with x and dy that stay until the step
   /// ends. Called under a context with `defers_products`; k is the same multiple of the rows in all slices of a batch.
   virtual bool defers(std::size_t /*m*/, std::size_t /*n*/, std::size_t /*k*/) { return false; }
+  /// Takes the product that `defers` has announced.
   virtual void defer(DeferredProduct<T> const&) {}
 
   /// Called at the end, and mostly instead of all other calls, where a batch has no rows and its gradients are set to

@@ -35,6 +35,7 @@ struct Inputs {
   Parts<decltype(I::extents)...> extents{};
 
   constexpr Inputs() = default;
+  /// Tuple of inputs, in the order of the model's tensors.
   constexpr explicit Inputs(I const&... input) : extents{{input.extents...}} {}
 };
 

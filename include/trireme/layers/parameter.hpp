@@ -37,10 +37,12 @@ struct SavedTensor {
   std::size_t count;
   std::size_t element_bytes = 0;  ///< 0: of the model's scalar
 
+  /// Memory for `count` numbers of type U.
   template <class U>
   static constexpr SavedTensor of(std::size_t count) {
     return {count, sizeof(U)};
   }
+  /// Bytes of all numbers, in a model of scalar T.
   template <class T>
   constexpr std::size_t bytes() const {
     return count * (element_bytes == 0 ? sizeof(T) : element_bytes);

@@ -29,6 +29,7 @@ struct ElementwiseLoss {
   [[no_unique_address]] Function function{};
 
   ElementwiseLoss() = default;
+  /// Loss of a function of (prediction, truth).
   constexpr explicit ElementwiseLoss(Function f) : function(f) {}
 
   template <class T>

@@ -29,12 +29,18 @@ class Logs {
   /// Sets or replaces the value of this name. Not collective; to be called alike on every process.
   void set(std::string_view name, Uniform<double> value);
 
+  /// Removes all values.
   void clear() { size_ = 0; }
+  /// Number of values.
   std::size_t size() const { return size_; }
+  /// Whether there is no value.
   bool empty() const { return size_ == 0; }
+  /// First entry, in the order in which names were set.
   Entry const* begin() const { return entries_.data(); }
+  /// Behind the last entry.
   Entry const* end() const { return entries_.data() + size_; }
 
+  /// Saves or sets all values, as part of a checkpoint.
   template <class Archive>
   void state(Archive& archive) {
     std::vector<std::pair<std::string, double>> values;

@@ -58,30 +58,36 @@ class Communicator {
   bool is_chief() const { return rank_ == 0; }  ///< Local.
   MPI_Comm get() const { return comm_; }        ///< Local. For libraries that take a communicator; still owned here.
 
+  /// Communicator of the same processes, whose messages are separate.
   Communicator duplicate() const { return Communicator(comm_, largest_count_); }
   /// The part of the group that gives the same color; ranks there follow `key`, then the rank here.
   Communicator split(std::size_t color, std::size_t key = 0) const;
   /// The processes that share this one's memory.
   Communicator split_by_node() const;
 
+  /// Waits until every process of the group calls it.
   void barrier() const { detail::meet_before("MPI_Ibarrier", comm_); }
 
   // Reductions of one value, with a result that all may branch on, or of a range in place.
+  /// Sum of every process's value.
   template <Reducible T>
   Uniform<T> allreduce_sum(T value) const {
     allreduce_sum(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
+  /// Largest of every process's values; NaN if one is NaN.
   template <Reducible T>
   Uniform<T> allreduce_max(T value) const {
     allreduce_max(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
+  /// Smallest of every process's values; NaN if one is NaN.
   template <Reducible T>
   Uniform<T> allreduce_min(T value) const {
     allreduce_min(std::span<T>(&value, 1));
     return detail::UniformAccess::make(value);
   }
+  /// Adds the ranges of all processes element by element, in place.
   template <ReducibleRange R>
   void allreduce_sum(R&& values) const {
     allreduce(values, MPI_SUM);
@@ -91,14 +97,17 @@ class Communicator {
   void allreduce_max(R&& values) const {
     extremum<detail::Extremum::largest>(values);
   }
+  /// The smallest element of all processes at each place, in place. A NaN anywhere gives NaN everywhere.
   template <ReducibleRange R>
   void allreduce_min(R&& values) const {
     extremum<detail::Extremum::smallest>(values);
   }
 
+  /// Whether the value is true on any process.
   Uniform<bool> allreduce_or(bool value) const {
     return allreduce_max(value ? 1 : 0).map([](int v) { return v != 0; });
   }
+  /// Whether the value is true on every process.
   Uniform<bool> allreduce_and(bool value) const {
     return allreduce_min(value ? 1 : 0).map([](int v) { return v != 0; });
   }
@@ -124,7 +133,9 @@ class Communicator {
   /// Copies the root's values to all processes.
   template <TransferableRange R>
   void broadcast(R&& values, std::size_t root = 0) const;
+  /// Copies the root's text to all processes, whatever its length.
   void broadcast(std::string& text, std::size_t root = 0) const;
+  /// The root's value, on every process.
   template <Transferable T>
   Uniform<T> broadcast(T value, std::size_t root = 0) const;
 
@@ -148,12 +159,16 @@ class Communicator {
   Gathered<std::ranges::range_value_t<R>> gatherv(R const& values, std::size_t root = 0) const;
 
   // Messages between two processes: local to them. Both sides pass ranges of the same length.
+  /// Sends values to the process of rank `to`; returns when the range may be reused.
   template <TransferableRange R>
   void send(R const& values, std::size_t to, int tag = 0) const;
+  /// Waits for the values that the process of rank `from` sends with this tag.
   template <TransferableRange R>
   void receive(R&& values, std::size_t from, int tag = 0) const;
+  /// Starts to send; the range belongs to MPI until the request is complete.
   template <TransferableRange R>
   Request isend(R const& values, std::size_t to, int tag = 0) const;
+  /// Starts to receive; the range belongs to MPI until the request is complete.
   template <TransferableRange R>
   Request ireceive(R&& values, std::size_t from, int tag = 0) const;
   /// Source of a message with this tag that has arrived and is not received yet, if there is one. Returns at once, and

@@ -11,6 +11,7 @@ template <class T>
 class Gathered {
  public:
   Gathered() = default;
+  /// Room for `counts[rank]` values of each rank.
   explicit Gathered(std::vector<std::size_t> const& counts) : offsets_(counts.size() + 1, 0) {
     for (std::size_t i = 0; i < counts.size(); ++i) offsets_[i + 1] = offsets_[i] + counts[i];
     values_.resize(offsets_.back());
@@ -22,7 +23,9 @@ class Gathered {
 
   /// Number of processes that contributed a part, empty ones included.
   std::size_t parts() const { return offsets_.size() - 1; }
+  /// Place of the first value of a rank among all values.
   std::size_t offset(std::size_t rank) const { return offsets_[rank]; }
+  /// Values of one rank.
   std::span<T const> part(std::size_t rank) const {
     return {values_.data() + offsets_[rank], offsets_[rank + 1] - offsets_[rank]};
   }

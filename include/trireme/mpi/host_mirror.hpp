@@ -38,7 +38,9 @@ class HostMirror {
 
   /// The array that it mirrors, in memory of the space.
   std::span<T> array() const { return {data_, count_}; }
+  /// First element in host memory, or in the array itself if MPI reads it.
   T* data() const { return is_copy() ? host_.data() : data_; }
+  /// Mirrored elements, which MPI reads and writes.
   std::span<T> values() const { return {data(), count_}; }
 
   /// Copies elements [begin, begin + count) of the array into the mirror, after the space's work so far.
@@ -50,6 +52,7 @@ class HostMirror {
       space.fence(tool_label("trireme: memory complete before it travels"));
     }
   }
+  /// Copies all of the array into the mirror.
   void pull(Space const& space) const { pull(space, 0, count_); }
 
   /// Waits for the space's work that still reads what MPI is about to overwrite. To be called before a receive.

@@ -12,6 +12,7 @@ namespace trireme {
 class RankParts {
  public:
   RankParts() = default;
+  /// Parts of `counts[rank]` elements.
   explicit RankParts(std::vector<std::size_t> counts) : counts_(std::move(counts)) {
     std::size_t offset = 0;
     for (std::size_t const count : counts_) {
@@ -23,12 +24,17 @@ class RankParts {
     total_ = offset;
   }
 
+  /// Number of parts.
   std::size_t ranks() const { return counts_.size(); }
+  /// Elements of all parts.
   std::size_t total() const { return total_; }
+  /// Elements of one part.
   std::size_t count(std::size_t rank) const { return counts_[rank]; }
+  /// Place of the first element of a part.
   std::size_t offset(std::size_t rank) const { return offsets_[rank]; }
   /// Counts as MPI takes them: valid only if the total fits into an int.
   int const* mpi_counts() const { return mpi_counts_.data(); }
+  /// Offsets as MPI takes them: valid only if the total fits into an int.
   int const* mpi_offsets() const { return mpi_offsets_.data(); }
 
  private:

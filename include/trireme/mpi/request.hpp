@@ -29,6 +29,7 @@ class Request {
   Request& operator=(Request&& other) noexcept;
   ~Request() { finish(); }
 
+  /// Whether the operation has not been found complete yet. Local.
   bool pending() const { return first_ != MPI_REQUEST_NULL || !others_.empty(); }
 
   /// Returns when the operation is complete. \throws CommunicationError
@@ -57,7 +58,9 @@ class Request {
 /// Group of requests to wait for together, for example the buckets of one step. Reuses its memory.
 class Requests {
  public:
+  /// Adds a request to the group.
   void push(Request request) { requests_.push_back(std::move(request)); }
+  /// Number of requests.
   std::size_t size() const { return requests_.size(); }
 
   /// Lets MPI work on every request and returns true if all are complete. To be called between pieces of other work,

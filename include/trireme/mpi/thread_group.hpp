@@ -97,19 +97,25 @@ class ThreadGroup {
   ThreadGroup(std::size_t rank, std::shared_ptr<detail::GroupBarrier> barrier)
       : rank_(rank), barrier_(std::move(barrier)) {}
 
+  /// Index of this thread in the group. Local.
   std::size_t rank() const { return rank_; }
+  /// Number of threads. Local.
   std::size_t size() const { return barrier_->threads(); }
+  /// True for rank 0. Local.
   bool is_chief() const { return rank_ == 0; }
 
+  /// Waits until all threads of the group call it.
   void barrier() const {
     if (size() > 1) barrier_->wait();
   }
 
+  /// Sum of every thread's value.
   template <class T>
     requires std::is_arithmetic_v<T>
   Uniform<T> allreduce_sum(T value) const {
     return reduced(value, sum_of<T>);
   }
+  /// Adds the ranges of all threads element by element, in place.
   template <class Range>
     requires std::ranges::contiguous_range<Range>
   void allreduce_sum(Range&& values) const {
@@ -120,13 +126,16 @@ class ThreadGroup {
   Uniform<T> allreduce_max(T value) const {
     return reduced(value, detail::extremum<detail::Extremum::largest, T>);
   }
+  /// Smallest of every thread's values; NaN if one is NaN.
   template <class T>
   Uniform<T> allreduce_min(T value) const {
     return reduced(value, detail::extremum<detail::Extremum::smallest, T>);
   }
+  /// Whether the value is true on any thread.
   Uniform<bool> allreduce_or(bool value) const {
     return reduced(value, [](bool a, bool b) { return a || b; });
   }
+  /// Whether the value is true on every thread.
   Uniform<bool> allreduce_and(bool value) const {
     return reduced(value, [](bool a, bool b) { return a && b; });
   }
@@ -140,6 +149,7 @@ class ThreadGroup {
       if (of(root) != own) std::copy_n(of(root), std::ranges::size(values), own);
     });
   }
+  /// The root's value, on every thread.
   template <class T>
     requires(!std::ranges::range<T>)
   Uniform<T> broadcast(T value, std::size_t root = 0) const {
@@ -155,6 +165,7 @@ class ThreadGroup {
     allgather_into(value, values);
     return values;
   }
+  /// Every thread's value into `values`, by rank.
   template <class T>
   void allgather_into(T const& value, std::vector<T>& values) const {
     values.resize(size());
@@ -181,7 +192,9 @@ class ThreadGroup {
       for (std::size_t rank = 0; rank < size(); ++rank) to = std::copy_n(of(rank), counts[rank], to);
     });
   }
+  /// Always true: no call has a largest count.
   static constexpr bool fits_one_call(std::size_t) { return true; }
+  /// Every thread's values, by rank, on every thread.
   template <class Range>
   Gathered<std::ranges::range_value_t<Range>> gatherv(Range const& values, std::size_t = 0) const {
     return allgatherv(values);

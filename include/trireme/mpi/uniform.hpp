@@ -20,6 +20,7 @@ struct UniformAccess;
 template <class T>
 class Uniform {
  public:
+  /// Compile-time error for a plain value, with a sentence: agree on it first.
   template <class U>
   Uniform(U const&) {
     static_assert(detail::is_uniform_source<U>,
@@ -33,6 +34,7 @@ class Uniform {
   Uniform(Uniform const&) = default;
   Uniform& operator=(Uniform const&) = default;
 
+  /// Value, the same on every process.
   T const& value() const { return value_; }
   operator T const&() const { return value_; }
 

@@ -70,6 +70,7 @@ struct LambMoments {
   struct Element {
     Value weight, momentum, velocity, direction;
   };
+  /// Element's decayed weight, new moments and direction.
   template <class Value>
   KOKKOS_FUNCTION Element<Value> of(Value weight, Value gradient, Value momentum, Value velocity) const {
     Value const m = math::flush_subnormals<T>(momentum + (gradient - momentum) * one_minus_beta_1);

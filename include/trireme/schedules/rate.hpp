@@ -27,10 +27,12 @@ concept Schedule = std::is_invocable_r_v<double, S const&, std::uint64_t> && !st
 /// \throws ValueError from compile, if the number, or the schedule's rate of step 0, is negative or infinite.
 class Rate {
  public:
+  /// Constant rate.
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Rate(Number constant) : constant_(static_cast<double>(constant)) {}
 
+  /// Rate that follows a schedule.
   template <class S>
     requires(Schedule<S> && !std::same_as<S, Rate>)
   Rate(S schedule)

@@ -29,8 +29,10 @@ using Arena = Kokkos::View<T*, typename Space::memory_space>;
 /// same memory although no address is stored.
 class Workspace {
  public:
+  /// Workspace that begins at this address.
   explicit constexpr Workspace(std::byte* begin) : next_(begin) {}
 
+  /// Next piece, for `count` elements, aligned as `aligned_bytes` has it.
   template <class T>
   T* take(std::size_t count) {
     T* piece = reinterpret_cast<T*>(next_);

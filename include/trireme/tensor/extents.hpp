@@ -26,6 +26,7 @@ struct Extent<dynamic> {
   static constexpr bool is_static = false;
   std::size_t value = 0;
   constexpr Extent() = default;
+  /// Extent that is known at run time.
   constexpr Extent(std::size_t n) : value(n) {}
   constexpr operator std::size_t() const { return value; }
 };
@@ -40,6 +41,7 @@ struct Extents {
   std::array<std::size_t, rank> values{E...};
 
   constexpr std::size_t operator[](std::size_t axis) const { return all()[axis]; }
+  /// Last extent: channels, features or classes.
   constexpr std::size_t back() const { return all()[rank - 1]; }
 
   /// Number of elements of a sample.
@@ -50,6 +52,7 @@ struct Extents {
     return product;
   }
 
+  /// Extents as a vector.
   std::vector<std::size_t> to_vector() const { return {all().begin(), all().end()}; }
 
  private:

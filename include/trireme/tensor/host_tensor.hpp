@@ -93,6 +93,7 @@ struct NewHostTensor {
   std::shared_ptr<T[]> memory;
   HostTensor<T> tensor;
 
+  /// Memory of these extents; `origin` names the data in messages.
   explicit NewHostTensor(std::vector<std::size_t> extents, std::string origin = {}) {
     tensor.extents = std::move(extents);
     tensor.origin = std::move(origin);

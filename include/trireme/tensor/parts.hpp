@@ -22,6 +22,7 @@ struct Parts {
 
   std::tuple<E...> all{};
 
+  /// Extents of part I.
   template <std::size_t I>
   constexpr auto const& part() const {
     return std::get<I>(all);
@@ -37,6 +38,7 @@ struct Parts {
     }(std::make_index_sequence<I>());
   }
 
+  /// One extent, the elements of all parts.
   std::vector<std::size_t> to_vector() const { return {size()}; }
 };
 

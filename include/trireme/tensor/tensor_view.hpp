@@ -55,6 +55,7 @@ class TensorView : public xt::xstrided_container<TensorView<T>>, public xt::xcon
   using expression_tag = xt::xtensor_expression_tag;
   static constexpr std::size_t rank = static_cast<std::size_t>(-1);
 
+  /// View of contiguous, row-major values at `data`, which the caller keeps.
   TensorView(T* data, shape_type const& extents) : storage_(std::move(data), elements(extents)) {
     Container::resize(extents);
   }
@@ -88,12 +89,14 @@ class TensorView : public xt::xstrided_container<TensorView<T>>, public xt::xcon
   friend void swap(TensorView&& a, TensorView&& b) { swap(a, b); }
 
   // xtensor calls these where no temporary is wanted.
+  /// Assigns an expression or a scalar, element by element. \throws ShapeError if the extents differ
   template <class E>
   TensorView& assign_xexpression(xt::xexpression<E> const& e) {
     if (e.derived_cast().dimension() == 0) return *this = static_cast<T>(e.derived_cast()());
     require_extents(e.derived_cast().shape());
     return Semantic::assign_xexpression(e);
   }
+  /// Assigns the result of a computed assignment, such as +=. \throws ShapeError if the extents differ
   template <class E>
   TensorView& computed_assign(xt::xexpression<E> const& e) {
     require_extents(e.derived_cast().shape());

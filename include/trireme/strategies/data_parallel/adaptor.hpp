@@ -61,9 +61,11 @@ class Adaptor {
     requires std::constructible_from<Strategy, Arguments const&...>
   explicit Adaptor(Arguments const&... arguments) : strategy_(arguments...) {}
 
+  /// Strategy that is adapted.
   Strategy const& strategy() const { return strategy_; }
   void config(Config& c) const { c("strategy", strategy_); }
   decltype(auto) group() const { return strategy_.group(); }
+  /// Communicator of the strategy, if it has one.
   decltype(auto) communicator() const
     requires requires(Strategy const& s) { s.communicator(); }
   {

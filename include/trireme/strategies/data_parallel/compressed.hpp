@@ -30,6 +30,7 @@ class Compressed : public Adaptor<Strategy> {
   template <class Model>
   using Engine = DataParallel<Model, Space, Group, CompressedGradients<typename Model::scalar, Space, Group, Codec>>;
 
+  /// Strategy whose sums of gradients are compressed, and the codec with its numbers.
   explicit Compressed(Strategy strategy, Codec codec = {}) : Adaptor<Strategy>(strategy), codec_(std::move(codec)) {}
   using Adaptor<Strategy>::Adaptor;
 

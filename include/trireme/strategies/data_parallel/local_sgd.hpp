@@ -192,6 +192,7 @@ class LocalSGD : public Adaptor<Strategy> {
                               PeriodicSynchronization<detail::SynchronizationOf<Strategy, Model>,
                                                       typename Model::scalar, Space, Group, Every, Outer>>;
 
+  /// Strategy whose processes step alone, and the outer optimizer that takes their mean change.
   LocalSGD(Strategy strategy, Outer outer) : Adaptor<Strategy>(strategy), outer_(std::move(outer)) {}
   using Adaptor<Strategy>::Adaptor;
 

@@ -36,11 +36,13 @@ namespace trireme {
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MirroredStrategy : public OneSpaceStrategy<SpaceType> {
  public:
+  /// Replicas that run in turn in one space. \throws ValueError if there is none
   explicit MirroredStrategy(std::size_t replicas, SpaceType const& space = default_space<SpaceType>())
       : OneSpaceStrategy<SpaceType>(space, replicas) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
 
+  /// Number of replicas, among which the rows of a batch are divided.
   std::size_t replicas() const { return this->replica_count(); }
 };
 
@@ -85,7 +87,9 @@ class MirroredStrategy<SpaceType> {
     return MirroredStrategy(std::move(devices));
   }
 
+  /// Number of replicas on all devices, among which the rows of a batch are divided.
   std::size_t replicas() const { return devices_.size() * replicas_; }
+  /// Instances of the devices, in the order of the replicas.
   std::vector<Space> const& devices() const { return devices_; }
   SingleProcess const& group() const { return *group_; }
 

@@ -37,6 +37,7 @@ class MultiWorkerMirroredStrategy {
         exchange_(exchange) {}
 
   Communicator const& group() const { return *group_; }
+  /// Duplicate of the communicator that the strategy was made of; the same as `group()`.
   Communicator const& communicator() const { return *group_; }
 
   void config(Config& c) const {

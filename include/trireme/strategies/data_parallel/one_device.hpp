@@ -11,6 +11,7 @@ namespace trireme {
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class OneDeviceStrategy : public OneSpaceStrategy<SpaceType> {
  public:
+  /// One replica in this execution space, by default the instance that Kokkos has as its default.
   explicit OneDeviceStrategy(SpaceType const& space = default_space<SpaceType>())
       : OneSpaceStrategy<SpaceType>(space, 1) {}
 };

@@ -59,8 +59,11 @@ class ParameterServerStrategy {
         space_(space) {}
 
   Communicator const& group() const { return *group_; }
+  /// Duplicate of the communicator that the strategy was made of; the same as `group()`.
   Communicator const& communicator() const { return *group_; }
+  /// Ranks of workers, servers and the evaluator.
   ServerRoles const& roles() const { return roles_; }
+  /// Bound of staleness in use, also where the options leave it unset.
   std::size_t staleness() const { return staleness_; }
 
   template <class Model>

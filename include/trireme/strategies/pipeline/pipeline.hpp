@@ -74,6 +74,7 @@ class PipelineStrategy {
   }
 
   Communicator const& group() const { return *group_; }
+  /// Duplicate of the communicator that the strategy was made of; the same as `group()`.
   Communicator const& communicator() const { return *group_; }
 
   /// Collective. \throws ValueError on all ranks, if the stages do not divide the ranks, or if they are more than the

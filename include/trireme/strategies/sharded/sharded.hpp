@@ -224,6 +224,7 @@ class ShardedStrategy {
       : group_(std::make_shared<Communicator>(communicator.duplicate())), space_(space) {}
 
   Communicator const& group() const { return *group_; }
+  /// Duplicate of the communicator that the strategy was made of; the same as `group()`.
   Communicator const& communicator() const { return *group_; }
 
   /// \throws ValueError under parallelism over samples: a gradient arena for each thread would take the memory that
