@@ -4,7 +4,8 @@
     scripts/check_doc_samples.py [PAGE …]      default: README.md and docs/*.md
 
 A block is the text between ```cpp and ```. Spaces and ends of lines do not count, so a block may be indented less than
-its source. tests/compile_fail has programs that must not compile, and does not count.
+its source. tests/compile_fail has programs that must not compile, and does not count. Code of trireme that is indented
+instead, a line that begins with `tr::` or `trireme::`, is refused: it would be compared with nothing.
 
 A page that has the line `<!-- every line of FILE … -->` shows these sources whole: each line of theirs is in a block,
 in the order of the source within a block. Blank lines, includes and the comment at the top do not count.
@@ -55,6 +56,12 @@ def check(page):
             line = text.count("\n", 0, found.start()) + 1
             first = found[1].strip().split("\n")[0]
             errors.append(f"{page.name}:{line}: the block that begins '{first}' is in no source of examples/ and tests/")
+    fenced = False
+    for at, line in enumerate(text.split("\n"), 1):
+        if re.match(r" *```", line):
+            fenced = not fenced
+        elif not fenced and re.match(r"(    |\t)\s*(tr|trireme)::", line):
+            errors.append(f"{page.name}:{at}: indented C++ in no ```cpp block: {line.strip()}")
     shown = [found[1] for found in re.finditer(r"^```cpp\n(.*?)^```$", text, re.M | re.S)]
     for name in " ".join(re.findall(r"^<!-- every line of (.*) -->$", text, re.M)).split():
         for at, line in lines_left_out(ROOT / name, shown):

@@ -1,9 +1,10 @@
-// The shorter samples of README.md, which scripts/check_doc_samples.py compares. Files lie in the test's folder.
+// The shorter samples of README.md and of pages of docs/, which scripts/check_doc_samples.py compares. Files lie in the test's folder.
 #define BOOST_TEST_MODULE readme
 #include "support/kokkos_fixture.hpp"
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 
 #include <trireme/trireme.hpp>
 
@@ -50,6 +51,16 @@ BOOST_AUTO_TEST_CASE(a_predictor_serves_a_model_that_was_compiled_without_optimi
 
   BOOST_TEST(y(1, 0) == out[0]);
   BOOST_TEST(y(1, 1) == out[1]);
+}
+
+BOOST_AUTO_TEST_CASE(a_complete_run_leaves_no_checkpoint) {
+  tr::OneDeviceStrategy<> const strategy;
+  auto model = tr::compile(strategy, layers, tr::SGD{.learning_rate = 0.01}, tr::MeanSquaredError{});
+  xt::xtensor<float, 2> const x = xt::ones<float>({6, 4}), y = xt::ones<float>({6, 2});
+  auto const train = tr::data::from_tensor_slices(x, y).batch(tr::GlobalBatch{3});
+  tr::fit(strategy, model, train, {.epochs = 100}, tr::BackupAndRestore{.path = "run.h5", .save_freq = 500});
+  BOOST_TEST(model.engine().optimizer().iteration() == 200U);
+  BOOST_TEST(!std::filesystem::exists("run.h5"));
 }
 
 #endif
