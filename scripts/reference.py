@@ -6,7 +6,12 @@
 FOLDER gets a page a room (`reference/layers.md`), an index of all names (`reference/index.md`) and each header with
 numbered lines (`source/layers/dense.html`). A name is public if it stands in a namespace of the table below. A public
 name without a brief is an error, and so is one whose signature names `detail`: fields of such types and values are left
-out.
+out. Members of a partial specialisation are in the entry of its primary template.
+
+Public constructors and member functions of public classes need a comment too. Special members, operators and members
+that are described once for all classes of a room (DESCRIBED_ONCE, and `config`) need none, nor do overrides, or a
+function with the parameters of one that has a comment. UNDESCRIBED says how many others a room may have, which are shown
+by their signatures: one more is an error. Rooms that it does not name have none.
 
 A class of the rooms SHAPED, and a layer (a class of the room `layers` with a member `output`; others are options and
 what passes hand over), is an error too unless its description, or that of a member, names a shape. That is a list
@@ -36,7 +41,31 @@ NO_AXES = {"Logs", "MeanState"}  # values by name; the two sums of a mean
 SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|"
                    r"\([^()]*(\.\.\.|…)[^()]*\)|any shape|same extents|shape of (the|its) input|extents of")
 
-Name = collections.namedtuple("Name", "name kind room file line template definition brief text members layer")
+# Members that classes of a room have alike: docs/extending.md describes them, strategies/strategy.hpp those of engines.
+LAYER = "output forward backward parameters initializer regularizer states saved without_activation by_rows flops"
+ENGINE = ("model group build build_as synchronization_options data_shard train_step test_step predict_step reset_metrics "
+          "metrics weights snapshot restore host_parameters host_values set_parameters set_values gather scatter optimizer "
+          "iteration has_schedule learning_rate set_iteration set_learning_rate slots set_slot gather_state state "
+          "finish_epoch verify_replicas placement layer_placement")
+DESCRIBED_ONCE = {
+    "activations": "derivative",
+    "callbacks": "state output_files on_train_begin on_train_resume on_epoch_begin on_epoch_resume on_train_batch_begin "
+                 "on_train_batch_end on_test_begin on_test_batch_begin on_test_batch_end on_test_end on_epoch_end "
+                 "on_save_point on_train_end on_predict_begin on_predict_batch_begin on_predict_batch_end on_predict_end",
+    "layers": LAYER,
+    "losses": "require_fit counts ignored_label",
+    "metrics": "update result require_fit",
+    "models": LAYER,
+    "optimizers": "slots initial slot_name step stored_number add of_tensor",
+    "pjrt": ENGINE,
+    "strategies": ENGINE + " begin sink finish shared memory_bytes",
+}
+UNDESCRIBED = {}
+
+Name = collections.namedtuple("Name", "name kind room file line definition brief text parts layer")
+Member = collections.namedtuple("Member", "name signature brief text file line")
+# The members of a class, or of a partial specialisation of it, which has a `title` and a description of its own.
+Part = collections.namedtuple("Part", "title brief text members undescribed")
 
 
 def words(element):
@@ -49,7 +78,7 @@ def words(element):
         if child.tag == "para":
             out.append(inner.strip() + "\n\n")
         elif child.tag == "computeroutput":
-            out.append(f"`{''.join(child.itertext())}`")
+            out.append(f"`{inner}`")
         elif child.tag == "parameterlist":
             kind = {"exception": "throws", "templateparam": "template parameter"}.get(child.get("kind"), "parameter")
             for item in child.findall("parameteritem"):
@@ -66,8 +95,8 @@ def words(element):
             out.append("\n\n```cpp\n" + code.strip("\n") + "\n```\n\n")
         elif child.tag == "sp":
             out.append(" ")
-        elif child.tag in ("ndash", "mdash"):
-            out.append("–")
+        elif child.tag in ("ndash", "mdash"):  # what Doxygen makes of `--` and `---`, as in names of options
+            out.append("--" if child.tag == "ndash" else "---")
         else:
             out.append(inner)
         out.append(child.tail or "")
@@ -146,15 +175,40 @@ def header_brief(file, name):
     return match[2][0].upper() + match[2][1:] if match[2][1:2].isalpha() else match[2]
 
 
-def member_of(element):
-    brief, text = described(element)
-    if not brief or element.get("prot") != "public":
-        return None
+def signature_of(element):
     declared = flat(element.find("definition")) or flat(element.find("name"))
     declared = re.sub(r"\btrireme::(\w+::)*(?=[\w~]+$)", "", declared)
     initial = flat(element.find("initializer"))
     declared += flat(element.find("argsstring")) + (f" {initial}" if initial and "detail::" not in initial else "")
-    return flat(element.find("name")), re.sub(r"\b(constexpr|inline) ", "", declared), brief, text, place(element)[1]
+    return re.sub(r"\b(constexpr|inline) ", "", declared)
+
+
+def is_special(element, last):
+    """Whether a function is a special member of class `last`, or an operator."""
+    name, arguments = flat(element.find("name")), flat(element.find("argsstring"))
+    if name.startswith(("operator", "~")) or re.search(r"=\s*(default|delete)$", arguments):
+        return True
+    copied = rf"(const )?{last}(< .* >)? (const )?&&?\s*\w*"
+    return name == last and re.match(rf"\(({copied})?\)", arguments) is not None
+
+
+def members_of(element, last, room):
+    """The public members that have a comment, and the functions among the others that need one."""
+    members, undescribed, told = [], [], set()
+    for m in element.findall("sectiondef/memberdef"):
+        if m.get("prot") != "public":
+            continue
+        brief, text = described(m)
+        member = Member(flat(m.find("name")), signature_of(m), brief, text, *place(m))
+        call = member.name, re.sub(r"\).*", "", flat(m.find("argsstring")))  # for const and others, one comment
+        if brief or text:
+            members.append(member)
+            told.add(call)
+        elif (m.get("kind") == "function" and not is_special(m, last) and
+              member.name not in ["config", *DESCRIBED_ONCE.get(page_of(room), "").split()] and
+              not re.search(r"detail::|\boverride\b", member.signature)):  # an override is described by its base
+            undescribed.append((call, member))
+    return members, [member for call, member in undescribed if call not in told]
 
 
 def field(element):
@@ -187,22 +241,30 @@ def declared(element, name, kind):
     return template_of(element) + (f"  requires {requires}\n" if requires else "") + text + ";"
 
 
+def specialised(element):
+    """`Name<arguments>` where `constraint`: which arguments a partial specialisation is for."""
+    name = re.sub(r"^(\w+::)*", "", flat(element.find("compoundname")))
+    requires = re.sub(r"^\((.*)\)$", r"\1", flat(element.find("requiresclause")))
+    return f"`{name.replace('< ', '<').replace(' >', '>')}`" + (f" where `{requires}`" if requires else "")
+
+
 def names_of(xml):
+    """Public names as (name, scope, kind, element); partial specialisations as (name, scope, None, element)."""
     index = ElementTree.parse(xml / "index.xml").getroot()
     for compound in index.findall("compound"):
         kind, name = compound.get("kind"), compound.find("name").text
         scope, _, last = re.sub(r"<.*", "", name).rpartition("::")
-        if kind in ("class", "struct", "union", "concept") and scope in PUBLIC and "<" not in name:
+        is_class = kind in ("class", "struct", "union")
+        if (is_class or kind == "concept") and scope in PUBLIC and ("<" not in name or is_class and name.endswith(">")):
             element = ElementTree.parse(xml / f"{compound.get('refid')}.xml").getroot().find("compounddef")
-            members = [m for m in map(member_of, element.iter("memberdef")) if m] if kind != "concept" else []
-            yield last, kind, element, members
+            yield last, scope, kind if "<" not in name else None, element
         elif kind == "namespace" and name in PUBLIC:
             element = ElementTree.parse(xml / f"{compound.get('refid')}.xml").getroot().find("compounddef")
             for member in element.iter("memberdef"):
                 last = flat(member.find("name"))
                 if "detail::" in re.split(r"[(=]", flat(member.find("definition")))[0].strip().rpartition(" ")[2]:
                     continue
-                yield last, member.get("kind"), member, []
+                yield last, name, member.get("kind"), member
 
 
 def is_layer(element, kind, file):
@@ -211,11 +273,16 @@ def is_layer(element, kind, file):
 
 
 def collected(xml):
-    found, seen = [], set()
+    found, seen, classes, specialisations = [], set(), {}, []
     guide = re.compile(r"(\w+)\(.*\) ?-> ?\1\b")  # deduction guides say nothing to readers
-    for last, kind, element, members in names_of(xml):
+    for last, scope, kind, element in names_of(xml):
         file, line = place(element)
-        if file is None or last.startswith(("operator", "@", "~", "TRIREME_")) or "<" in last or room_of(file) in INTERNAL_ROOMS:
+        if file is None or room_of(file) in INTERNAL_ROOMS:
+            continue
+        if last.startswith(("operator", "@", "~", "TRIREME_")) or "<" in last:
+            continue
+        if kind is None:
+            specialisations.append((last, scope, element, file))
             continue
         if (file, line, last) in seen:
             continue
@@ -229,8 +296,17 @@ def collected(xml):
         if brief.startswith("Designated initializers") and header_brief(file, last):
             brief, text = header_brief(file, last), f"{brief}\n\n{text}"
         brief = brief or header_brief(file, last)
-        found.append(Name(last, kind, room_of(file), file, line, "", declared(element, last, kind), brief, text,
-                          members, is_layer(element, kind, file)))
+        parts = []
+        if kind in ("class", "struct", "union"):
+            parts.append(Part("", "", "", *members_of(element, last, room_of(file))))
+        found.append(Name(last, kind, room_of(file), file, line, declared(element, last, kind), brief, text, parts,
+                          is_layer(element, kind, file)))
+        classes[scope, last] = found[-1]
+    for last, scope, element, file in specialisations:
+        if (scope, last) in classes:
+            part = Part(specialised(element), *described(element), *members_of(element, last, room_of(file)))
+            if part.members or part.undescribed:
+                classes[scope, last].parts.append(part)
     return found
 
 
@@ -259,6 +335,16 @@ def write_source(folder, file):
                    f"<body><h1>trireme/{file}</h1><pre>{body}</pre></body></html>\n")
 
 
+def entry(member):
+    """A member as an item of a list: signature, text and source; below, its parameters and what it throws."""
+    blocks = re.split(r"\n\s*\n|\n(?=- )", member.text)
+    items = ["    " + escaped(" ".join(b.split())) for b in blocks if b.lstrip().startswith("- ")]
+    text = " ".join(" ".join([member.brief, *(b for b in blocks if not b.lstrip().startswith("- "))]).split())
+    at = f" [source]({source_link(member.file, member.line)})" if member.file else ""
+    head = f"`{member.signature}`" + (": " if text else "")
+    return "\n".join([f"- {head}{escaped(text)}{at}", *items])
+
+
 def write(names, folder):
     reference = folder / "reference"
     reference.mkdir(parents=True, exist_ok=True)
@@ -280,9 +366,13 @@ def write(names, folder):
                 out.append("```cpp\n" + o.definition + "\n```\n")
                 if o.text:
                     out.append(escaped(o.text) + "\n")
-                for member, text, brief, more, line in o.members:
-                    at = f"[source]({source_link(o.file, line)})" if line else ""
-                    out.append(f"- `{text}`: {escaped(brief)} {escaped(' '.join(more.split()))} {at}".rstrip())
+                for part in o.parts:
+                    if part.title:
+                        out.append(f"\n{part.title}: {escaped(part.brief)}\n\n{escaped(part.text)}\n")
+                    out.extend(map(entry, part.members))
+                    if part.undescribed:
+                        out.append("\nWithout a description:\n")
+                        out.extend(map(entry, part.undescribed))
                 out.append(f'\n`#include "trireme/{o.file}"`, [line {o.line}]({source_link(o.file, o.line)})\n')
         index.append("")
         (reference / f"{page}.md").write_text("\n".join(out))
@@ -295,7 +385,7 @@ def names_no_shape(name):
     shaped = name.kind in ("class", "struct") and page_of(name.room) in SHAPED and name.name not in NO_AXES
     if not (shaped or name.layer):
         return False
-    texts = (name.brief, name.text, *(text for member in name.members for text in member[2:4]))
+    texts = (name.brief, name.text, *(text for part in name.parts for m in part.members for text in (m.brief, m.text)))
     return not any(SHAPE.search(" ".join(text.split())) for text in texts)
 
 
@@ -307,11 +397,21 @@ if __name__ == "__main__":
                if (page_of(n.room), n.name) not in told]
     # Backend is what the library runs on, and for authors of kernels.
     missing += [f"include/trireme/{n.file}:{n.line}: {n.name} is public and names `detail`: {signature}" for n in names
-                if page_of(n.room) != "backend" for signature in (n.definition, *(m[1] for m in n.members))
+                if page_of(n.room) != "backend"
+                for signature in (n.definition, *(m.signature for part in n.parts for m in part.members))
                 if "detail::" in signature]
     missing += [f"include/trireme/{n.file}:{n.line}: {n.name} names no shape: neither extents, (rows, …), nor any shape"
                 for n in names if names_no_shape(n)]
+    lacking = collections.defaultdict(list)
+    for n in names:
+        lacking[page_of(n.room)] += [m for part in n.parts for m in part.undescribed]
+    for page, members in sorted(lacking.items()):
+        if len(members) > (allowed := UNDESCRIBED.get(page, 0)):
+            missing += [f"include/trireme/{m.file}:{m.line}: {m.signature} has no comment; {len(members)} of {page} have "
+                        f"none, and {allowed} may" for m in members]
     print("\n".join(missing))
     write(names, folder)
-    print(f"{len({n.name for n in names})} public names, {len(missing)} errors")
+    described_members = sum(len(part.members) for n in names for part in n.parts)
+    print(f"{len({n.name for n in names})} public names, {described_members} members with a comment, "
+          f"{sum(map(len, lacking.values()))} without; {len(missing)} errors")
     sys.exit(bool(missing))

@@ -93,7 +93,7 @@ class PlacedModel {
 
   /// Layers, extents and paths of the model's weights. Not collective.
   ModelDescription const& description() const { return engine().model().description(); }
-  /// Number of parameters, without states. Not collective.
+  /// Number of all weights: parameters, states and frozen ones. Not collective.
   std::size_t parameter_count() const { return description().parameter_count(); }
 
   /// Table of layers, output extents, parameters, operations, and stages or ranks where the strategy does not place all

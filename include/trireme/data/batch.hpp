@@ -58,8 +58,11 @@ struct DataShard {
   };
   Parts parts{};
 
+  /// Whether this process draws samples.
   bool draws() const { return index >= first && index < last; }
+  /// Number of processes that draw samples.
   std::size_t drawing() const { return std::min(last, count) - first; }
+  /// Number of replicas over all processes, by which a PerReplicaBatch grows.
   std::size_t replica_count() const { return replicas == 0 ? drawing() : replicas; }
 };
 

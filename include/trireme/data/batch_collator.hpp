@@ -42,6 +42,7 @@ class BatchCollator {
     options_.verify(source_->weighted());
   }
 
+  /// Reader of the source, whose passes the caller begins.
   SampleReader<X, Y>& reader() { return *reader_; }
   /// True if samples are found by their number, in any order.
   bool random_access() const { return source_->random_access(); }
@@ -94,7 +95,8 @@ class BatchCollator {
     return std::is_same_v<X, T>;
   }
 
-  // Room for so many rows, each of the samples, and this process's rows of them, for reading sample by sample.
+  // For reading sample by sample.
+  /// Makes room in the buffer for so many rows.
   void make_room(BatchBuffer<T, L>& slot, std::size_t rows) {
     if (in_place_)
       reserve(slot.x_rows, rows);
@@ -104,6 +106,7 @@ class BatchCollator {
     if (source_->weighted()) reserve(slot.weight, rows);
   }
 
+  /// Converts a sample into a row of the buffer; `position` is the sample's, for messages.
   void store(Sample<X, Y> const& sample, BatchBuffer<T, L>& slot, std::size_t row, std::size_t position) {
     std::size_t const nx = source_->x_size(), ny = source_->y_size();
     if (!sized_) make_room(slot, row + 1);  // as many as a generator gives, which may be fewer than the batch holds
@@ -115,6 +118,7 @@ class BatchCollator {
     if (source_->weighted()) slot.weight[row] = sample.weight ? *sample.weight : 1.0;
   }
 
+  /// Makes the batch of a buffer that holds all rows of a global batch this process's rows of it.
   void cut(BatchRows const& rows, BatchBuffer<T, L>& slot) {
     slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
     point_at_slot(slot);

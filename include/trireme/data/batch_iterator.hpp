@@ -92,6 +92,7 @@ class BatchIterator {
   using Stream = decltype(std::declval<Data const&>().template stream<T, L>(DataShard{}, 0));
 
  public:
+  /// Batches of the data as the engine draws them. Collective.
   BatchIterator(Engine& engine, Data const& data, BatchIteratorOptions const& options = {})
       : engine_(&engine),
         data_(&data),
@@ -146,6 +147,7 @@ class BatchIterator {
                                          called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
   }
 
+  /// Current batch, valid until the next call of `next`.
   Batch<T, L> const& batch() const { return batch_; }
   /// Index of the current batch, from 0.
   std::size_t index() const { return next_ - 1; }
@@ -255,6 +257,7 @@ class BatchIterator {
 template <class Engine>
 class BatchIterator<Engine, NoData> {
  public:
+  /// Nothing to iterate over.
   BatchIterator(Engine&, NoData const&, BatchIteratorOptions const& = {}) {}
 };
 

@@ -27,8 +27,11 @@ class BatchOrder {
     std::size_t batch = 0;  ///< in its pass
   };
 
+  /// Appends the operation: the first `count` batches.
   void take(std::size_t count) { operations_.push_back({Kind::take, count}); }
+  /// Appends the operation: all batches but the first `count`.
   void skip(std::size_t count) { operations_.push_back({Kind::skip, count}); }
+  /// Appends the operation: the batches so far `count` times, or without end (`forever`).
   void repeat(std::size_t count) { operations_.push_back({Kind::repeat, count}); }
 
   /// Batches in an epoch, if that is a known and finite number.
@@ -44,6 +47,7 @@ class BatchOrder {
   /// Passes over the source in one epoch.
   std::uint64_t passes() const { return passes(operations_.size()); }
 
+  /// Adds the operations with their numbers to the lineage.
   void trace(Lineage& lineage) const;
 
  private:

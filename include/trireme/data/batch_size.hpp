@@ -23,12 +23,15 @@ class BatchSize {
  public:
   /// \throws ValueError if it is 0, or more than 2^48.
   BatchSize(GlobalBatch batch) : size_(checked(batch.size)) {}
+  /// \throws ValueError if it is 0, or more than 2^48.
   BatchSize(PerReplicaBatch batch) : size_(checked(batch.size)), per_replica_(true) {}
 
   /// Samples of a full batch, over all processes.
   std::size_t global(DataShard const& share) const { return per_replica_ ? size_ * share.replica_count() : size_; }
 
+  /// Number as it was given, of samples in all or for each replica.
   std::size_t size() const { return size_; }
+  /// Whether the size is that of each replica.
   bool per_replica() const { return per_replica_; }
 
  private:

@@ -35,6 +35,7 @@ class BatchTargets {
         columns_(std::move(columns)),
         of_epoch_(name.empty() ? "of the epoch" : "of an epoch of " + name) {}
 
+  /// Numbers of a sample's target.
   std::size_t row_size() const { return row_size_; }
 
   /// `rows` targets that lie together, the first at `position`. \throws ValueError if one is not a class index.

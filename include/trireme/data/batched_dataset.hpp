@@ -39,6 +39,7 @@ class BatchedDataset {
   using x_type = X;
   using y_type = Y;
 
+  /// Batches of a source of samples; `Dataset::batch` makes them.
   BatchedDataset(SourcePointer<X, Y> source, SampleDescription description, BatchSize size)
       : source_(std::move(source)), description_(std::move(description)), size_(size) {}
   // A move copies, so that it leaves no dataset without data behind.
@@ -116,9 +117,12 @@ class BatchedDataset {
 
   /// Samples of a full batch, over all processes.
   std::size_t global_batch(DataShard share) const { return size_.global(share); }
+  /// Batch size as it was given, global or per replica.
   BatchSize batch_size() const { return size_; }
 
+  /// Extents of the input of one sample.
   std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
+  /// Extents of the target of one sample; (0,) without targets.
   std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
   /// Requirements that the targets of these data always fulfil.
   std::vector<TargetPart> targets_as_they_are() const {
@@ -126,7 +130,9 @@ class BatchedDataset {
     for (auto const& extents : description_.y_parts) parts.push_back({extents, 0});
     return parts;
   }
+  /// Whether samples have targets.
   bool has_targets() const { return description_.y_size() != 0; }
+  /// Whether samples have weights of their own.
   bool has_sample_weights() const { return source_->weighted(); }
 
   /// Samples in one pass, over all processes, if that is a known and finite number.
@@ -146,6 +152,7 @@ class BatchedDataset {
     order_.trace(result);
     return result;
   }
+  /// Size of a pass and hash of the lineage, by which processes compare their data. Not collective.
   Checksum checksum() const { return {size().value_or(0), lineage().hash()}; }
 
   /// Name of the data in messages: their role, and the name that they may have.

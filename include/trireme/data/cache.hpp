@@ -22,6 +22,7 @@ namespace trireme::data {
 template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:
+  /// Cache of a source, shared by all copies of the dataset.
   explicit CachedSource(SourcePointer<X, Y> source)
       : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {}
 

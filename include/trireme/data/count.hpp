@@ -27,6 +27,7 @@ class Count {
   /// The largest count: products of two stay far from what std::size_t holds.
   static constexpr std::size_t largest = std::size_t{1} << 48;
 
+  /// Number as written; `of` checks it.
   template <class V>
     requires(std::is_arithmetic_v<V> && !std::is_same_v<V, bool>)
   Count(V value) {

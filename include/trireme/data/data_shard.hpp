@@ -17,6 +17,7 @@ struct LocalSizes {
   std::size_t index = 0;
   bool endless = false;  ///< these samples again and again, on all processes
 
+  /// Samples of all processes.
   std::size_t total() const;
 };
 
@@ -48,11 +49,13 @@ class BatchPlan {
   /// some.
   BatchPlan(LocalSizes local, std::size_t batch, DataShard share);
 
+  /// Whether the batches have no end.
   bool endless() const { return endless_; }
 
   /// True if each process has samples of its own.
   bool local() const { return !sizes_.empty(); }
 
+  /// Number of batches in a pass.
   std::size_t batches() const { return batches_; }
 
   /// The most rows that a batch hands this process.

@@ -33,6 +33,7 @@ namespace trireme::data {
 template <class X, class Y>
 class Dataset {
  public:
+  /// Dataset over a source of samples of your own.
   Dataset(SourcePointer<X, Y> source, SampleDescription description)
       : source_(std::move(source)), description_(std::move(description)) {}
   // A move copies, so that it leaves no dataset without data behind.
@@ -137,13 +138,17 @@ class Dataset {
     return result;
   }
 
+  /// Extents of the input of one sample.
   std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
+  /// Extents of the target of one sample; (0,) without targets.
   std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
 
   /// Samples in an epoch, over all processes, if that is a known and finite number.
   std::optional<std::size_t> size() const { return dataset_size(*source_, description_); }
 
+  /// Source of the samples.
   SourcePointer<X, Y> const& source() const { return source_; }
+  /// Extents and names of the samples, and which of them this process owns.
   SampleDescription const& description() const { return description_; }
 
  private:

@@ -34,6 +34,7 @@ auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
 template <class X, class Y, class Make>
 class GeneratorSource : public SampleSource<X, Y> {
  public:
+  /// Source of samples of `x_size` numbers and targets of `y_size`.
   GeneratorSource(std::size_t x_size, std::size_t y_size, Make make)
       : SampleSource<X, Y>(x_size, y_size), make_(std::move(make)) {}
 

@@ -19,10 +19,12 @@ class Lineage {
   /// \param quantity  names the value in messages; empty for a hash, which says nothing to a reader.
   void add(std::string_view operation, std::string_view quantity, std::uint64_t value);
 
+  /// Hash of all operations and numbers.
   std::uint64_t hash() const;
 
   /// One line for each number, to be sent to another process.
   std::string text() const;
+  /// Lineage that another process has sent as `text`.
   static Lineage from_text(std::string_view text);
 
   /// The first difference to the lineage that rank 0 has, as a sentence about `data`.

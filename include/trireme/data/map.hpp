@@ -29,6 +29,7 @@ class MappedSource : public SampleSource<OutX, OutY> {
  public:
   static constexpr bool keeps_targets = InputMap<F, X, OutX>;
 
+  /// Source whose new samples have `x_size` numbers, and targets of `y_size`.
   MappedSource(SourcePointer<X, Y> source, std::size_t x_size, std::size_t y_size, F function)
       : SampleSource<OutX, OutY>(x_size, y_size), source_(std::move(source)), function_(std::move(function)) {}
 

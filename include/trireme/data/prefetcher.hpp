@@ -17,6 +17,7 @@ namespace trireme::data {
 template <class Producer, class Slot>
 class Prefetcher {
  public:
+  /// Starts the thread, which begins with slot `first` of the epoch.
   Prefetcher(Producer producer, std::size_t ahead, std::uint64_t epoch, std::size_t first)
       : producer_(std::move(producer)), ahead_(ahead), slots_(ahead + in_use), epoch_(epoch), first_(first) {
     thread_ = std::thread([this] { produce(); });

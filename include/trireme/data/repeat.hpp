@@ -19,6 +19,7 @@ namespace trireme::data {
 template <class X, class Y>
 class RepeatedSource : public SampleSource<X, Y> {
  public:
+  /// `count` passes over the source; `forever`: without end.
   RepeatedSource(SourcePointer<X, Y> source, std::size_t count)
       : SampleSource<X, Y>(source->x_size(), source->y_size()), source_(std::move(source)), count_(count) {}
 

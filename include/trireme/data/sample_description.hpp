@@ -27,17 +27,23 @@ struct SampleDescription {
   /// other.
   std::vector<std::vector<std::size_t>> x_parts{}, y_parts{};
 
+  /// Name of the samples in messages: their own, or their role.
   std::string const& x_called(std::string const& role) const { return x_name.empty() ? role : x_name; }
+  /// Name of the targets in messages: their own, or their role.
   std::string const& y_called(std::string const& role) const { return y_name.empty() ? role : y_name; }
 
+  /// Numbers of one sample.
   std::size_t x_size() const { return volume(x_extents); }
+  /// Numbers of one target.
   std::size_t y_size() const { return volume(y_extents); }
 
+  /// Raises the number of batches that are prepared ahead; `autotune`: the library chooses it.
   void prefetch_at_least(Count const& count) {
     constexpr std::size_t chosen = 2, most = 1 << 16;
     prefetch = std::max(prefetch, count.unlimited() ? chosen : count.of("prefetch", "batches", 0, most));
   }
 
+  /// Product of the extents.
   static std::size_t volume(std::vector<std::size_t> const& extents) {
     std::size_t product = 1;
     for (std::size_t extent : extents) product *= extent;

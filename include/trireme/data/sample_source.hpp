@@ -50,18 +50,24 @@ class SampleReader {
 template <class X, class Y>
 class SampleSource {
  public:
+  /// Source of samples of `x_size` numbers and targets of `y_size`.
   SampleSource(std::size_t x_size, std::size_t y_size) : x_size_(x_size), y_size_(y_size) {}
   virtual ~SampleSource() = default;
 
+  /// Numbers of one sample.
   std::size_t x_size() const { return x_size_; }
+  /// Numbers of one target.
   std::size_t y_size() const { return y_size_; }
 
   /// Samples in one pass, if that is known beforehand.
   virtual std::optional<std::size_t> size() const = 0;
+  /// Whether a pass has no end.
   virtual bool endless() const { return false; }
+  /// Whether samples are found by their number, in any order.
   virtual bool random_access() const = 0;
   /// True if passes differ in their order.
   virtual bool varies() const = 0;
+  /// Whether samples have weights.
   virtual bool weighted() const = 0;
   /// True if samples stay in place: those of a reader's `at` are valid as long as the reader.
   virtual bool in_memory() const { return false; }
@@ -71,6 +77,7 @@ class SampleSource {
   virtual HostTensor<Y> const* targets() const { return nullptr; }
   /// Adds all that identifies the samples of a source: the data and their transformations.
   virtual void trace(Lineage& lineage) const = 0;
+  /// New reader, of one thread.
   virtual std::unique_ptr<SampleReader<X, Y>> reader() const = 0;
 
  private:

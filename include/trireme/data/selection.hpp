@@ -20,6 +20,7 @@ class SelectedSource : public SampleSource<X, Y> {
  public:
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
+  /// At most `count` samples from number `first` on; `all`: to the end.
   SelectedSource(SourcePointer<X, Y> source, std::size_t first, std::size_t count)
       : SampleSource<X, Y>(source->x_size(), source->y_size()),
         source_(std::move(source)),

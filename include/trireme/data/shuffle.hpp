@@ -19,6 +19,7 @@ namespace trireme::data {
 template <class X, class Y>
 class Shuffled : public SampleSource<X, Y> {
  public:
+  /// Source in an order that seed, part and pass determine.
   Shuffled(SourcePointer<X, Y> source, std::uint64_t seed, std::uint32_t part)
       : SampleSource<X, Y>(source->x_size(), source->y_size()), source_(std::move(source)), seed_(seed), part_(part) {}
 
@@ -33,7 +34,9 @@ class Shuffled : public SampleSource<X, Y> {
     lineage.add("shuffle", "seed", seed_);
   }
 
+  /// Source that is shuffled.
   SampleSource<X, Y> const& source() const { return *source_; }
+  /// Sequence of random numbers of a pass.
   IndexSequence sequence(std::uint64_t pass) const { return {seed_, part_, pass}; }
 
  private:
@@ -82,6 +85,7 @@ class PermutedSource : public Shuffled<X, Y> {
 template <class X, class Y>
 class WindowShuffledSource : public Shuffled<X, Y> {
  public:
+  /// Source drawn from a window of so many samples.
   WindowShuffledSource(SourcePointer<X, Y> source, std::size_t window, std::uint64_t seed, std::uint32_t part)
       : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {}
   bool random_access() const override { return false; }

@@ -103,6 +103,7 @@ struct Residual : Add<Skip, Sequential<Layers...>> {
   using graph_of = Residual;
   static constexpr std::string_view class_name = "Add";
   constexpr Residual() = default;
+  /// Block around these layers.
   template <class... L>
   constexpr explicit Residual(L const&... layers)
       : Add<Skip, Sequential<Layers...>>(Skip{}, Sequential<Layers...>(layers...)) {}

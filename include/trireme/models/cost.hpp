@@ -33,7 +33,9 @@ struct MemoryUse {
   std::size_t slot_bytes = model.arena_bytes;  ///< of each slot: less where this process holds a part of it
   char const* members = "processes";  ///< what `processes` counts: "devices" of one process, each with all this
 
+  /// Bytes of all optimizer slots of the process.
   constexpr std::size_t optimizer_bytes() const { return slots * slot_bytes; }
+  /// Bytes that the process contributes to the reduction of a step; 0 if it is alone.
   constexpr std::size_t reduced_bytes() const { return processes > 1 ? model.reduced_bytes() : 0; }
 };
 

@@ -112,6 +112,7 @@ struct Each {
     }
   }
 
+  /// Calls f(layer, the first part's extents), once for all parts.
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
     f(layer, in.template part<0>());
@@ -138,20 +139,24 @@ struct Each {
     return sum;
   }
 
+  /// Elements of the layer's parameters in the arena, which all parts share.
   template <class T, class In>
   constexpr std::size_t parameter_elements(In const& in) const {
     return detail::parameter_elements<T>(layer, in.template part<0>());
   }
+  /// Elements of the layer's states, which all parts share.
   template <class T, class In>
   constexpr std::size_t state_elements(In const& in) const {
     return detail::state_elements<T>(layer, in.template part<0>());
   }
 
+  /// Elements of the layer's frozen weights, which all parts share.
   template <class T, class In>
   constexpr std::size_t frozen_elements(In const& in) const {
     return detail::frozen_elements<T>(layer, in.template part<0>());
   }
 
+  /// Bytes for `rows` rows of all parts, between forward and backward.
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     std::size_t bytes = aligned_bytes(scratch_elements<T>(in) * sizeof(T));

@@ -36,6 +36,7 @@ struct Frozen {
   L layer{};
 
   constexpr Frozen() = default;
+  /// Layer whose weights training leaves as they are.
   constexpr explicit Frozen(L const& l) : layer(l) {}
 
   template <class In>
@@ -43,6 +44,7 @@ struct Frozen {
     return layer.output(in);
   }
 
+  /// Calls f(layer, extents of its input).
   template <class In, class F>
   constexpr void for_each_layer(In const& in, F&& f) const {
     f(layer, in);
@@ -54,15 +56,18 @@ struct Frozen {
     return Frozen<std::decay_t<decltype(rest)>>(rest);
   }
 
+  /// 0: no weight of the layer is trained.
   template <class T, class In>
   constexpr std::size_t parameter_elements(In const&) const {
     return 0;
   }
+  /// Elements of all weights of the layer, parameters and states.
   template <class T, class In>
   constexpr std::size_t frozen_elements(In const& in) const {
     return detail::weight_elements<T>(layer, in);
   }
 
+  /// Bytes that the layer's forward needs for `rows` rows.
   template <class T, class Context, class In>
   constexpr std::size_t workspace(In const& in, std::size_t rows) const {
     return detail::pass_workspace<T, Context>(layer, in, rows);

@@ -229,6 +229,7 @@ class Graph : public detail::GraphLayers<detail::require_graph<In, Nodes...>(), 
   using graph_of = Graph;
 
   constexpr Graph() = default;
+  /// Graph of an input and of nodes, each behind those that it takes.
   constexpr explicit Graph(In const& input, Nodes const&... nodes)
       : Graph(input, std::tuple<Nodes const&...>(nodes...), std::make_index_sequence<Wires::segment_count>()) {}
 

@@ -14,6 +14,7 @@ namespace trireme {
 /// Names of a model's layers, numbered as Keras does: dense, dense_1, dense_2.
 class LayerNames {
  public:
+  /// Name of the next layer of this class.
   std::string next(std::string_view class_name) {
     std::string name = keras_snake_case(class_name);
     auto const index = std::count(given_.begin(), given_.end(), name);

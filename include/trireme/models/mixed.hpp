@@ -59,12 +59,14 @@ class MixedModel : public Base {
   /// The layers, for those that round as is said of Mixed.
   auto const& exact_architecture() const { return Base::architecture(); }
 
+  /// Bytes of a step of `rows` rows, with the rounded weights.
   template <class Context>
   std::size_t workspace_bytes(std::size_t rows) const {
     return aligned_bytes(description().arena_elements() * sizeof(T)) +
            Base::template workspace_bytes<Storing<Context>>(rows);
   }
 
+  /// Adds the loss and the gradients of a slice, as Model::train, with rounded numbers.
   template <class Context>
   void train(Context& context, Slice<T, label> const& slice, PerOutput<Base::outputs> const& scales,
              T const* parameters, T* gradients, std::byte* memory, double* totals, StepKeys const& keys,
@@ -76,6 +78,7 @@ class MixedModel : public Base {
     Base::train(storing, slice, scales, weights, gradients, memory, totals, keys, Context::owns_rows ? nullptr : sink);
   }
 
+  /// Adds the loss and metrics of a slice, as Model::test, with rounded numbers.
   template <class Context>
   void test(Context& context, Slice<T, label> const& slice, T const* parameters, std::byte* memory,
             double* totals) const {
@@ -84,6 +87,7 @@ class MixedModel : public Base {
     Base::test(storing, slice, weights, memory, totals);
   }
 
+  /// Writes the outputs of `rows` rows, as Model::predict, with rounded numbers.
   template <class Context>
   void predict(Context& context, std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
     Storing<Context> storing(context);

@@ -54,6 +54,7 @@ class Model {
   static constexpr auto log_names = Head::log_names;
   static constexpr auto log_directions = Head::log_directions;
 
+  /// Model of these layers, with what trains and measures it. Weights are the engine's.
   Model(Architecture architecture, OptimizerType optimizer, Loss loss, std::uint64_t seed, Metrics... metrics)
       : description_(std::make_shared<ModelDescription const>(trireme::describe<T>(architecture))),
         architecture_(detail::trained_part<Loss>(architecture)),
@@ -71,15 +72,22 @@ class Model {
     c("seed", seed_);
   }
 
+  /// Table of layers, extents and weights.
   ModelDescription const& description() const { return *description_; }
+  /// Memory and communication of the model.
   ModelCost const& cost() const { return cost_; }
+  /// Optimizer with its numbers, without state.
   OptimizerType const& optimizer() const { return optimizer_; }
   /// The layers that are trained, up to what the loss takes; and the head that takes it.
   auto const& architecture() const { return architecture_; }
   Head const& head() const { return head_; }
+  /// Seed of initial weights and of what layers draw.
   std::uint64_t seed() const { return seed_; }
+  /// Numbers of one sample.
   std::size_t input_size() const { return input_.size(); }
+  /// Numbers of a sample's output.
   std::size_t output_size() const { return output_.size(); }
+  /// Number of classes, where targets are class indices.
   std::size_t classes() const { return head_.classes(); }
   static constexpr bool class_labels = Head::class_labels;
   /// Numbers of a sample's target.
@@ -124,6 +132,7 @@ class Model {
     });
   }
 
+  /// Bytes of a step of `rows` rows: activations, their gradients and what kernels need.
   template <class Context>
   std::size_t workspace_bytes(std::size_t rows) const {
     return detail::step_workspace<T, Context, on_logits>(architecture_, rows);

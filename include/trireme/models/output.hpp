@@ -90,6 +90,7 @@ struct Outputs {
   static_assert(sizeof...(O) > 0, "trireme: Outputs needs output<\"name\">(loss) for each output of the model");
   std::tuple<O...> all;
 
+  /// Losses and metrics, one `output` for each output of the model.
   constexpr explicit Outputs(O const&... output) : all{output...} {}
 };
 

@@ -63,6 +63,7 @@ class OwnModel {
   static constexpr auto log_directions = Head::log_directions;
   static constexpr bool class_labels = Head::class_labels;
 
+  /// Model of the table's sizes, with what trains and measures it.
   OwnModel(OwnModelTable const& table, OptimizerType optimizer, Loss loss, std::uint64_t seed = 0, Metrics... metrics)
       : input_(table.inputs),
         output_(table.outputs),
@@ -81,26 +82,40 @@ class OwnModel {
     c("seed", seed_);
   }
 
+  /// Table of layers, extents and weights.
   ModelDescription const& description() const { return *description_; }
+  /// Memory and communication of the model.
   ModelCost const& cost() const { return cost_; }
+  /// Optimizer with its numbers, without state.
   OptimizerType const& optimizer() const { return optimizer_; }
+  /// Loss and metrics, with the extents of the output.
   Head const& head() const { return head_; }
+  /// Seed of initial weights and of what layers draw.
   std::uint64_t seed() const { return seed_; }
+  /// Numbers of one sample.
   std::size_t input_size() const { return input_; }
+  /// Numbers of a sample's output.
   std::size_t output_size() const { return output_; }
+  /// Numbers of a sample's target.
   std::size_t target_size() const { return head_.target_size(); }
+  /// Number of classes, where targets are class indices.
   std::size_t classes() const { return head_.classes(); }
+  /// Requirements on the samples of a dataset.
   data::SampleRequirements sample_requirements() const {
     return {.x_extents = description_->input,
             .target_extents = class_labels ? std::vector<std::size_t>{} : description_->output,
             .classes = class_labels ? classes() : 0,
             .ignored = head_.ignored_label()};
   }
+  /// Whether the loss leaves some positions out of its mean.
   bool masks_positions() const { return head_.masks_positions(); }
+  /// Positions of so many rows, where none is left out.
   PerOutput<1> positions(std::size_t rows) const { return head_.positions(rows); }
+  /// Positions of these targets (host memory) that the mean is over.
   PerOutput<1> counted_positions(label const* targets, std::size_t rows) const {
     return head_.counted_positions(targets, rows);
   }
+  /// Loss and metrics of the sums over all rows.
   auto results(double const* totals) const { return head_.results(totals); }
 
  protected:

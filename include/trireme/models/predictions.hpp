@@ -53,6 +53,7 @@ class Predictions {
   using T = typename Engine::T;
 
  public:
+  /// Predictions of the engine's model, still without rows.
   explicit Predictions(Engine const& engine) : engine_(&engine), row_size_(engine.model().output_size()) {}
 
   /// Destination of the outputs for this process's rows of the batch, valid until the next call.

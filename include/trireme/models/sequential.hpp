@@ -89,6 +89,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static constexpr bool is_chain = true;  ///< no model of its own where it is a branch without a name
   std::string_view name{};
 
+  /// Layers in order; an activation stands for a layer of it.
   template <class... L>
   constexpr explicit Sequential(L const&... layers) : layers_{detail::as_layer_t<L>{layers}...} {}
   constexpr Sequential() = default;
@@ -106,6 +107,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
 
   /// Its layers by index, the Input not among them.
   static constexpr std::size_t layer_count = last - first;
+  /// Layer I, counted without the Input.
   template <std::size_t I>
   constexpr auto const& layer() const {
     return std::get<first + I>(layers_);
@@ -145,10 +147,12 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static constexpr detail::Values wire(detail::Values const& inputs, Builder& builder) {
     return wire_from<first, Context, In>(inputs, builder);
   }
+  /// Calls f for the layers in order, as a pass of forward does.
   template <class Context, class In, class F>
   constexpr void visit(In const& in, F& f) const {
     visit_from<first, Context>(in, f);
   }
+  /// Calls f for the layers from the last to the first, as a pass of backward does.
   template <class Context, class In, class F>
   constexpr void visit_back(In const& in, F& f) const {
     visit_back_from<first, Context>(in, f);

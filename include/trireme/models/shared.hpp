@@ -31,6 +31,7 @@ struct Shared : L {
   static_assert(!detail::is_input<L>, "trireme: Shared goes around a layer or a Sequential, not around an Input");
 
   Shared() = default;
+  /// Handle to a layer, whose copies share the weights.
   explicit Shared(L const& layer) : L(layer) {}
 
   std::shared_ptr<detail::SharedWeights> shared_weights = std::make_shared<detail::SharedWeights>();

@@ -95,6 +95,7 @@ struct SliceRange {
   std::size_t frozen_begin = 0, frozen_end = 0;  ///< counted from the first weight that is frozen
   std::uint32_t first_leaf = 0;
 
+  /// Elements of the slice's parameters.
   constexpr std::size_t elements() const { return end - begin; }
 };
 
@@ -106,6 +107,7 @@ class Slices {
   static constexpr std::size_t count = Cuts::size() + 1;
   using Ranges = std::array<SliceRange, count>;
 
+  /// Slices of these layers.
   constexpr explicit Slices(Layers const& layers)
       : slices_(detail::cut_layers<0>(layers, Cuts())), inputs_(detail::inputs_of(slices_, layers.input())) {
     SliceRange next;
@@ -124,12 +126,16 @@ class Slices {
       });
   }
 
+  /// Place of slice i in the arenas.
   constexpr SliceRange const& range(std::size_t i) const { return ranges_[i]; }
+  /// Places of all slices.
   constexpr Ranges const& ranges() const { return ranges_; }
   /// Numbers of one sample.
   constexpr std::size_t input_size(std::size_t i) const { return input_sizes_[i]; }
+  /// Numbers of a sample's output of slice i.
   constexpr std::size_t output_size(std::size_t i) const { return input_sizes_[i + 1]; }
 
+  /// Bytes for `rows` rows of slice i, between forward and backward.
   template <class Context>
   constexpr std::size_t workspace_bytes(std::size_t i, std::size_t rows) const {
     std::size_t bytes = 0;
@@ -149,6 +155,7 @@ class Slices {
     call.keys.layer += ranges_[i].first_leaf;
     visit(i, [&](auto const& slice, auto const& in) { detail::run_forward(context, slice, in, call); });
   }
+  /// As a layer's, in the same terms as `forward`.
   template <class Context>
   void backward(Context& context, std::size_t i, BackwardPass<T> call) const {
     call.keys.layer += ranges_[i].first_leaf;

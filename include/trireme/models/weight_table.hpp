@@ -100,6 +100,7 @@ struct ModelDescription {
   bool mixes_replica = false;                         ///< true if some layer does so over its replica's rows only
   Config config{};                                    ///< of its layers, their initializers and regularizers
 
+  /// Elements of the arena: parameters, states and frozen weights.
   std::size_t arena_elements() const { return reduced_elements() + frozen_elements; }
   /// Elements that a step sums up over the rows: gradients of the parameters, and means that the states move towards.
   std::size_t reduced_elements() const { return elements + state_elements; }
@@ -113,7 +114,9 @@ struct ModelDescription {
 
   /// Number of all weights, padding not counted.
   std::size_t parameter_count() const { return trainable_count() + non_trainable_count(); }
+  /// Number of parameters, padding not counted.
   std::size_t trainable_count() const { return count(parameters); }
+  /// Number of states and frozen weights.
   std::size_t non_trainable_count() const { return count(states) + count(frozen); }
 
  private:
