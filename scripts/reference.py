@@ -41,14 +41,17 @@ NO_AXES = {"Logs", "MeanState"}  # values by name; the two sums of a mean
 SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|"
                    r"\([^()]*(\.\.\.|…)[^()]*\)|any shape|same extents|shape of (the|its) input|extents of")
 
-# Members that classes of a room have alike: docs/extending.md describes them, strategies/strategy.hpp those of engines.
+# Members that classes of a room have alike: docs/extending.md describes them, strategies/strategy.hpp those of engines,
+# strategies/engine/slice_pass.hpp those of the arenas of slices, ThreadContext and OneLane those of contexts and lanes.
 LAYER = "output forward backward parameters initializer regularizer states saved without_activation by_rows flops"
 ENGINE = ("model group build build_as synchronization_options data_shard train_step test_step predict_step reset_metrics "
           "metrics weights snapshot restore host_parameters host_values set_parameters set_values gather scatter optimizer "
           "iteration has_schedule learning_rate set_iteration set_learning_rate slots set_slot gather_state state "
-          "finish_epoch verify_replicas placement layer_placement")
+          "finish_epoch verify_replicas placement layer_placement acquires_batches acquire release agree resolve resumed")
 DESCRIBED_ONCE = {
     "activations": "derivative",
+    "backend": "for_each for_rows column_sums sum_columns accumulate gemm gemm_batch cross_replica_sum convolution_chunk "
+               "sum row_sum max once",
     "callbacks": "state output_files on_train_begin on_train_resume on_epoch_begin on_epoch_resume on_train_batch_begin "
                  "on_train_batch_end on_test_begin on_test_batch_begin on_test_batch_end on_test_end on_epoch_end "
                  "on_save_point on_train_end on_predict_begin on_predict_batch_begin on_predict_batch_end on_predict_end",
@@ -58,7 +61,7 @@ DESCRIBED_ONCE = {
     "models": LAYER,
     "optimizers": "slots initial slot_name step stored_number add of_tensor",
     "pjrt": ENGINE,
-    "strategies": ENGINE + " begin sink finish shared memory_bytes",
+    "strategies": ENGINE + " begin sink finish shared memory_bytes forward backward finished states frozen",
 }
 UNDESCRIBED = {}
 

@@ -63,6 +63,7 @@ class BatchPlan {
 
   BatchRows operator()(std::size_t k) const;
 
+  /// Data shard itself. \throws ValueError if its index is not below its count
   static DataShard checked(DataShard share);
 
  private:

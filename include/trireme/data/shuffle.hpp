@@ -36,7 +36,7 @@ class Shuffled : public SampleSource<X, Y> {
 
   /// Source that is shuffled.
   SampleSource<X, Y> const& source() const { return *source_; }
-  /// Sequence of random numbers of a pass.
+  /// Random integers of a pass.
   IndexSequence sequence(std::uint64_t pass) const { return {seed_, part_, pass}; }
 
  private:

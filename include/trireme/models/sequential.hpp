@@ -89,7 +89,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static constexpr bool is_chain = true;  ///< no model of its own where it is a branch without a name
   std::string_view name{};
 
-  /// Layers in order; an activation stands for a layer of it.
+  /// Layers in order; an activation function stands for the layer Activation of it.
   template <class... L>
   constexpr explicit Sequential(L const&... layers) : layers_{detail::as_layer_t<L>{layers}...} {}
   constexpr Sequential() = default;

@@ -14,9 +14,12 @@ namespace trireme {
 /// Messages between all pairs of ranks, with a count of the bytes that this rank sends. Reuses its memory.
 class AllToAll {
  public:
+  /// Messages among the ranks of a communicator, which has to outlive this object.
   explicit AllToAll(Communicator const& communicator) : communicator_(&communicator) {}
 
+  /// Rank of this process.
   std::size_t rank() const { return communicator_->rank(); }
+  /// Number of ranks.
   std::size_t ranks() const { return communicator_->size(); }
   /// Payload of all messages of this rank so far.
   std::uint64_t bytes_sent() const { return bytes_; }

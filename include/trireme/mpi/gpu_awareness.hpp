@@ -61,6 +61,7 @@ inline GpuAwareness const& known_gpu_awareness() {
 /// Specialized for each space that MPI libraries are asked about.
 template <class MemorySpace>
 struct MpiReads {
+  /// Whether MPI reads and writes this memory.
   static bool value() { return false; }
 };
 #ifdef KOKKOS_ENABLE_CUDA

@@ -21,6 +21,7 @@ namespace trireme {
 /// thread at a time uses it.
 class GroupThreads {
  public:
+  /// Group of so many threads, all of them but the caller's started here.
   explicit GroupThreads(std::size_t threads)
       : barrier_(std::make_shared<detail::GroupBarrier>(threads, patience_for(threads))), errors_(threads) {
     for (std::size_t rank = 0; rank < threads; ++rank)
@@ -35,6 +36,7 @@ class GroupThreads {
     for (std::thread& worker : workers_) worker.join();
   }
 
+  /// Number of threads, the caller's among them.
   std::size_t size() const { return groups_.size(); }
   /// The group's member for the thread `rank`.
   std::shared_ptr<ThreadGroup const> const& group(std::size_t rank) const { return groups_[rank]; }

@@ -53,9 +53,11 @@ class SharedArrays {
     MPI_Win_free(&window_);
   }
 
+  /// Array of this rank.
   T* own() { return const_cast<T*>(arrays_[rank_]); }
   /// The arrays of all ranks.
   std::vector<T const*> const& all() const { return arrays_; }
+  /// Rank of this process.
   std::size_t rank() const { return rank_; }
 
   /// Publishes what this rank has written to the ranks that wait. This rank has finished reading the others' arrays.

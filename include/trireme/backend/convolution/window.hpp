@@ -37,8 +37,11 @@ struct Window2D {
   WindowAxis height, width;
   std::size_t channels = 0;
 
+  /// Positions of the window, which are those of the output.
   KOKKOS_FUNCTION constexpr std::size_t positions() const { return height.out * width.out; }
+  /// Places of the input that the window covers, channels not counted.
   KOKKOS_FUNCTION constexpr std::size_t taps() const { return height.window * width.window; }
+  /// Numbers of one sample.
   constexpr std::size_t input_size() const { return height.in * width.in * channels; }
 };
 

@@ -98,10 +98,14 @@ class SpaceContext<Space> {
   static constexpr bool on_host = true;
   static constexpr bool owns_rows = false;
 
+  /// Context of the whole space.
   explicit SpaceContext(Space const& space = default_space<Space>()) : space_(space) {}
 
+  /// Threads of the space.
   std::size_t threads() const { return threads_; }
+  /// Execution space.
   Space const& space() const { return space_; }
+  /// Waits for all work of the space so far.
   void fence(char const* label) const { space_.fence(tool_label(label)); }
 
   template <class F>
@@ -165,6 +169,7 @@ class SpaceContext<Space> {
     return detail::convolution_chunk_of_space(bytes_per_sample);
   }
 
+  /// Sum over processes of which `cross_replica_sum` makes use; null: the slice has all rows.
   void set_exchange(StatisticsSum* exchange) { exchange_ = exchange; }
 
   void cross_replica_sum(double* values, std::size_t count, StatisticsScope scope) {

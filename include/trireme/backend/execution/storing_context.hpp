@@ -18,8 +18,10 @@ class StoringContext {
   using memory_space = typename Context::memory_space;
   static constexpr bool owns_rows = Context::owns_rows;
 
+  /// Context that runs in another one, which has to outlive it.
   explicit StoringContext(Context& context) : context_(context) {}
 
+  /// Threads of the other context.
   std::size_t threads() const { return context_.threads(); }
 
   template <class F>

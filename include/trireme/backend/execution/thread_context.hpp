@@ -25,8 +25,10 @@ class ThreadContext {
   static constexpr bool owns_rows = true;
 
   ThreadContext() = default;
+  /// Context of one of several slices; `exchange` sums over them.
   explicit ThreadContext(StatisticsSum* exchange) : exchange_(exchange) {}
 
+  /// Always 1.
   static constexpr std::size_t threads() { return 1; }
 
   /// f(i) for i < n, vectorised.

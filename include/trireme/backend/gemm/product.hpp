@@ -58,6 +58,7 @@ struct ProductBatch {
   std::size_t count = 1, group = 1;
   BatchStrides groups{}, within{};
 
+  /// Number of products.
   KOKKOS_FUNCTION std::size_t size() const { return count * group; }
   KOKKOS_FUNCTION Product<T> operator[](std::size_t i) const {
     std::size_t const outer = i / group, inner = i % group;

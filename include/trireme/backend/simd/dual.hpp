@@ -21,6 +21,7 @@ struct Value {
   T value{};
 
   Value() = default;
+  /// Value of a number.
   template <class C>
     requires(std::is_arithmetic_v<C> || std::is_same_v<C, T>)
   KOKKOS_FUNCTION constexpr Value(C number) : value(static_cast<T>(number)) {}
@@ -34,12 +35,16 @@ struct Dual {
   T derivative{};
 
   Dual() = default;
+  /// Constant, with derivative 0.
   template <class C>
     requires std::is_arithmetic_v<C>
   KOKKOS_FUNCTION constexpr Dual(C number) : value(static_cast<T>(number)) {}
+  /// Constant, with derivative 0.
   KOKKOS_FUNCTION constexpr Dual(Value<T> number) : value(number.value) {}
+  /// Number with the given derivative.
   KOKKOS_FUNCTION constexpr Dual(T number, T slope) : value(number), derivative(slope) {}
 
+  /// Variable itself, with derivative 1.
   static KOKKOS_FUNCTION constexpr Dual variable(T x) { return {x, T(1)}; }
 };
 

@@ -16,6 +16,7 @@ inline std::string tool_label(char const* text) {
 /// Shows in a loaded tool as a region for as long as it lives.
 class [[nodiscard]] ProfilingRegion {
  public:
+  /// Begins a region of this name.
   explicit ProfilingRegion(char const* name) : shown_(Kokkos::Tools::profileLibraryLoaded()) {
     if (shown_) Kokkos::Profiling::pushRegion(name);
   }
@@ -32,6 +33,7 @@ class [[nodiscard]] ProfilingRegion {
 /// Shows in a loaded tool as a loop of a space, as long as it lives.
 class [[nodiscard]] ProfilingLoop {
  public:
+  /// Begins a loop of this label, as Kokkos's parallel_for does.
   template <class Space>
   ProfilingLoop(Space const& space, char const* label) : shown_(Kokkos::Tools::profileLibraryLoaded()) {
     if (shown_) Kokkos::Tools::beginParallelFor(label, Kokkos::Tools::Experimental::device_id(space), &kernel_);

@@ -72,6 +72,7 @@ class ThreadPool {
     return *pool;
   }
 
+  /// Number of threads, the caller's among them.
   std::size_t threads() const { return workers_.size() + 1; }
   /// The time that its threads spin before they sleep.
   std::chrono::nanoseconds patience() const { return patience_; }

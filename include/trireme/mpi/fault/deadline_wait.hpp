@@ -54,6 +54,7 @@ class DeadlineWait {
   /// From this call on the deadline counts from the last progress seen of another process of the node.
   void be_patient() { patient_ = true; }
 
+  /// Ends all processes with a message once the deadline has passed.
   void turn();
 
  private:

@@ -35,6 +35,7 @@ constexpr PJRT_Buffer_Type buffer_type(lowering::Element element) {
 class Event {
  public:
   Event() = default;
+  /// Owner of an event of the client.
   Event(Client const& client, PJRT_Event* event) : client_(&client), event_(event) {}
   Event(Event&& other) noexcept : client_(other.client_), event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
@@ -72,6 +73,7 @@ class Event {
 class Buffer {
  public:
   Buffer() = default;
+  /// Owner of an array of this type on a device of the client.
   Buffer(Client const& client, PJRT_Buffer* buffer, TensorType const& type)
       : client_(&client), buffer_(buffer), type_(type) {}
   Buffer(Buffer&& other) noexcept
@@ -85,7 +87,9 @@ class Buffer {
   }
   ~Buffer() { destroy(); }
 
+  /// Handle for calls of PJRT.
   PJRT_Buffer* handle() const { return buffer_; }
+  /// Extents and type of the elements.
   TensorType const& type() const { return type_; }
   explicit operator bool() const { return buffer_ != nullptr; }
 

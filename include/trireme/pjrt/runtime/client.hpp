@@ -23,6 +23,7 @@ struct ClientOption {
 /// Owner of a PJRT client, shared by the objects on its devices.
 class Client {
  public:
+  /// Client of a plugin, with the plugin's own options. \throws PluginError with the plugin's message
   Client(std::shared_ptr<Plugin const> plugin, std::vector<ClientOption> const& options) : plugin_(std::move(plugin)) {
     std::vector<PJRT_NamedValue> values;
     for (ClientOption const& option : options) {
@@ -68,13 +69,18 @@ class Client {
     }
   }
 
+  /// Plugin that made the client.
   Plugin const& plugin() const { return *plugin_; }
+  /// Handle for calls of PJRT.
   PJRT_Client* handle() const { return client_; }
   /// "cpu", "tpu", "cuda", ...
   std::string const& platform() const { return platform_; }
+  /// Version of the platform, as the plugin has it.
   std::string const& platform_version() const { return platform_version_; }
+  /// Devices that this process can use.
   std::vector<PJRT_Device*> const& devices() const { return devices_; }
 
+  /// Calls a function of PJRT by name. \throws PluginError with the plugin's message
   template <class Function, class Arguments>
   void call(Function* PJRT_Api::* function, Arguments& arguments, char const* name) const {
     plugin_->call(function, arguments, name);

@@ -49,12 +49,15 @@ class Executable {
     }
   }
 
+  /// Devices of all replicas.
   std::size_t devices() const { return devices_; }
   /// Devices of a replica.
   std::size_t shards() const { return shards_; }
   /// True if it was found in the cache.
   bool from_cache() const { return from_cache_; }
+  /// Types of the arguments, in order.
   std::vector<TensorType> const& argument_types() const { return argument_types_; }
+  /// Types of the results, in order.
   std::vector<TensorType> const& result_types() const { return result_types_; }
 
   /// Sets an argument. \throws ShapeError if its type is not the program's, since PJRT compares numbers of bytes only

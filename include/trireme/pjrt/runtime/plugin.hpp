@@ -55,6 +55,7 @@ class Plugin {
     return plugin;
   }
 
+  /// Path of the plugin's file.
   std::string const& path() const { return path_; }
   /// "0.115": the version of the table that the plugin was built with.
   std::string version() const {

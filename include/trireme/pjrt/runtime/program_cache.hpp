@@ -37,6 +37,7 @@ class ProgramCache {
   /// `folder` empty: keeps nothing.
   explicit ProgramCache(std::string folder) : folder_(std::move(folder)) {}
 
+  /// Whether programs are kept.
   bool enabled() const { return !folder_.empty(); }
 
   /// Name for a program, its options and its compiler: plugin file, platform and the host's processor.
@@ -64,6 +65,7 @@ class ProgramCache {
     return content;
   }
 
+  /// Writes a program under this name; does nothing where that fails.
   void store(std::string const& name, std::string_view program) const {
     if (!enabled()) return;
     std::error_code error;

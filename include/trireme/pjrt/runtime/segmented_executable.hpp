@@ -42,10 +42,13 @@ class SegmentedExecutable {
     }
   }
 
+  /// Devices of all replicas.
   std::size_t devices() const { return last().devices(); }
+  /// Devices of a replica.
   std::size_t shards() const { return last().shards(); }
   /// Number of compiled programs, and of those among them that came from the cache.
   std::size_t count() const { return segments_.size(); }
+  /// Number of programs that came from the cache.
   std::size_t cached() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(segments_, [](Segment const& segment) { return segment.executable->from_cache(); }));
@@ -63,7 +66,9 @@ class SegmentedExecutable {
     carried_.clear();  // PJRT keeps the memory until the last segment has read it
   }
 
+  /// Takes a result of the last segment. See Executable.
   Buffer take(std::size_t device, std::size_t index) { return last().take(device, index); }
+  /// Event of a device's last run. See Executable.
   Event take_event(std::size_t device) { return last().take_event(device); }
 
  private:

@@ -55,6 +55,7 @@ struct PjrtStrategy {
     return place_in<Model>(std::move(model), std::make_shared<SingleProcess const>());
   }
 
+  /// Engine of this process within a group, for strategies of several processes. Collective.
   template <class Model, class Group>
   PjrtEngine<Model, Group> place_in(Model model, std::shared_ptr<Group const> group) const {
     auto client = group->together([&] {

@@ -22,11 +22,13 @@ namespace trireme::pjrt {
 class HostMemory {
  public:
   HostMemory() = default;
+  /// So many bytes of zeros.
   explicit HostMemory(std::size_t bytes)
       : memory_(std::aligned_alloc(alignment, std::max(alignment, (bytes + alignment - 1) / alignment * alignment))) {
     if (!memory_) throw std::bad_alloc();
     std::memset(memory_.get(), 0, bytes);
   }
+  /// Memory as elements of T.
   template <class T>
   T* as() {
     return static_cast<T*>(memory_.get());
@@ -49,6 +51,7 @@ struct DeviceRange {
 class Lent {
  public:
   Lent() = default;
+  /// Array of this type, of zeros.
   explicit Lent(TensorType const& type) : type_(type), memory_(type.bytes()) {}
   Lent(Lent&&) = default;
   Lent& operator=(Lent&&) = delete;
@@ -95,6 +98,7 @@ class Lent {
 template <class T, class L>
 class ReplicaBatch {
  public:
+  /// Arrays of `input` and `target` extents, of `capacity` rows, and of so many words.
   ReplicaBatch(std::vector<std::size_t> const& input, std::vector<std::size_t> const& target, std::size_t capacity,
                std::size_t words)
       : capacity_(capacity),
@@ -119,6 +123,7 @@ class ReplicaBatch {
     filled_ = count;
     return x_.lend(client, devices);
   }
+  /// Copies the targets of the rows, and lends them to the devices.
   std::vector<Upload> const& put_y(Client const& client, DeviceRange const& devices, Batch<T, L> const& batch,
                                    RowRange const& rows) {
     L* const to = y_.template write<L>();
@@ -127,6 +132,7 @@ class ReplicaBatch {
     std::fill(to + size, to + capacity_ * target_size_, L{0});
     return y_.lend(client, devices);
   }
+  /// Copies the sample weights of the rows, and lends them to the devices.
   std::vector<Upload> const& put_weight(Client const& client, DeviceRange const& devices, Batch<T, L> const& batch,
                                         RowRange const& rows) {
     double* const to = weight_.template write<double>();

@@ -131,7 +131,9 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     return detail::UniformAccess::make(values);
   }
 
+  /// Client of this process's devices.
   pjrt::Client const& client() const { return parts_.client(); }
+  /// Replicas of this process.
   std::size_t replicas() const { return parts_.replicas(); }
   /// Devices of all replicas.
   std::size_t devices() const { return parts_.devices(); }
@@ -139,6 +141,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
   std::size_t weights_on_device() const { return parts_.weights_on_device(); }
   /// Number of programs so far, and of those among them that came from the cache.
   std::size_t compiled_programs() const { return parts_.programs().count(); }
+  /// Number of programs that came from the cache.
   std::size_t cached_programs() const { return parts_.programs().cached(); }
 
   /// Waits for the steps in flight, and returns false, since no process ends an epoch by itself. Not collective.

@@ -48,6 +48,7 @@ class GradientExchange {
 
   /// Records the event of the program in flight.
   void set_done(std::size_t device, Event event) { done_[device] = std::move(event); }
+  /// Waits for the programs in flight.
   void wait_all() {
     for (Event& event : done_) event.await();
   }

@@ -35,6 +35,7 @@ class ModelPrograms {
         cache_(cache),
         sum_(std::move(sum)) {}
 
+  /// Division of the weights among the devices of a replica.
   lowering::Division const& division() const { return division_; }
 
   /// The smallest program that holds `rows` rows of this process; compiles one if there is none.
@@ -76,6 +77,7 @@ class ModelPrograms {
 
   /// Number of programs, and of those among them that came from the cache.
   std::size_t count() const { return count_; }
+  /// Number of programs that came from the cache.
   std::size_t cached() const { return cached_; }
 
  private:

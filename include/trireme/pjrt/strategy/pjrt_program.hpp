@@ -28,6 +28,7 @@ class BatchProgram {
  public:
   static constexpr std::size_t in_flight = 3;
 
+  /// Program with the arrays of its arguments, for batches of these extents.
   BatchProgram(std::shared_ptr<Client const> client, std::unique_ptr<SegmentedExecutable> executable,
                BatchExtents const& extents)
       : client_(std::move(client)), executable_(std::move(executable)), rows_(extents.rows) {
@@ -44,7 +45,9 @@ class BatchProgram {
     }
   }
 
+  /// Compiled program.
   SegmentedExecutable& executable() { return *executable_; }
+  /// Rows at most, for each replica.
   std::size_t rows() const { return rows_; }
 
   /// Arguments of a batch that a program takes besides x: targets with weights and words, and numbers.

@@ -61,14 +61,20 @@ class PjrtReplicas {
   }
 
   Model const& model() const { return model_; }
+  /// Table of the model's layers and weights.
   ModelDescription const& description() const { return model_.description(); }
   Group const& group() const { return *group_; }
+  /// Client of this process's devices.
   pjrt::Client const& client() const { return *client_; }
+  /// Replicas of this process.
   std::size_t replicas() const { return replicas_; }
   /// Devices of a replica, which divide some of the weights, and of all replicas.
   std::size_t shards() const { return programs_.division().shards; }
+  /// Devices of all replicas.
   std::size_t devices() const { return replicas_ * shards(); }
+  /// Weights that a device holds, in elements.
   std::size_t weights_on_device() const { return weights_.elements_on_device(); }
+  /// Programs of the model, compiled where they are needed.
   auto& programs() { return programs_; }
   auto const& programs() const { return programs_; }
   /// Weights and optimizer state are arrays of the same devices, and both are here.
@@ -89,6 +95,7 @@ class PjrtReplicas {
     for (auto const& slot : slots_) index = slot.give(run, device, index);
     return index;
   }
+  /// Takes weights and slots, a program's first results. \return the index after them
   template <class Program>
   std::size_t take_state(Program& run, std::size_t device) {
     std::size_t index = weights_.take(run, device, 0);

@@ -21,6 +21,7 @@ class StepInputs {
   using Batch = trireme::Batch<typename Model::scalar, typename Model::label>;
 
  public:
+  /// Inputs of the steps of a model, whose layers have the streams of random numbers.
   explicit StepInputs(Model const& model) : streams_(lowering::ModelPrograms<Model>(model, 1, 1).streams()) {}
 
   /// Writes the words of a test step, for a replica's rows.

@@ -15,19 +15,24 @@ namespace trireme::pjrt {
 template <std::size_t width>
 class RunningSums {
  public:
+  /// Sums on the devices of the replicas, not yet set.
   RunningSums(std::size_t replicas, std::size_t shards)
       : replicas_(replicas),
         shards_(shards),
         totals_{std::vector<Buffer>(replicas * shards), std::vector<Buffer>(replicas * shards)},
         penalty_(replicas * shards) {}
 
+  /// Sums of a phase on a device.
   Buffer& totals(Phase phase, std::size_t device) { return totals_[static_cast<std::size_t>(phase)][device]; }
+  /// Sum of penalties on a device.
   Buffer& penalty(std::size_t device) { return penalty_[device]; }
 
+  /// Sets all sums of a phase to zero.
   void reset(Client const& client, Phase phase) {
     std::array<double, width> const zeros{};
     for (std::size_t r = 0; r < replicas_; ++r) set(client, phase, r, zeros.data(), 0);
   }
+  /// Sets the sums of a replica on all its devices.
   void set(Client const& client, Phase phase, std::size_t replica, double const* sums, double penalty) {
     for (std::size_t device = replica * shards_; device < (replica + 1) * shards_; ++device) {
       totals(phase, device) = copy_to_device(client, device, lowering::tensor_type<double>({width}), sums);
@@ -42,6 +47,7 @@ class RunningSums {
     for (std::size_t r = 0; r < replicas_; ++r) totals(phase, r * shards_).to_host(sums.data() + r * width);
     return sums;
   }
+  /// Sum of penalties; waits for it.
   double penalty_to_host() const {
     double sum = 0;
     penalty_[0].to_host(&sum);
