@@ -27,6 +27,7 @@ class AccumulatingEngine : public Base {
   using T = typename Base::T;
   using L = typename Base::L;
 
+  /// Engine that takes the place of `engine`, with an arena for the sums of earlier pieces.
   explicit AccumulatingEngine(Base&& engine)
       : Base(std::move(engine)),
         earlier_(make_view<Arena<T, Space>>(parts_.weights().space(), "trireme::earlier_gradients",
@@ -55,6 +56,7 @@ class AccumulatingEngine : public Base {
     this->reduce_and_update(step);
   }
 
+  /// Memory for batches of up to `rows` rows, of which a piece at a time is computed.
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use = Base::memory_use((rows + Pieces - 1) / Pieces);
     use.rows = rows;

@@ -44,6 +44,7 @@ class BatchPartitions {
  public:
   using Context = SpaceContext<Space>;
 
+  /// Partitions whose gradients are added in their order.
   BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan)
       : BatchPartitions(space, model, plan, in_turn(plan)) {}
   /// \param order  of the additions of the partitions' gradients; partition 0 ends with the sum.
@@ -62,8 +63,10 @@ class BatchPartitions {
       own_pool_ = std::make_unique<ThreadPool>(plan.threads);
   }
 
+  /// Context of the whole space.
   Context& context() { return context_; }
   Context const& context() const { return context_; }
+  /// Plan that divides a batch.
   PartitionPlan const& plan() const { return plan_; }
   /// True if threads take a batch of so many rows through the layers by samples in training; otherwise they divide the
   /// kernels.
@@ -72,10 +75,12 @@ class BatchPartitions {
   }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { memory_.place_gradients(arena, elements_); }
+  /// Sums of loss and metrics of each partition.
   PartitionTotals<Space>& totals() { return totals_; }
   PartitionTotals<Space> const& totals() const { return totals_; }
   /// The sum over partitions, once `train` has returned (and the space's work is done).
   T* gradients() { return gradients(0); }
+  /// Gradients of a partition.
   T* gradients(std::size_t partition) { return memory_[partition].gradients.data(); }
 
   /// Sets, for a plan of shards, the shard of partition 0 in the next batches, of so many rows over all processes.

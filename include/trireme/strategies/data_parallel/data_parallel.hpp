@@ -69,6 +69,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
       if (auto* const shared = synchronization_.shared()) parts_.partitions().place_gradients(shared->arena());
   }
 
+  /// Policy that sums gradients, or brings weights together.
   Synchronization& synchronization() { return synchronization_; }
 
   /// The shard of each global batch that this process draws.
@@ -99,6 +100,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
 
   void test_step(Batch<T, L> const& batch) { parts_.test(batch); }
   void predict_step(Batch<T, L> const& batch, T* out) { parts_.predict(batch, out); }
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
   void infer(std::size_t rows, T const* x, T* y) { parts_.infer(rows, x, y); }
 
   /// The end of an epoch, after which all processes have the same weights. Collective. False: hooks here decide at once

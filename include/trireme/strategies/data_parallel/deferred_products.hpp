@@ -23,6 +23,7 @@ namespace trireme {
 template <class T>
 class DeferredProducts {
  public:
+  /// Products of so many partitions, none yet.
   explicit DeferredProducts(std::size_t partitions) : partitions_(partitions) {}
 
   /// Begins a step of so many rows in all partitions; 0: nothing is deferred.

@@ -30,8 +30,10 @@ class MirroredWeights {
   /// The weights of each device at one moment, in its memory.
   using Snapshot = typename Devices::Snapshot;
 
+  /// Weights of these engines, which have to outlive this object.
   explicit MirroredWeights(Devices& devices) : devices_(&devices) {}
 
+  /// Execution space of the first device.
   auto const& space() const { return chief().space(); }
 
   Snapshot snapshot() const {
@@ -71,6 +73,7 @@ class MirroredWeights {
 template <class Devices>
 class MirroredOptimizer {
  public:
+  /// Optimizers of these engines, which have to outlive this object.
   explicit MirroredOptimizer(Devices& devices) : devices_(&devices) {}
 
   std::uint64_t iteration() const { return chief().iteration(); }
@@ -132,10 +135,12 @@ class DeviceReplicas {
   auto optimizer() { return MirroredOptimizer(*this); }
   auto optimizer() const { return MirroredOptimizer(*this); }
 
+  /// Number of devices.
   std::size_t size() const { return replicas_.size(); }
   /// The engine of one device.
   DeviceEngine const& operator[](std::size_t device) const { return *replicas_[device]; }
   DeviceEngine& operator[](std::size_t device) { return *replicas_[device]; }
+  /// Engine of the first device.
   DeviceEngine& chief() { return *replicas_[0]; }
   DeviceEngine const& chief() const { return *replicas_[0]; }
   /// The group of a device's thread.

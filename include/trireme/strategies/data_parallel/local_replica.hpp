@@ -53,6 +53,7 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   /// A gathered snapshot holds one of each process.
   static constexpr bool snapshots_of_each = true;
 
+  /// Weights that begin as the chief's. Collective.
   template <class Model>
   OwnWeights(Model const& model, Space const& space, std::shared_ptr<Group const> group)
       : WholeWeights<T, Space, Group>(model, space, std::move(group)) {}
@@ -95,6 +96,7 @@ class LocalReplica
     own.global_rows = batch.rows;
     return Base::begin_step(own, own_positions(this->model(), batch, batch.rows), this->optimizer().iteration());
   }
+  /// False: a process without rows has no part in a step.
   static constexpr bool differentiates_no_rows() { return false; }
   /// Without rows the gradient arena stays as it is.
   void differentiate(Step const& step, GradientSink<T>* sink) {
@@ -107,6 +109,7 @@ class LocalReplica
     else
       this->optimizer().set_iteration(this->optimizer().iteration() + 1);
   }
+  /// Both at once; without rows the step is counted alone.
   void differentiate_and_update(Step const& step) {
     if (step.slice.rows > 0)
       Base::differentiate_and_update(step, nullptr);

@@ -44,6 +44,7 @@ class MirroredEngine : public EngineBase<DeviceReplicas<DeviceEngineType>> {
   template <class Other>
   explicit MirroredEngine(MirroredEngine<Other>&& other) : Base(Parts(std::move(other.parts_))) {}
 
+  /// Number of devices.
   std::size_t devices() const { return parts_.size(); }
   /// The engine of one device.
   DeviceEngine const& replica(std::size_t device) const { return parts_[device]; }
@@ -51,6 +52,7 @@ class MirroredEngine : public EngineBase<DeviceReplicas<DeviceEngineType>> {
 
   /// Each batch whole: the process divides it among its devices.
   DataShard data_shard(Phase phase) const { return {0, 1, parts_.chief().data_shard(phase).replicas}; }
+  /// False: devices copy rows that lie together.
   static constexpr bool takes_scattered_rows() { return false; }
 
   /// One optimizer step on all devices together; may still be under way on them when it returns. Where one fails, its

@@ -19,14 +19,17 @@ class PartitionTotals {
   using Totals = Kokkos::View<double*, typename Space::memory_space>;
 
  public:
+  /// Sums of zero, `width` for each partition and phase.
   PartitionTotals(Space const& space, std::size_t partitions, std::size_t width)
       : space_(space), width_(width), partitions_(partitions) {
     for (auto& partition : partitions_)
       for (Totals& totals : partition) totals = make_view<Totals>(space, "trireme::totals", width);
   }
 
+  /// Sums of a partition, in the space's memory.
   double* data(std::size_t partition, Phase phase) { return of(partition, phase).data(); }
 
+  /// Sets all sums of a phase to zero.
   void reset(Phase phase) {
     for (std::size_t partition = 0; partition < partitions_.size(); ++partition)
       fill_view(space_, of(partition, phase), 0);
@@ -49,6 +52,7 @@ class PartitionTotals {
       copy_view(host_view(values.data() + partition * width_, width_), of(partition, phase));
     return values;
   }
+  /// Sets the sums of each partition, (partitions, width).
   void set(Phase phase, std::span<double> values) {
     for (std::size_t partition = 0; partition < partitions_.size(); ++partition)
       copy_view(of(partition, phase), host_view(values.data() + partition * width_, width_));

@@ -75,8 +75,10 @@ class Replica {
   Weights const& weights() const { return weights_; }
   auto& optimizer() { return updater_; }
   auto const& optimizer() const { return updater_; }
+  /// Partitions of this process's rows.
   auto& partitions() { return partitions_; }
   auto const& partitions() const { return partitions_; }
+  /// Context of the whole space.
   SpaceContext<Space>& context() { return partitions_.context(); }
   /// The processes that share the rows of a batch.
   ProcessSum const* processes() const { return &processes_; }
@@ -145,6 +147,7 @@ class Replica {
   /// the threads that sum the gradients apply the optimizer to their ranges; under parallelism within operators
   /// backward does.
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
+  /// \param processes  that share the batch's rows; null: no others.
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
     auto const next = updater_.next_step(weights_.data(), partitions_.gradients());
     std::size_t const trained = model_.description().elements;
@@ -253,11 +256,13 @@ class Replica {
                      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
   }
 
+  /// Memory of this process for batches of up to `rows` rows of its own.
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
     return use;
   }
+  /// Bytes of the workspaces of all partitions, for `rows` rows of this process.
   std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
 
  private:

@@ -14,6 +14,7 @@ namespace trireme {
 template <class Group>
 class ShardTree {
  public:
+  /// Tree over `shards` summands of the processes of a group.
   ShardTree(Group const& group, std::size_t shards)
       : group_(&group),
         own_{first_shard(shards, group.rank(), group.size()), first_shard(shards, group.rank() + 1, group.size())} {
@@ -25,11 +26,14 @@ class ShardTree {
     add_node({0, shards}, owners);
   }
 
+  /// First shard of a rank; its last one is before that of the next rank.
   static constexpr std::size_t first_shard(std::size_t shards, std::size_t rank, std::size_t ranks) {
     return shards * rank / ranks;
   }
 
+  /// Shards of this process.
   RowRange const& own() const { return own_; }
+  /// Number of shards of this process.
   std::size_t partitions() const { return own_.end - own_.begin; }
 
   /// Sums of nodes within this process: a partition for each of its shards.

@@ -29,6 +29,7 @@ namespace trireme {
 template <class Group>
 class ShardSums final : public ProcessSum {
  public:
+  /// Sums in the order of a tree, which has to outlive this object.
   explicit ShardSums(ShardTree<Group> const& tree) : tree_(&tree) {}
   void allreduce_sum(std::span<double> values) const override {
     double const* const partition = values.data();

@@ -25,7 +25,9 @@ class ArenaMap {
   /// \param ranks  the ranges of each rank, ascending and without gaps in its own memory; some rank holds each element.
   explicit ArenaMap(std::vector<std::vector<HeldRange>> ranks) : ranks_(std::move(ranks)) {}
 
+  /// Number of ranks.
   std::size_t ranks() const { return ranks_.size(); }
+  /// Ranges of the arena that a rank holds.
   std::vector<HeldRange> const& of(std::size_t rank) const { return ranks_[rank]; }
   /// Elements that a rank holds.
   std::size_t size(std::size_t rank) const;

@@ -16,6 +16,7 @@ namespace trireme {
 
 class CrossReplicaSum {
  public:
+  /// Sums over the partitions of a plan.
   explicit CrossReplicaSum(PartitionPlan const& plan) : plan_(plan), given_(plan.partitions) {}
 
   /// Called before the partitions of a step start. \param processes null: no others.
@@ -41,6 +42,7 @@ class CrossReplicaSum {
 /// A partition's sums under parallelism over samples.
 class PartitionSum final : public StatisticsSum {
  public:
+  /// Sums of one partition, whose thread meets the others at the barrier.
   PartitionSum(CrossReplicaSum& sum, std::size_t partition, ThreadBarrier& barrier)
       : sum_(sum), partition_(partition), barrier_(barrier) {}
   void sum(double* values, std::size_t count, StatisticsScope scope) override;
@@ -54,6 +56,7 @@ class PartitionSum final : public StatisticsSum {
 /// The same under parallelism within operators.
 class SpaceSum final : public StatisticsSum {
  public:
+  /// Sums of the whole space.
   explicit SpaceSum(CrossReplicaSum const& sum) : sum_(sum) {}
   void sum(double* values, std::size_t count, StatisticsScope scope) override { sum_.sum({values, count}, scope); }
 

@@ -21,6 +21,7 @@ namespace trireme {
 template <class T, class L, class Space>
 class DeviceBatch {
  public:
+  /// Slots for samples of `input_size` numbers and targets of `target_size`.
   DeviceBatch(std::size_t input_size, std::size_t target_size) : input_size_(input_size), target_size_(target_size) {}
 
   /// The batch's host memory may be changed on return. What the slice names stays until the next call's copy, which the

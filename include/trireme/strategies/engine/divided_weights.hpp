@@ -42,11 +42,14 @@ class DividedWeights {
     initialize(model);
   }
 
+  /// Elements of the arena that each rank holds.
   ArenaMap const& map() const { return map_; }
+  /// Arenas of the pass, in the memory that this process holds.
   Arenas& arenas() { return arenas_; }
   Arenas const& arenas() const { return arenas_; }
   /// The elements that this process holds, in the order of the map.
   Parameters const& held() const { return held_; }
+  /// First element that this process holds, in the space's memory.
   T* data() const { return held_.data(); }
 
   Snapshot snapshot() const {

@@ -20,9 +20,12 @@ class MemberArchive {
  public:
   using holds_communicator = void;
 
+  /// Archive of one member of the group, around that of the process.
   MemberArchive(Archive& archive, ThreadGroup const& group) : archive_(&archive), group_(&group) {}
 
+  /// Whether values are set; if false they are saved.
   bool loads() const { return archive_->loads(); }
+  /// Whether the run was saved under another placement.
   bool moved() const { return archive_->moved(); }
 
   template <class V>
@@ -30,9 +33,11 @@ class MemberArchive {
     on_first([&] { (*archive_)(name, value); });
     if (loads()) value = group_->allgather(value)[0];
   }
+  /// Saves or checks the placement. See Archive.
   void placed(std::string_view difference, std::string_view name, std::string const& here) {
     on_first([&] { archive_->placed(difference, name, here); });
   }
+  /// Saves or sets the summands of all members. See Archive.
   template <class V>
   void summands(std::string_view name, ThreadGroup const& group, std::vector<V>& own, std::size_t width) {
     auto const gathered = group.allgatherv(own);

@@ -89,6 +89,7 @@ class Updater {
   /// The penalties summed up over steps, since they change with each: those of the weights before the step, times its
   /// positions.
   double trained_penalty() const { return to_host(penalty_)[0]; }
+  /// Sets the sum of penalties: 0 where a sum begins.
   void set_trained_penalty(double penalty) { copy_view(penalty_, host_view(&penalty, 1)); }
 
   /// Applies the mean gradient of a global batch, taken over so many positions.

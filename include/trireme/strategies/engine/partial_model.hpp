@@ -66,10 +66,12 @@ class PartialModel {
   Communicator const& group() const { return *group_; }
   Weights& weights() { return weights_; }
   Weights const& weights() const { return weights_; }
+  /// Arenas of the pass, in the memory that this process holds.
   Arenas& arenas() { return weights_.arenas(); }
   Arenas const& arenas() const { return weights_.arenas(); }
   auto& optimizer() { return updater_; }
   auto const& optimizer() const { return updater_; }
+  /// Context of the whole space.
   Context& context() { return context_; }
   /// The parameters that each process updates, and holds the optimizer's state of.
   ArenaMap const& slot_map() const { return slots_; }
@@ -81,6 +83,7 @@ class PartialModel {
       return weights_.data();
   }
 
+  /// Rows of the batch in the space's memory.
   Slice<T, L> upload(Batch<T, L> const& batch) { return batch_.upload(context_.space(), batch); }
   /// Collective if the loss leaves some positions out. \param counts  true if this process counts its rows: one process
   /// for each row does.
@@ -94,6 +97,7 @@ class PartialModel {
             batch.global_rows};
   }
 
+  /// Sums of loss and metrics of a phase, in the space's memory.
   double* totals(Phase phase) { return totals_[static_cast<std::size_t>(phase)].data(); }
   void reset_metrics(Phase phase) {
     fill_view(context_.space(), totals_[static_cast<std::size_t>(phase)], 0);

@@ -23,15 +23,20 @@ class SlicePass {
  public:
   static constexpr std::size_t count = SlicesType::count;
 
+  /// Pass through the slices [begin, end).
   explicit SlicePass(SlicesType slices, std::size_t begin = 0, std::size_t end = count)
       : slices_(std::move(slices)), begin_(begin), end_(end) {}
 
+  /// Slices of the model.
   SlicesType const& slices() const { return slices_; }
+  /// Numbers of a sample's input of the first slice.
   std::size_t input_size() const { return slices_.input_size(begin_); }
+  /// Numbers of a sample's output of the last slice.
   std::size_t output_size() const { return slices_.output_size(end_ - 1); }
 
   /// Bytes kept between forward and backward.
   std::size_t workspace_bytes(std::size_t rows) const { return bytes(slices_, begin_, end_, rows); }
+  /// Bytes that slices [begin, end) keep between forward and backward, for `rows` rows.
   static constexpr std::size_t bytes(SlicesType const& slices, std::size_t begin, std::size_t end, std::size_t rows) {
     std::size_t sum = 2 * aligned_bytes(gradient_size(slices, begin, end) * rows * sizeof(T));
     for (std::size_t i = begin; i < end; ++i)

@@ -17,6 +17,7 @@ struct Step {
   PerOutput<Model::outputs> positions{};  ///< of the global batch, over which the mean of each output's loss is taken
   std::size_t global_rows = 0;
 
+  /// Factors of each output's loss: 1 over the positions of its mean.
   PerOutput<Model::outputs> scales() const { return reciprocals(positions); }
 };
 

@@ -46,7 +46,9 @@ class WholeWeights {
     return snapshot_of(values);
   }
 
+  /// Elements of the arena.
   std::size_t size() const { return parameters_.extent(0); }
+  /// First element of the arena, in the space's memory.
   T* data() const { return parameters_.data(); }
   /// The arena itself, in the space's memory.
   Parameters const& parameters() const { return parameters_; }

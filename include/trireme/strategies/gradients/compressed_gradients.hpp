@@ -53,6 +53,7 @@ class CompressedGradients {
   static_assert(!Group::distributed);
 
  public:
+  /// Exchange of a process that is alone.
   CompressedGradients(Group const&, Space const&, ModelDescription const&, Codec const&) {}
   SharedGradients<T, Space>* shared() { return nullptr; }
   void begin(T*) {}
@@ -70,6 +71,7 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   using LoopSpace = std::conditional_t<on_host, Space, Kokkos::DefaultHostExecutionSpace>;
 
  public:
+  /// Exchange among the ranks of a communicator, with residuals of zero.
   CompressedGradients(Communicator const& communicator, Space const& space, ModelDescription const& model,
                       Codec const& codec)
       : communicator_(&communicator),

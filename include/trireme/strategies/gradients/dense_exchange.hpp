@@ -79,6 +79,7 @@ struct Decode {
 template <class T, class Wire>
 class DenseExchange {
  public:
+  /// Exchange of arenas of so many elements.
   DenseExchange(Communicator const& communicator, Wire const&, std::size_t elements)
       : messages_(communicator),
         elements_(elements),
@@ -87,6 +88,7 @@ class DenseExchange {
 
   /// Bytes that a rank contributes to the sums.
   static constexpr std::size_t contribution(Wire const&, std::size_t elements) { return elements * sizeof(Wire); }
+  /// Bytes of all messages of this rank so far.
   std::uint64_t bytes_sent() const { return messages_.bytes_sent(); }
 
   /// Gradients (elements) become the sums over all ranks of gradients and residuals, less the new residuals; bitwise

@@ -46,6 +46,7 @@ struct SumDevices {
 template <class T, class Space, class Tables>
 class GradientBuckets<T, Space, ThreadGroup, Tables> {
  public:
+  /// Exchange among the devices of a group of threads.
   template <class... Options>
   GradientBuckets(ThreadGroup const& group, Space const& space, ModelDescription const& model, Options const&...)
       : group_(&group), space_(space), tables_(group, space, model) {
@@ -73,6 +74,7 @@ class GradientBuckets<T, Space, ThreadGroup, Tables> {
     gradients_ = gradients;
   }
   GradientSink<T>* sink() { return tables_.sink(); }
+  /// Gradients of lookup tables.
   Tables& tables() { return tables_; }
 
   /// Puts the sums over all devices into each one's arena. Collective.

@@ -12,6 +12,7 @@ struct ExchangeTimes {
   double in_calls = 0;   ///< of that: spent in starting, progressing and waiting, without computation
   std::size_t steps = 0;
 
+  /// Fraction of the exchanges' time that backward hid; 0 if there was none.
   double hidden() const { return under_way > 0 ? 1 - in_calls / under_way : 0; }
 };
 
@@ -20,6 +21,7 @@ class ExchangeClock {
   using Clock = std::chrono::steady_clock;
 
  public:
+  /// Adds the times of exchanges to `times` from now on; null: measures nothing.
   void measure(ExchangeTimes* times) { times_ = times; }
 
   /// Measures one call; `pending` if exchanges are still under way when it ends.
@@ -40,6 +42,7 @@ class ExchangeClock {
     Clock::time_point begin_{};
   };
 
+  /// Counts a step.
   void end_step() {
     if (times_) ++times_->steps;
   }

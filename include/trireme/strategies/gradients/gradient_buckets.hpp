@@ -61,6 +61,7 @@ class GradientBuckets {
   static_assert(!Group::distributed);
 
  public:
+  /// Exchange of a process that is alone.
   template <class... Options>
   GradientBuckets(Group const& group, Space const& space, ModelDescription const& model, Options const&...)
       : tables_(group, space, model) {}
@@ -68,6 +69,7 @@ class GradientBuckets {
   std::string placement() const { return "not at all"; }
   void begin(T* gradients) { tables_.begin(gradients); }
   GradientSink<T>* sink() { return tables_.sink(); }
+  /// Gradients of lookup tables.
   Tables& tables() { return tables_; }
   void finish() { tables_.sum(); }
 
@@ -82,6 +84,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
   using Host = Kokkos::View<T*, detail::PinnedSpace>;
 
  public:
+  /// Exchange among the ranks of a communicator. Collective. `bucket_bytes` 0: depends on the model's size.
   GradientBuckets(Communicator const& communicator, Space const& space, ModelDescription const& model,
                   std::size_t bucket_bytes, Exchange exchange = Exchange::messages)
       : communicator_(&communicator),
@@ -121,7 +124,9 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     return communicator_->size() == 1 ? std::string() : trireme::message_path<Space>(!staged_);
   }
 
+  /// Bytes of gradients that are reduced at once.
   std::size_t bucket_bytes() const { return bucket_bytes_; }
+  /// Number of buckets.
   std::size_t count() const { return ranges_.size(); }
   /// Adds the time of exchanges to `times`; null: not measured. Reads of others' memory are never measured.
   void measure(ExchangeTimes* times) { clock_.measure(times); }
@@ -130,6 +135,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     return tables_.only_rows(gradients, indices, count);
   }
   void no_rows() override { tables_.no_rows(); }
+  /// Gradients of lookup tables.
   Tables& tables() { return tables_; }
 
   void ready(T const* from) override {

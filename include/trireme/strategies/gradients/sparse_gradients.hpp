@@ -44,12 +44,14 @@ class SparseGradients final : public GradientSink<T> {
   };
 
  public:
+  /// Tables of the model, whose gradients the group sums.
   SparseGradients(Group const& group, Space const& space, ModelDescription const& model)
       : group_(&group), context_(space) {
     for (ParameterInfo const& p : model.parameters)
       if (p.by_rows) tables_.push_back({p.offset, p.shape.extents[0], p.shape.extents[1]});
   }
 
+  /// Whether the model has no table.
   bool empty() const { return tables_.empty(); }
   /// The sink that notes the rows which backward touches; null without tables.
   GradientSink<T>* sink() { return empty() ? nullptr : this; }

@@ -30,6 +30,7 @@ struct TopK {
 
   void config(Config& c) const { c("fraction", fraction, intervals::nonzero_fraction); }
 
+  /// Elements that a rank sends of so many.
   constexpr std::size_t count(std::size_t elements) const {
     double const wanted = fraction * static_cast<double>(elements);
     auto const whole = static_cast<std::size_t>(wanted);
@@ -44,6 +45,7 @@ class TopKExchange {
   using Index = std::uint32_t;
 
  public:
+  /// Exchange of arenas of so many elements. \throws ValueError if the codec's numbers are out of range
   TopKExchange(Communicator const& communicator, TopK const& codec, std::size_t elements)
       : messages_(communicator), order_(checked(codec, elements)), count_(codec.count(elements)) {
     own_values_.resize(count_);
@@ -51,9 +53,11 @@ class TopKExchange {
     indices_.resize(count_ * messages_.ranks());
   }
 
+  /// Bytes that a rank contributes to the sums.
   static constexpr std::size_t contribution(TopK const& codec, std::size_t elements) {
     return codec.count(elements) * (sizeof(Index) + sizeof(T));
   }
+  /// Bytes of all messages of this rank so far.
   std::uint64_t bytes_sent() const { return messages_.bytes_sent(); }
 
   template <class Loop>

@@ -86,6 +86,7 @@ class InferenceReplica {
     if (group_->is_chief()) state.parameters = weights_.host_parameters();
   }
 
+  /// Memory of this process for batches of up to `rows` rows, without gradients and optimizer.
   MemoryUse memory_use(std::size_t rows) const { return {model_.cost(), 0, 1, rows, inference_->workspace_bytes()}; }
 
  private:

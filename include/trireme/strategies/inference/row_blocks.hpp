@@ -77,6 +77,7 @@ class RowBlocks {
 
   /// Bytes that each thread takes.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+  /// Rows of a block.
   std::size_t rows_of_block() const { return block_; }
 
  private:

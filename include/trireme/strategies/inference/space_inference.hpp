@@ -32,6 +32,7 @@ class SpaceInference {
     context_.fence("trireme: predictions complete");
   }
 
+  /// Bytes of the workspace so far.
   std::size_t workspace_bytes() const { return workspace_.extent(0); }
 
  private:

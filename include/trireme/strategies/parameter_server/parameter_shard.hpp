@@ -92,14 +92,19 @@ class ParameterShard {
     updater_.share_sums(std::make_shared<GroupSum<Communicator>>(*servers_));
   }
 
+  /// Execution space of the server.
   Space const& space() const { return context_.space(); }
+  /// Elements of the arena that the server holds.
   ElementRange range() const { return range_; }
   /// Elements of the range that the optimizer changes: the first ones.
   std::size_t trained() const { return description_.elements; }
+  /// Optimizer of these elements, with its state.
   auto& updater() { return updater_; }
   auto const& updater() const { return updater_; }
   Weights const& weights() const { return weights_; }
+  /// Memory for a gradient of these elements.
   T* gradients() { return gradients_.data(); }
+  /// Ledger of the gradients that were applied.
   GradientLedger const& applied() const { return applied_; }
 
   /// Receives a worker's gradient of this range, which replaces the current one or is added to it.
@@ -130,7 +135,9 @@ class ParameterShard {
     mirror_.pull(context_.space());
     return mirror_.values();
   }
+  /// Copy of the weights on the host.
   std::vector<T> host_weights() const { return to_host(weights_); }
+  /// Copy of an optimizer slot on the host.
   std::vector<T> host_slot(std::size_t slot) const { return to_host(updater_.slots()[slot]); }
 
   /// Assigns its part of the arena's elements from `offset` on.
@@ -167,6 +174,7 @@ class ParameterShard {
     return iteration;
   }
 
+  /// Penalty of the regularizers on these elements.
   double penalty() { return updater_.penalty(context_, weights_.data()); }
 
  private:

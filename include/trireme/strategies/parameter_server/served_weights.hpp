@@ -53,8 +53,11 @@ class ServedWeights {
     set_parameters(initial);
   }
 
+  /// Ranks of workers, servers and the evaluator.
   ServerRoles const& roles() const { return roles_; }
+  /// Calls to the servers.
   ServerClient const& servers() const { return servers_; }
+  /// Bound of staleness; 0 where workers step together.
   std::size_t staleness() const { return staleness_; }
   /// Of a worker, or of the evaluator.
   auto& worker() { return worker_; }
@@ -65,6 +68,7 @@ class ServedWeights {
 
   /// True from this worker's first batch of an epoch until the epoch is finished.
   bool apart() const { return apart_; }
+  /// Notes whether this worker has acquired batches that are not drained yet.
   void set_apart(bool apart) { apart_ = apart; }
   /// Throws while processes go their own pace: an operation of all of them would hang.
   void require_together(char const* what) const {

@@ -19,14 +19,18 @@ class ServerClient {
   using Kind = ServerCall::Kind;
 
  public:
+  /// Calls to the servers of a group, which hold these ranges.
   ServerClient(std::shared_ptr<Communicator const> group, ServerRoles const& roles, std::vector<ElementRange> ranges)
       : group_(std::move(group)), roles_(roles), ranges_(std::move(ranges)) {}
 
   Communicator const& group() const { return *group_; }
+  /// Number of servers.
   std::size_t count() const { return ranges_.size(); }
+  /// Rank of a server.
   std::size_t rank(std::size_t server) const { return roles_.server_rank(server); }
   /// The elements of the arena that each server holds.
   std::vector<ElementRange> const& ranges() const { return ranges_; }
+  /// Elements of the arena that a server holds.
   ElementRange range(std::size_t server) const { return ranges_[server]; }
 
   // Of the first server, which schedules batches.

@@ -43,6 +43,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
                Parallelism plan)
       : Base(Parts(std::move(model), space, std::move(group), colleagues, roles, staleness, plan)), loop_(staleness) {}
 
+  /// Ranks of workers, servers and the evaluator.
   ServerRoles const& roles() const { return parts_.roles(); }
   /// The elements of the arena that each server holds.
   auto const& ranges() const { return parts_.servers().ranges(); }
@@ -56,6 +57,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
             .first = by_evaluator ? roles().ranks - 1 : 0,
             .last = by_evaluator ? roles().ranks : roles().workers};
   }
+  /// Whether the rows of a batch may be scattered.
   bool takes_scattered_rows() const {
     return parts_.worker() && parts_.worker()->replica().partitions().plan().by_samples;
   }
@@ -112,6 +114,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
     if (!stop_requested_) parts_.servers().close();
     return stop_requested_ = true;
   }
+  /// \throws ValueError while processes go their own pace: an operation of all of them would hang.
   void require_together(char const* what) const { parts_.weights().require_together(what); }
   Uniform<bool> agree(bool request) const {
     require_together("agree");
@@ -139,9 +142,11 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
   void predict_step(Batch<T, L> const& batch, T* out) {
     if (parts_.worker()) parts_.worker()->replica().predict(batch, out);
   }
+  /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.
   void infer(std::size_t rows, T const* x, T* y) { parts_.weights().whole().infer(rows, x, y); }
 
   LayerPlacement layer_placement() const { return parts_.layer_placement(); }
+  /// Text on how far results agree after a run has moved to other processes.
   std::string moved_agreement() const {
     if (acquires_batches()) return "depend on the order of updates, as in every run with a staleness";
     return Base::moved_agreement();

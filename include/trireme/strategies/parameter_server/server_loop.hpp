@@ -17,6 +17,7 @@ class ServerLoop {
   using Kind = ServerCall::Kind;
 
  public:
+  /// Loop of a server, under this bound of staleness.
   explicit ServerLoop(std::size_t staleness) : scheduler_(staleness) {}
 
   /// Answers so many workers until all have left. Calls that cannot be answered yet are deferred.

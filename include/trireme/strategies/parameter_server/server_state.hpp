@@ -54,12 +54,17 @@ class ServerState {
   ServerState& optimizer() { return *this; }
   ServerState const& optimizer() const { return *this; }
 
+  /// Ranks of workers, servers and the evaluator.
   ServerRoles const& roles() const { return weights_.roles(); }
+  /// Calls to the servers.
   ServerClient const& servers() const { return weights_.servers(); }
+  /// Replica of a worker, or of the evaluator; empty elsewhere.
   auto& worker() { return weights_.worker(); }
   auto const& worker() const { return weights_.worker(); }
+  /// Weights of a server; empty elsewhere.
   auto& shard() { return weights_.shard(); }
   auto const& shard() const { return weights_.shard(); }
+  /// Whether this process is a worker.
   bool is_worker() const { return roles().is_worker(group_->rank()); }
 
   void reset_metrics(Phase phase) {

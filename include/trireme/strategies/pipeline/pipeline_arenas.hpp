@@ -32,7 +32,9 @@ class StageArenas {
 
   /// Elements of the sums: gradients, then the updates that the states move towards.
   std::size_t size() const { return elements_ + states_; }
+  /// Sums of the gradients over micro-batches.
   T* gradient_sums() const { return sums_.data(); }
+  /// Sums of the updates that the states move towards.
   T* update_sums() const { return sums_.data() + elements_; }
 
   /// Runs a pass of micro-batch m, and adds up its results; without rows there are none.
@@ -52,10 +54,12 @@ class StageArenas {
   // For the pass.
   T const* forward(std::size_t i) const { return held_ + offset(i); }
   T const* backward(std::size_t i) const { return held_ + offset(i); }
+  /// Memory for the gradients of slice i.
   T* gradients(std::size_t i) const { return into_ + offset(i); }
   void finished(std::size_t) const {}
   T const* states() const { return held_ + elements_; }
   T const* frozen() const { return held_ + elements_ + states_; }
+  /// Memory for the updates of the states.
   T* updates() const { return into_ + elements_; }
 
  private:

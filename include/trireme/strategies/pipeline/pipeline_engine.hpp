@@ -54,7 +54,9 @@ class PipelineEngine
   static constexpr bool divided = true;
   static constexpr std::size_t slice_count = SlicesOf::count;
 
+  /// Stage of this process, from 0.
   std::size_t stage() const { return place_.stage; }
+  /// Number of stages.
   std::size_t stages() const { return place_.stages; }
 
   /// All stages of a pipeline draw the same rows: the first needs the inputs, the last the targets.
@@ -117,6 +119,7 @@ class PipelineEngine
     place_.stage_group->broadcast(std::span<T>(out, batch.rows * size), place_.stages - 1);
   }
 
+  /// Compile-time error: no process holds the whole model.
   void infer(std::size_t, T const*, T*) {
     static_assert(sizeof(Model) == 0,
                   "trireme: infer needs a process that holds the whole model, which no stage does; use predict, which "

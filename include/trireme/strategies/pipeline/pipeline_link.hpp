@@ -21,6 +21,7 @@ class PipelineLink {
 
   /// Waits until the memory of message `slot` may be used again.
   void wait(std::size_t slot) { slots_[slot].request.wait(); }
+  /// Waits for all messages that were sent.
   void wait_all() {
     for (Slot& slot : slots_) slot.request.wait();
   }
@@ -35,6 +36,7 @@ class PipelineLink {
     slots_[slot].request = group_->isend(mirror.values(), neighbour_);
   }
 
+  /// Waits for the next message of the neighbour, of `count` elements.
   void receive(T* data, std::size_t count) {
     if (count == 0) return;
     ProfilingRegion const region("trireme::PipelineLink::receive");

@@ -13,10 +13,12 @@ namespace trireme {
 struct PipelineSchedule {
   std::size_t stage, stages, micro_batches;
 
+  /// Micro-batches whose forward runs before forward and backward take turns.
   constexpr std::size_t ahead() const { return std::min(micro_batches, stages - 1 - stage); }
   /// Micro-batches that are between forward and backward at once.
   constexpr std::size_t in_flight() const { return std::min(micro_batches, stages - stage); }
 
+  /// Calls forward(m) and backward(m) of all micro-batches in the order of the schedule.
   template <class Forward, class Backward>
   constexpr void run(Forward const& forward, Backward const& backward) const {
     std::size_t next = 0;

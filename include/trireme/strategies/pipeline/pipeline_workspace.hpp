@@ -37,7 +37,9 @@ class StageWorkspace {
     reserved_rows_ = most;
   }
 
+  /// Gradient of the stage's output.
   T* output_gradient() const { return at(0); }
+  /// Output of the model, in the last stage.
   T* model_output() const { return at(layout_.output); }
   /// The gradient of micro-batch m's input.
   T* input_gradient(std::size_t m) const { return at(2 * layout_.output + (m % 2) * layout_.input); }

@@ -24,7 +24,9 @@ class StageReplicas {
         elements_(elements),
         mirror_(sums, elements) {}
 
+  /// Index of this pipeline.
   std::size_t rank() const { return group_->rank(); }
+  /// Number of pipelines.
   std::size_t size() const { return group_->size(); }
   /// The pipelines share the rows of a batch.
   ProcessSum const* rows() const { return rows_.get(); }

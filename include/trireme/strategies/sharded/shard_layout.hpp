@@ -60,6 +60,7 @@ struct ShardedMemory {
   std::size_t optimizer = 0;   ///< the shard's
   std::size_t buffers = 0;     ///< two slices of gradients under stage 2; of parameters too under stage 3
 
+  /// Bytes of all.
   constexpr std::size_t total() const { return parameters + gradients + optimizer + buffers; }
 };
 
@@ -80,6 +81,7 @@ constexpr ShardedMemory sharded_memory(Architecture const& architecture, std::si
 template <class T, std::size_t Stage>
 class ShardLayout {
  public:
+  /// Layout of the slices for one rank of a group.
   ShardLayout(std::span<SliceRange const> slices, std::size_t rank, std::size_t ranks)
       : slices_(slices.begin(), slices.end()), rank_(rank), ranks_(ranks) {
     std::size_t local = 0;
@@ -95,9 +97,13 @@ class ShardLayout {
     }
   }
 
+  /// Number of slices.
   std::size_t count() const { return slices_.size(); }
+  /// Place of slice i in the arena.
   SliceRange const& slice(std::size_t i) const { return slices_[i]; }
+  /// Elements of all parameters.
   std::size_t elements() const { return slices_.back().end; }
+  /// Elements of the largest slice.
   std::size_t largest() const { return largest_slice(slices_); }
   /// This rank's part of a slice, `local` counted in its shard.
   HeldRange const& own(std::size_t i) const { return own_[i]; }

@@ -46,9 +46,11 @@ class ShardedArenas {
     in_buffer_.fill(nowhere);
   }
 
+  /// Division of the arena over the ranks.
   ShardLayout<T, Stage> const& layout() const { return layout_; }
   /// The parameters that this rank's optimizer updates, and the sums of their gradients.
   T* own_parameters() { return held_ + (Stage == 3 ? 0 : sizes_.offset(group_->rank())); }
+  /// Sums of the gradients of the parameters that this rank updates.
   T* own_gradients() { return gradients_.data() + (Stage == 1 ? sizes_.offset(group_->rank()) : 0); }
 
   T* states() { return held_ + held_elements_; }
@@ -73,6 +75,7 @@ class ShardedArenas {
       return gathered(i, i - 1);
   }
 
+  /// Memory for the gradients of slice i, once the reduction that used it is complete.
   T* gradients(std::size_t i) {
     if (i + 1 == layout_.count() && states_ > 0) {
       gradient_mirror_.pull(space_, gradient_elements(), states_);
