@@ -123,8 +123,9 @@ class Archive : public StoredValues {
   }
   /// True if the run was saved under another placement.
   bool moved() const { return moved_; }
-  /// The first difference in placement: `there()` of the saved run, `here()` of this one.
+  /// Placement of the saved run, in the first difference.
   std::string const& there() const { return there_; }
+  /// Placement of this run, in the first difference.
   std::string const& here() const { return here_; }
 
   /// Saves or sets summands of `width` sums, any number of them in each process of the group: (summands, width),

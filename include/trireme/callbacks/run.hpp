@@ -89,6 +89,7 @@ class Run {
 
   /// Copy of the model's weights in the memory of its space, which `restore` sets again.
   auto snapshot() const { return engine().weights().snapshot(); }
+  /// Sets the model's weights to those of a snapshot that this process has made.
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
     engine().weights().restore(snapshot);

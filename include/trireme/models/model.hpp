@@ -78,8 +78,9 @@ class Model {
   ModelCost const& cost() const { return cost_; }
   /// Optimizer with its numbers, without state.
   OptimizerType const& optimizer() const { return optimizer_; }
-  /// The layers that are trained, up to what the loss takes; and the head that takes it.
+  /// The layers that are trained, up to what the loss takes.
   auto const& architecture() const { return architecture_; }
+  /// Loss and metrics, with the extents of the output.
   Head const& head() const { return head_; }
   /// Seed of initial weights and of what layers draw.
   std::uint64_t seed() const { return seed_; }

@@ -93,6 +93,7 @@ class Buffer {
   TensorType const& type() const { return type_; }
   explicit operator bool() const { return buffer_ != nullptr; }
 
+  /// Destroys the array and the handle, if there is one.
   void destroy() noexcept {
     if (!buffer_) return;
     auto arguments = sized<PJRT_Buffer_Destroy_Args, PJRT_Buffer_Destroy_Args_STRUCT_SIZE>();

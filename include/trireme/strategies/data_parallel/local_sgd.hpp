@@ -64,6 +64,7 @@ class PeriodicSynchronization {
  public:
   static constexpr bool local_steps = true;
 
+  /// Synchronization of a group, with the outer optimizer's state; `options` go to `Changes`.
   template <class... Options>
   PeriodicSynchronization(Group const& group, Space const& space, ModelDescription const& model, Outer const& outer,
                           Options const&... options)
@@ -78,13 +79,16 @@ class PeriodicSynchronization {
   std::size_t memory_bytes() const { return anchor_.extent(0) * sizeof(T) * (1 + outer_.slots().size()); }
   std::string placement() const { return formatted("every {} steps, {}", Every, changes_.placement()); }
 
+  /// Keeps the weights that the processes have alike, before the first step of a period.
   void before_step(LocalWeights<T, Space> const& weights) {
     if (steps_ == 0)
       kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
   }
+  /// Counts a step; after the last one of a period the weights come together. Collective then.
   void after_update(LocalWeights<T, Space> const& weights) {
     if (++steps_ == Every) synchronize(weights);
   }
+  /// Brings the weights together if a step was taken since. Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
     if (steps_ > 0) synchronize(weights);
   }

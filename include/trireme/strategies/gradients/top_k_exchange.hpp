@@ -60,6 +60,8 @@ class TopKExchange {
   /// Bytes of all messages of this rank so far.
   std::uint64_t bytes_sent() const { return messages_.bytes_sent(); }
 
+  /// Gradients become the sums over all ranks of the largest elements of gradients and residuals; what is left out
+  /// stays in the residual. Collective.
   template <class Loop>
   void sum(Loop const&, T* gradients, T* residual) {
     constexpr int indices = 1, values = 2;

@@ -42,6 +42,7 @@ class RowBlocks {
   using Workspace = Kokkos::View<std::byte*, Kokkos::HostSpace>;
 
  public:
+  /// Blocks of as many rows as the model's operations suggest, for the threads of the space.
   RowBlocks(Model const& model, Space const& space)
       : space_(space),
         threads_(static_cast<std::size_t>(space.concurrency())),

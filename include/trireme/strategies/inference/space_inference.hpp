@@ -17,6 +17,7 @@ class SpaceInference {
   using T = typename Model::scalar;
 
  public:
+  /// Inference in this space, whose workspace grows with the calls.
   SpaceInference(Model const&, Space const& space) : context_(space) {}
 
   /// y (rows, output) for x (rows, input), in the space's memory; complete on return.

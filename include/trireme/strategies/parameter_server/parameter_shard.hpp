@@ -33,6 +33,7 @@ namespace trireme {
 struct GradientLedger {
   std::uint64_t count = 0, sum = 0;
 
+  /// Counts a gradient of this hash.
   void add(std::uint64_t hash) {
     ++count;
     sum += hash;

@@ -80,6 +80,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
   void release() {
     if (acquires_batches() && parts_.is_worker()) parts_.servers().release();
   }
+  /// Updates of the weights since this process's previous batch.
   std::size_t updates() const { return parts_.updates(); }
 
   /// One update. Collective, unless the batch was acquired.

@@ -41,6 +41,7 @@ class ServerReplica {
                            shared ? replica_.processes() : nullptr);
     replica_.context().fence("trireme: gradient complete before it is sent");
   }
+  /// Memory of the gradient of these rows.
   T* gradients() { return replica_.partitions().gradients(); }
 
   /// Starts sending a server its range of the gradient.

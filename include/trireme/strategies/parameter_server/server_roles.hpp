@@ -36,6 +36,7 @@ struct ServerRoles {
 /// Elements [begin, end) of the arena.
 struct ElementRange {
   std::size_t begin = 0, end = 0;
+  /// Number of elements.
   std::size_t size() const { return end - begin; }
 };
 

@@ -116,6 +116,7 @@ class ServerState {
   }
   /// Counts the updates since the previous call, which is made once a step.
   void count_updates() { updates_ = static_cast<std::size_t>(iteration() - std::exchange(updates_seen_, iteration())); }
+  /// Updates that the latest call of `count_updates` counted.
   std::size_t updates() const { return updates_; }
 
   std::size_t slots() const { return model_.optimizer().slots(); }

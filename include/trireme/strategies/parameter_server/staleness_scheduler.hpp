@@ -25,6 +25,7 @@ class StalenessScheduler {
     std::uint64_t number = 0;   ///< of the step that it would be if batches were trained on one after the other
   };
 
+  /// Scheduler under this bound, before its first epoch.
   explicit StalenessScheduler(std::size_t staleness) : staleness_(staleness) {}
 
   /// Starts an epoch after so many updates, which include all of the previous epoch.
@@ -47,6 +48,7 @@ class StalenessScheduler {
 
   /// Batches that workers have acquired and not yet updated.
   std::size_t open() const { return open_.size(); }
+  /// Number of updates so far.
   std::uint64_t updates() const { return updates_; }
 
  private:
