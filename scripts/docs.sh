@@ -4,7 +4,7 @@
 #   scripts/docs.sh     open build/docs/site/index.html
 #
 # MkDocs comes from PyPI into a virtual environment below ~/.cache/trireme. Warnings, links that lead nowhere, and
-# public names without a brief, or whose signatures name `detail`, are errors.
+# public names without a brief, members of classes without a comment, and signatures that name `detail`, are errors.
 source "$(dirname "$0")/dependencies.sh"
 
 work=$project/build/docs
