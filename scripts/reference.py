@@ -248,7 +248,7 @@ def specialisation(element, last, room):
     title = f"`{title.replace('< ', '<').replace(' >', '>')}`"
     members, undescribed = members_of(element, last, room)
     if len({member.file for member in members}) > 1:  # Doxygen takes those that differ in constraints alone for one
-        return Part(title, "", "", members, undescribed)
+        return Part(title, "", "", list({(m.signature, m.brief): m for m in members}.values()), undescribed)
     requires = re.sub(r"^\((.*)\)$", r"\1", flat(element.find("requiresclause")))
     return Part(title + (f" where `{requires}`" if requires else ""), *described(element), members, undescribed)
 
@@ -380,7 +380,8 @@ def write(names, folder):
         index.append("")
         (reference / f"{page}.md").write_text("\n".join(out))
     (reference / "index.md").write_text("\n".join(index))
-    for file in sorted({n.file for n in names}):
+    of_members = {m.file for n in names for part in n.parts for m in part.members if m.file}
+    for file in sorted({n.file for n in names} | of_members):
         write_source(folder, file)
 
 

@@ -1,4 +1,5 @@
-// The shorter samples of README.md and of pages of docs/, which scripts/check_doc_samples.py compares. Files lie in the test's folder.
+// The shorter samples of README.md and of docs/failure.md, which scripts/check_doc_samples.py compares. Files lie in
+// the test's folder.
 #define BOOST_TEST_MODULE readme
 #include "support/kokkos_fixture.hpp"
 
