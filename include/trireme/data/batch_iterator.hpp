@@ -147,7 +147,7 @@ class BatchIterator {
                                          called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
   }
 
-  /// Current batch, valid until the next call of `next`.
+  /// Current batch. What it points to stays until the next call of `next` at least.
   Batch<T, L> const& batch() const { return batch_; }
   /// Index of the current batch, from 0.
   std::size_t index() const { return next_ - 1; }

@@ -21,7 +21,7 @@ struct ServerRoles {
 
   /// Whether the rank trains on rows of the batches.
   bool is_worker(std::size_t rank) const { return rank < workers; }
-  /// Whether the rank holds weights.
+  /// Whether the rank updates a range of the weights.
   bool is_server(std::size_t rank) const { return ranks == 1 || (rank >= workers && rank < workers + servers); }
   /// Whether the rank runs tests and predictions alone.
   bool is_evaluator(std::size_t rank) const { return evaluator && rank + 1 == ranks; }
