@@ -40,7 +40,7 @@ class LayerProgram {
     }
     Trace trace(b_, weights, {}, training);
     auto const all = b_.constant<bool>(true, Extents<dynamic>{{rows}});
-    trace.set_rows({all, b_.constant<T>(T{1}), 1});
+    trace.set_rows({all, b_.constant<T>(T{1}), b_.constant<double>(static_cast<double>(rows)), 1, false});
     auto const lowered = lowering::lower(trace, layer_, x);
     auto const dy = b_.argument<T>(lowered.y.extents);
     b_.result(lowered.y);
