@@ -21,6 +21,7 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/models/head.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/pjrt/strategy/pjrt_exchange.hpp"
 #include "trireme/pjrt/strategy/pjrt_replicas.hpp"
 #include "trireme/pjrt/strategy/pjrt_step.hpp"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trireme/backend/threads/profiling.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/synchronization.hpp"

@@ -14,6 +14,7 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/engine/whole_weights.hpp"
 

@@ -19,6 +19,7 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"

@@ -18,6 +18,7 @@
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/adaptor.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/shard_tree.hpp"

@@ -14,6 +14,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/request.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
 #include "trireme/strategies/engine/step.hpp"
 #include "trireme/strategies/parameter_server/server_loop.hpp"

@@ -20,6 +20,7 @@
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/gpu_awareness.hpp"
+#include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
