@@ -40,6 +40,10 @@ struct StatedParameter {
   bool by_rows = false;
 };
 
+/// \throws ValueError if two layers with weights have one path, by which weights are found and take their initial
+/// values; but for a Shared layer that stands twice.
+void require_own_names(ModelDescription const& model);
+
 /// Builder of a description: the part that does not depend on the types of layers.
 class LayerTable {
  public:
@@ -199,6 +203,7 @@ ModelDescription describe(Architecture const& architecture) {
   description.outputs = list_parts(out);
   detail::ValueTracer tracer(description);
   tracer.results(detail::trace_values(architecture, in, tracer.inputs(), tracer));
+  detail::require_own_names(description);
   for (StateInfo& state : description.states) state.offset += description.elements;
   for (FrozenInfo& frozen : description.frozen) frozen.offset += description.reduced_elements();
   return description;

@@ -32,6 +32,22 @@
 
 namespace trireme::detail {
 
+TRIREME_INLINE void require_own_names(ModelDescription const& model) {
+  auto const weights_of = [&](std::size_t layer) -> SharedWeights const* {
+    auto const holds = [&](SharedLayers const& shared) { return shared.first <= layer && layer < shared.last; };
+    auto const found = std::ranges::find_if(model.shared, holds);
+    return found == model.shared.end() ? nullptr : found->weights.get();
+  };
+  for (std::size_t i = 0; i < model.layers.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      LayerInfo const &layer = model.layers[i], &other = model.layers[j];
+      if (layer.parameters == 0 || other.parameters == 0 || layer.path != other.path) continue;
+      if (weights_of(i) && weights_of(i) == weights_of(j))
+        continue;  // a Shared layer that stands twice is refused as such
+      throw ValueError(formatted("two layers with weights are named '{}'; give one of them another name", layer.path));
+    }
+}
+
 TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) const {
   Paths paths = next(class_name, name);
   LayerTable table(description_, scalar_size_);
@@ -60,10 +76,6 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
   if (std::ranges::find(output, std::size_t{0}) != output.end())
     throw ShapeError(formatted("the output of layer '{}' has the extents {}, which hold no number", paths.own,
                                format_extents({output.begin(), output.end()})));
-  bool const has_weights = !parameters.empty() || !states.empty();
-  auto const holds_path = [&](LayerInfo const& other) { return other.parameters > 0 && other.path == paths.own; };
-  if (has_weights && std::ranges::any_of(description_.layers, holds_path))
-    throw ValueError(formatted("two layers with weights are named '{}'; give one of them another name", paths.own));
   for (StatedParameter const& p : parameters) {
     std::string const path = formatted("'{}/{}'", paths.own, p.shape.name);
     description_.config("the initializer of " + path, p.initializer);

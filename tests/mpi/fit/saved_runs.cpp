@@ -42,9 +42,9 @@ using Space = Kokkos::DefaultExecutionSpace;
 
 Communicator const& world() { return test::environment().world(); }
 
-constexpr std::size_t samples = 22, batches = 5, epochs = 3;
+constexpr std::size_t samples = 22, batches = 5, epochs = 3, never = 1000;
 
-using test::Killer, test::never;
+using test::Killer;
 
 /// What a hook of a user's own may save after any batch.
 struct SavesWeights {
