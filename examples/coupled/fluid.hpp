@@ -11,9 +11,9 @@
 namespace fluid {
 
 using Space = Kokkos::DefaultExecutionSpace;
-/// What a cell sees: (cells, 3): its left neighbour, itself, its right neighbour.
+/// Inputs of the cells, (cells, 3): the values of the left neighbour, the cell and the right neighbour.
 using Neighbourhoods = Kokkos::View<double**, Kokkos::LayoutRight, Space::memory_space>;
-/// What reacts in a cell: (cells, 1).
+/// Reactions of the cells, (cells, 1).
 using Sources = Kokkos::View<double**, Kokkos::LayoutRight, Space::memory_space>;
 
 /// The cells of this process and their neighbours' on the next ones.

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_tpu_is_a_device_of_googles) {
   std::filesystem::remove_all(bus);
 }
 
-/// Whether libtpu is not installed, or is and finds no TPU.
+/// True if libtpu is not installed, or is and finds no TPU.
 BOOST_AUTO_TEST_CASE(without_a_tpu_the_tpu_strategy_says_so_in_one_sentence) {
   if (pjrt::has_tpu()) return;
   check_message<PluginError>([] { placed(TPUStrategy()); }, "libtpu");

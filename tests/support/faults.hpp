@@ -17,7 +17,7 @@
 
 namespace trireme::test {
 
-/// Whether calls are counted: not where a sanitizer has functions of its own in that place.
+/// True if calls are counted: not where a sanitizer has functions of its own in that place.
 bool have_faults();
 
 /// Counts calls anew, from 1, of files below `folder`; the faults are those of TRIREME_FAULT, or none.

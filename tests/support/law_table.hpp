@@ -77,7 +77,7 @@ struct Outcome {
   std::vector<double> predictions;
 };
 
-/// Whether this process has all weights, or takes part in giving them to all.
+/// True if this process has all weights, or takes part in giving them to all.
 template <class Strategy>
 bool gives_weights(Strategy const& strategy) {
   if constexpr (requires { strategy.roles(); })

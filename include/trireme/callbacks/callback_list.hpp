@@ -53,7 +53,7 @@ class CallbackList {
   /// Hook `on_predict_end` of all callbacks.
   void predict_end() { call<hooks::PredictEnd>(); }
 
-  /// Whether the processes have decided to stop.
+  /// True if the processes have decided to stop.
   bool stop_requested() const { return progress_.stop; }
 
   /// Callbacks in the user's order.

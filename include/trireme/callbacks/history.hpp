@@ -22,7 +22,7 @@ struct History {
   /// \throws ValueError that lists the names that there are.
   std::vector<double> const& operator[](std::string_view name) const;
 
-  /// Whether an epoch has logged the name.
+  /// True if an epoch has logged the name.
   bool contains(std::string_view name) const;
 
   /// "loss, accuracy, val_loss"

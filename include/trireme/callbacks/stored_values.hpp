@@ -33,7 +33,7 @@ class StoredValues {
   StoredValues(std::string path, StoredTensors tensors)
       : path_(std::move(path)), tensors_(std::move(tensors)), loads_(true) {}
 
-  /// Whether values are loaded; if false they are saved.
+  /// True if values are loaded; if false they are saved.
   bool loads() const { return loads_; }
   /// Tensors that were saved so far, or those to load from.
   StoredTensors const& tensors() const { return tensors_; }

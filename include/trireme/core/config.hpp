@@ -33,7 +33,7 @@ struct Interval {
   double lowest, highest;
   bool open_below = false, open_above = false;  ///< true if the bound itself is left out
 
-  /// Whether the value lies in the interval; false for NaN.
+  /// True if the value lies in the interval; false for NaN.
   constexpr bool contains(double value) const {
     return (open_below ? value > lowest : value >= lowest) && (open_above ? value < highest : value <= highest);
   }

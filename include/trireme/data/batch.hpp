@@ -58,7 +58,7 @@ struct DataShard {
   };
   Parts parts{};
 
-  /// Whether this process draws samples.
+  /// True if this process draws samples.
   bool draws() const { return index >= first && index < last; }
   /// Number of processes that draw samples.
   std::size_t drawing() const { return std::min(last, count) - first; }

@@ -31,7 +31,7 @@ class BatchSize {
 
   /// Number as it was given, of samples in all or for each replica.
   std::size_t size() const { return size_; }
-  /// Whether the size is that of each replica.
+  /// True if the size is that of each replica.
   bool per_replica() const { return per_replica_; }
 
  private:

@@ -130,9 +130,9 @@ class BatchedDataset {
     for (auto const& extents : description_.y_parts) parts.push_back({extents, 0});
     return parts;
   }
-  /// Whether samples have targets.
+  /// True if samples have targets.
   bool has_targets() const { return description_.y_size() != 0; }
-  /// Whether samples have weights of their own.
+  /// True if samples have weights of their own.
   bool has_sample_weights() const { return source_->weighted(); }
 
   /// Samples in one pass, over all processes, if that is a known and finite number.

@@ -49,7 +49,7 @@ class BatchPlan {
   /// some.
   BatchPlan(LocalSizes local, std::size_t batch, DataShard share);
 
-  /// Whether the batches have no end.
+  /// True if the batches have no end.
   bool endless() const { return endless_; }
 
   /// True if each process has samples of its own.

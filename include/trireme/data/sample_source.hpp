@@ -61,13 +61,13 @@ class SampleSource {
 
   /// Samples in one pass, if that is known beforehand.
   virtual std::optional<std::size_t> size() const = 0;
-  /// Whether a pass has no end.
+  /// True if a pass has no end.
   virtual bool endless() const { return false; }
-  /// Whether samples are found by their number, in any order.
+  /// True if samples are found by their number, in any order.
   virtual bool random_access() const = 0;
   /// True if passes differ in their order.
   virtual bool varies() const = 0;
-  /// Whether samples have weights.
+  /// True if samples have weights.
   virtual bool weighted() const = 0;
   /// True if samples stay in place: those of a reader's `at` are valid as long as the reader.
   virtual bool in_memory() const { return false; }

@@ -18,7 +18,7 @@ struct Regularizer {
     c("l1", l1, intervals::not_negative);
     c("l2", l2, intervals::not_negative);
   }
-  /// Whether a factor is not 0.
+  /// True if a factor is not 0.
   constexpr bool active() const { return l1 != 0 || l2 != 0; }
 };
 

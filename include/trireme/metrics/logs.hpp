@@ -33,7 +33,7 @@ class Logs {
   void clear() { size_ = 0; }
   /// Number of values.
   std::size_t size() const { return size_; }
-  /// Whether there is no value.
+  /// True if there is no value.
   bool empty() const { return size_ == 0; }
   /// First entry, in the order in which names were set.
   Entry const* begin() const { return entries_.data(); }

@@ -15,7 +15,7 @@ struct LayerPlacement {
   std::string header;               ///< "Stage", "Held by"; the picture has it in lower case
   std::vector<std::string> layers;  ///< an empty text for a layer that has no place; none at all: every rank has all
 
-  /// Whether every rank has all layers.
+  /// True if every rank has all layers.
   bool empty() const { return layers.empty(); }
 };
 

@@ -107,7 +107,7 @@ class OwnModel {
             .classes = class_labels ? classes() : 0,
             .ignored = head_.ignored_label()};
   }
-  /// Whether the loss leaves some positions out of its mean.
+  /// True if the loss leaves some positions out of its mean.
   bool masks_positions() const { return head_.masks_positions(); }
   /// Positions of so many rows, where none is left out.
   PerOutput<1> positions(std::size_t rows) const { return head_.positions(rows); }

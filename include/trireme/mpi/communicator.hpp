@@ -103,11 +103,11 @@ class Communicator {
     extremum<detail::Extremum::smallest>(values);
   }
 
-  /// Whether the value is true on any process.
+  /// True if the value is true on any process.
   Uniform<bool> allreduce_or(bool value) const {
     return allreduce_max(value ? 1 : 0).map([](int v) { return v != 0; });
   }
-  /// Whether the value is true on every process.
+  /// True if the value is true on every process.
   Uniform<bool> allreduce_and(bool value) const {
     return allreduce_min(value ? 1 : 0).map([](int v) { return v != 0; });
   }

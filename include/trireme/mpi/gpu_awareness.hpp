@@ -57,11 +57,11 @@ inline GpuAwareness const& known_gpu_awareness() {
 }
 }  // namespace detail
 
-/// Whether the MPI library reads and writes memory of a space that the host cannot access; false for an unknown one.
+/// True if the MPI library reads and writes memory of a space that the host cannot access; false for an unknown one.
 /// Specialized for each space that MPI libraries are asked about.
 template <class MemorySpace>
 struct MpiReads {
-  /// Whether MPI reads and writes this memory.
+  /// True if MPI reads and writes this memory.
   static bool value() { return false; }
 };
 #ifdef KOKKOS_ENABLE_CUDA

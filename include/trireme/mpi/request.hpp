@@ -29,7 +29,7 @@ class Request {
   Request& operator=(Request&& other) noexcept;
   ~Request() { finish(); }
 
-  /// Whether the operation has not been found complete yet. Local.
+  /// True if the operation has not been found complete yet. Local.
   bool pending() const { return first_ != MPI_REQUEST_NULL || !others_.empty(); }
 
   /// Returns when the operation is complete. \throws CommunicationError

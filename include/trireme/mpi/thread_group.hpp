@@ -131,11 +131,11 @@ class ThreadGroup {
   Uniform<T> allreduce_min(T value) const {
     return reduced(value, detail::extremum<detail::Extremum::smallest, T>);
   }
-  /// Whether the value is true on any thread.
+  /// True if the value is true on any thread.
   Uniform<bool> allreduce_or(bool value) const {
     return reduced(value, [](bool a, bool b) { return a || b; });
   }
-  /// Whether the value is true on every thread.
+  /// True if the value is true on every thread.
   Uniform<bool> allreduce_and(bool value) const {
     return reduced(value, [](bool a, bool b) { return a && b; });
   }

@@ -110,7 +110,7 @@ struct NotingContext : ThreadContext {
   bool ran(std::string const& name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
 };
 
-/// Whether pooling ran as a kernel of its own.
+/// True if pooling ran as a kernel of its own.
 template <class Model, class In>
 bool pools_separately(Model const& model, In const& in) {
   NotingContext context;

@@ -37,7 +37,7 @@ class ProgramCache {
   /// `folder` empty: keeps nothing.
   explicit ProgramCache(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Whether programs are kept.
+  /// True if programs are kept.
   bool enabled() const { return !folder_.empty(); }
 
   /// Name for a program, its options and its compiler: plugin file, platform and the host's processor.

@@ -23,9 +23,9 @@ class MemberArchive {
   /// Archive of one member of the group, around that of the process.
   MemberArchive(Archive& archive, ThreadGroup const& group) : archive_(&archive), group_(&group) {}
 
-  /// Whether values are set; if false they are saved.
+  /// True if values are set; if false they are saved.
   bool loads() const { return archive_->loads(); }
-  /// Whether the run was saved under another placement.
+  /// True if the run was saved under another placement.
   bool moved() const { return archive_->moved(); }
 
   template <class V>

@@ -12,7 +12,7 @@ class ProcessSum {
  public:
   /// Collective; called on the thread that started MPI.
   virtual void allreduce_sum(std::span<double> values) const = 0;
-  /// Whether there are other processes.
+  /// True if there are other processes.
   virtual bool is_needed() const = 0;
   /// total[i], i < count, becomes the sum over the values of the partitions of all processes. Collective.
   virtual void sum_partitions(std::span<double const* const> partitions, std::size_t count,

@@ -51,7 +51,7 @@ class SparseGradients final : public GradientSink<T> {
       if (p.by_rows) tables_.push_back({p.offset, p.shape.extents[0], p.shape.extents[1]});
   }
 
-  /// Whether the model has no table.
+  /// True if the model has no table.
   bool empty() const { return tables_.empty(); }
   /// The sink that notes the rows which backward touches; null without tables.
   GradientSink<T>* sink() { return empty() ? nullptr : this; }

@@ -58,7 +58,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
             .first = by_evaluator ? roles().ranks - 1 : 0,
             .last = by_evaluator ? roles().ranks : roles().workers};
   }
-  /// Whether the rows of a batch may be scattered.
+  /// True if the rows of a batch may be scattered.
   bool takes_scattered_rows() const {
     return parts_.worker() && parts_.worker()->replica().partitions().plan().by_samples;
   }

@@ -19,11 +19,11 @@ struct ServerRoles {
   /// \throws ValueError if no rank is left for a worker.
   static ServerRoles of(std::size_t ranks, std::size_t servers, bool evaluator);
 
-  /// Whether the rank trains on rows of the batches.
+  /// True if the rank trains on rows of the batches.
   bool is_worker(std::size_t rank) const { return rank < workers; }
-  /// Whether the rank updates a range of the weights.
+  /// True if the rank updates a range of the weights.
   bool is_server(std::size_t rank) const { return ranks == 1 || (rank >= workers && rank < workers + servers); }
-  /// Whether the rank runs tests and predictions alone.
+  /// True if the rank runs tests and predictions alone.
   bool is_evaluator(std::size_t rank) const { return evaluator && rank + 1 == ranks; }
   /// Workers and the evaluator hold all weights.
   bool is_replica(std::size_t rank) const { return is_worker(rank) || is_evaluator(rank); }

@@ -65,7 +65,7 @@ class ServerState {
   /// Weights of a server; empty elsewhere.
   auto& shard() { return weights_.shard(); }
   auto const& shard() const { return weights_.shard(); }
-  /// Whether this process is a worker.
+  /// True if this process is a worker.
   bool is_worker() const { return roles().is_worker(group_->rank()); }
 
   void reset_metrics(Phase phase) {

@@ -69,9 +69,9 @@ struct PipelinePlace {
             std::make_shared<Communicator>(group.split(stage, pipeline))};
   }
 
-  /// Whether the stage takes the inputs.
+  /// True if the stage takes the inputs.
   bool is_first() const { return stage == 0; }
-  /// Whether the stage has the loss.
+  /// True if the stage has the loss.
   bool is_last() const { return stage + 1 == stages; }
 };
 
