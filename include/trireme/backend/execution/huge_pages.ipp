@@ -17,10 +17,11 @@ namespace trireme::detail {
 TRIREME_INLINE void ask_for_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
-  auto const address = reinterpret_cast<std::uintptr_t>(memory);
-  std::uintptr_t const begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+  auto const before_page = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  if (bytes < before_page + page) return;
   // Only a hint: a refusal costs speed alone.
-  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+  static_cast<void>(
+      madvise(static_cast<std::byte*>(memory) + before_page, (bytes - before_page) / page * page, MADV_HUGEPAGE));
 #endif
 }
 
