@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that the C++ blocks of pages are in sources that CMake compiles: files of examples/ and tests/.
+"""Checks that the C++ blocks of pages and of headers' comments are in sources that CMake compiles: files of examples/
+and tests/, for comments of headers also code of headers.
 
-    scripts/check_doc_samples.py [PAGE …]      default: README.md and docs/*.md
+    scripts/check_doc_samples.py [PAGE …]      default: README.md, docs/*.md and include/**/*.hpp
 
 A block is the text between ```cpp and ```. Spaces and ends of lines do not count, so a block may be indented less than
 its source. tests/compile_fail has programs that must not compile, and does not count. Code of trireme that is indented
 instead, a line that begins with `tr::` or `trireme::`, is refused: it would be compared with nothing.
+
+In a header a block is what stands indented by five spaces or more behind an empty line of a `///` comment.
 
 A page that has the line `<!-- every line of FILE … -->` shows these sources whole: each line of theirs is in a block,
 in the order of the source within a block. Blank lines, includes and the comment at the top do not count.
@@ -29,6 +32,8 @@ def sources():
 
 
 known = list(sources())
+headers = sorted((ROOT / "include").rglob("*.hpp"))
+code_of_headers = [normalised(re.sub(r"^\s*///.*$", "", path.read_text(), flags=re.M)) for path in headers]
 
 
 def lines_left_out(path, blocks):
@@ -46,7 +51,21 @@ def lines_left_out(path, blocks):
     return [line for at, line in enumerate(lines) if at not in shown]
 
 
+def check_comments(header):
+    blocks, errors = 0, []
+    text = header.read_text()
+    for found in re.finditer(r"^\s*///\n((?:\s*///     .*\n)+)", text, re.M):
+        blocks += 1
+        block = normalised(re.sub(r"^\s*///", "", found[1], flags=re.M))
+        if not any(block in source for source in known + code_of_headers):
+            line = text.count("\n", 0, found.start(1)) + 1
+            errors.append(f"{header.relative_to(ROOT)}:{line}: the sample '{block[:60]}' is in no source that is compiled")
+    return blocks, errors
+
+
 def check(page):
+    if page.suffix == ".hpp":
+        return check_comments(page)
     blocks, errors = 0, []
     text = page.read_text()
     for found in re.finditer(r"^```cpp\n(.*?)^```$", text, re.M | re.S):
@@ -69,10 +88,10 @@ def check(page):
     return blocks, errors
 
 
-pages = [pathlib.Path(page) for page in sys.argv[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+pages = [pathlib.Path(page) for page in sys.argv[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *headers]
 results = [check(page) for page in pages]
 count, errors = sum(blocks for blocks, _ in results), [error for _, found in results for error in found]
 if not count:
     errors.append(f"{', '.join(page.name for page in pages)}: no block of C++")
-print("\n".join(errors[:50]) or f"{count} blocks of {len(pages)} pages are in sources that are compiled")
+print("\n".join(errors[:50]) or f"{count} blocks of {len(pages)} pages and headers are in sources that are compiled")
 sys.exit(bool(errors))

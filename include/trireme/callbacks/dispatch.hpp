@@ -49,9 +49,6 @@ void notify_one(Callback& callback, Run& run, Answer& answer) {
 }  // namespace detail
 
 /// Calls the hook of each callback that has it, in the user's order; a request to stop skips none of them.
-///
-///     auto const requests = notify<hooks::EpochEnd>(callbacks, run);
-///     if (requests.uniform_request || (requests.needs_vote && strategy.any(requests.local_request))) break;
 template <class Hook, class Run, class... Callbacks>
 auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
   StopRequests<needs_vote<Hook, Run, Callbacks...>> requests;

@@ -26,7 +26,7 @@ namespace trireme {
 ///
 ///     template <class Run>
 ///     std::vector<tr::OutputFile> output_files(Run const&) const {
-///       return {{.writer = "Samples", .path = path, .format = tr::FileFormat{"a table", {".csv"}}}};
+///       return {{.writer = "Samples", .path = path, .format = tr::FileFormat{"a table", {".csv", ".tsv"}}}};
 ///     }
 struct OutputFile {
   enum class Kind {

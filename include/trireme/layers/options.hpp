@@ -5,6 +5,7 @@
 ///     using Chosen = detail::ChosenOptions<detail::Takes<detail::AnyActivation, NoBias>, Options...>;
 ///     static_assert(detail::NoMisfit<typename Chosen::Misfit>,
 ///                   "trireme: Dense takes as options an activation and NoBias, each once at most");
+///     using A = typename Chosen::template get<detail::AnyActivation, Linear>;
 ///     static constexpr bool use_bias = !Chosen::template has<NoBias>;
 #pragma once
 
