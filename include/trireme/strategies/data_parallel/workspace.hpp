@@ -27,7 +27,8 @@ constexpr std::size_t whole_capacity(PartitionPlan const& plan, std::size_t rows
 ///
 ///     constexpr PartitionPlan two_threads = plan_partitions(Parallelism::samples, 1, 2, cost.arena_bytes, true);
 ///     constexpr std::size_t workspace(PartitionPlan const& plan, std::size_t rows) {
-///       return workspace_bytes<float, SparseCategoricalCrossentropy, Kokkos::DefaultHostExecutionSpace>(digits, plan, rows);
+///       return workspace_bytes<float, SparseCategoricalCrossentropy, Kokkos::DefaultHostExecutionSpace>(digits, plan,
+///                                                                                                       rows);
 ///     }
 template <class T, class Loss, class Space, class Architecture>
 constexpr std::size_t workspace_bytes(Architecture const& architecture, PartitionPlan const& plan, std::size_t rows) {
