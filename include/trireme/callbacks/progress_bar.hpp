@@ -9,6 +9,7 @@
 #include <string>
 
 #include "trireme/callbacks/terminal.hpp"
+#include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/metrics/logs.hpp"
 
@@ -17,9 +18,10 @@ namespace trireme {
 /// Progress of a call as a moving bar on a terminal, or as one line an epoch on other outputs: files, pipes of a
 /// launcher, and where TERM is dumb. Only the chief shows it; `fit` has one unless `verbose` is false.
 ///
-/// While an epoch runs it shows steps, time and what is left, which need no collective call; losses and metrics come at
-/// its end. Colours are for terminals, and for none where NO_COLOR is set; a line is never wider than the terminal.
-/// Designated initializers name the members in this order.
+/// While an epoch runs it shows steps, time and what is left, and in a run of one process the running loss and metrics.
+/// With several processes these would be a collective call, and come at the epoch's end. Colours are for terminals, and
+/// for none where NO_COLOR is set; a line is never wider than the terminal. Designated initializers name the members in
+/// this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: detected
@@ -59,7 +61,7 @@ struct ProgressBar {
   template <class Run>
   void on_train_batch_end(Run& run) {
     steps = std::max(steps, static_cast<std::size_t>(run.batch()));  // others may have trained on some
-    advance();
+    advance(run, Phase::train);
   }
 
   template <class Run>
@@ -78,8 +80,8 @@ struct ProgressBar {
   }
 
   template <class Run>
-  void on_test_batch_end(Run&) {
-    if (!training) advance();
+  void on_test_batch_end(Run& run) {
+    if (!training) advance(run, Phase::test);
   }
 
   template <class Run>
@@ -94,7 +96,8 @@ struct ProgressBar {
 
   template <class Run>
   void on_predict_batch_end(Run&) {
-    advance();
+    ++steps;
+    if (is_due()) draw(Logs{});
   }
 
   template <class Run>
@@ -131,7 +134,17 @@ struct ProgressBar {
     drawn = look.moves ? Clock::time_point{} : started;
   }
 
-  void advance();
+  template <class Run>
+  void advance(Run& run, Phase phase) {
+    ++steps;
+    if (is_due()) draw(run.processes() == 1 ? Logs(run.metrics(phase)) : Logs{});
+  }
+
+  /// True as often as a line is drawn; notes the time.
+  bool is_due();
+
+  /// The line of a running epoch or test.
+  void draw(Logs const& running) const;
 
   void finish(Logs const& logs);
 
@@ -150,7 +163,8 @@ struct ProgressBar {
 
   static std::string per_step(double seconds);
 
-  static std::string shown(double value);
+  /// " - loss: 0.2500 - accuracy: 0.9000"
+  static std::string shown(Logs const& logs);
 };
 
 }  // namespace trireme

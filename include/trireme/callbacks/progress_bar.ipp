@@ -17,21 +17,24 @@
 
 namespace trireme {
 
-TRIREME_INLINE void ProgressBar::advance() {
-  ++steps;
+TRIREME_INLINE bool ProgressBar::is_due() {
   auto const interval = look.moves ? std::chrono::milliseconds(50) : every;
-  if (!shows || interval.count() == 0) return;
+  if (!shows || interval.count() == 0) return false;
   auto const now = Clock::now();
-  if (now - drawn < interval) return;
+  if (now - drawn < interval) return false;
   drawn = now;
-  double const elapsed = std::chrono::duration<double>(now - started).count();
+  return true;
+}
+
+TRIREME_INLINE void ProgressBar::draw(Logs const& running) const {
+  double const elapsed = std::chrono::duration<double>(drawn - started).count();
   double const step = elapsed / static_cast<double>(steps - first_step);
   std::string times = duration(elapsed);
   if (steps_expected != 0) {
     std::size_t const left = steps_expected - std::min(steps, steps_expected);
     times = duration(step * static_cast<double>(left)) + " left,";
   }
-  times += ' ' + per_step(step);
+  times += ' ' + per_step(step) + shown(running);
   if (look.moves)
     print('\r' + with_bar(times, false) + "\x1b[K");
   else
@@ -44,7 +47,7 @@ TRIREME_INLINE void ProgressBar::finish(Logs const& logs) {
   steps_expected = steps;
   std::string line = formatted("{} {}", duration(elapsed),
                                per_step(steps > first_step ? elapsed / static_cast<double>(steps - first_step) : 0));
-  for (auto const& entry : logs) line += formatted(" - {}: {}", entry.name, shown(entry.value.value()));
+  line += shown(logs);
   print(look.moves ? '\r' + with_bar(line, true) + "\x1b[K\n" : formatted("{} - {}\n", counted(), line));
 }
 
@@ -91,8 +94,14 @@ TRIREME_INLINE std::string ProgressBar::per_step(double seconds) {
   return formatted("{:.0f}us/step", seconds * 1e6);
 }
 
-TRIREME_INLINE std::string ProgressBar::shown(double value) {
-  return std::abs(value) > 1e-3 || value == 0 ? formatted("{:.4f}", value) : formatted("{:.4e}", value);
+TRIREME_INLINE std::string ProgressBar::shown(Logs const& logs) {
+  std::string text;
+  for (auto const& entry : logs) {
+    double const value = entry.value.value();
+    bool const is_small = value != 0 && std::abs(value) <= 1e-3;
+    text += is_small ? formatted(" - {}: {:.4e}", entry.name, value) : formatted(" - {}: {:.4f}", entry.name, value);
+  }
+  return text;
 }
 
 }  // namespace trireme

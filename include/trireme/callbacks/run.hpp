@@ -57,6 +57,8 @@ class Run {
   /// Optimizer steps since this process's previous batch: 1 if every process takes every step.
   std::size_t updates() const { return engine().updates(); }
 
+  std::size_t processes() const { return engine().group().size(); }  ///< that take part in the run
+
   /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them.
   Logs& logs() { return logs_; }
   Logs const& logs() const { return logs_; }
@@ -67,10 +69,10 @@ class Run {
   Uniform<double> loss() const {
     return engine().metrics(Phase::train).map([](auto const& values) { return values[0]; });
   }
-  /// Running values of the epoch. Collective.
-  Logs metrics() const {
+  /// Running values of the epoch, or of the test that runs. Collective.
+  Logs metrics(Phase phase = Phase::train) const {
     Logs logs;
-    log_metrics(Phase::train, "", logs);
+    log_metrics(phase, "", logs);
     return logs;
   }
   /// The direction that the compiled metric declares; `none` for a name that no metric has.

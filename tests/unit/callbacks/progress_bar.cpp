@@ -158,6 +158,24 @@ BOOST_FIXTURE_TEST_CASE(a_long_epoch_shows_in_a_file_how_far_it_is, Output) {
   BOOST_TEST(all.find('\x1b') == std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(one_process_shows_running_values, Output) {
+  Variables const set{{"LC_ALL", "C"}, {"NO_COLOR", "1"}, {"COLUMNS", "80"}};
+  tr::ProgressBar bar{.output = file, .terminal = true};
+  ScriptedRun run;
+  run.process_count = 1;
+  run.batch_logs.set("loss", uniform(0.75));
+  run.batch_logs.set("accuracy", uniform(0.5));
+  train(bar, run, 2);
+  std::regex const running("\r 1/12 [=.]+ [0-9]+s left, [0-9]+[um]?s/step - loss: 0.7500 - accuracy: 0.5000\x1b");
+  BOOST_TEST(std::regex_search(text(), running), text());
+
+  Output second;
+  tr::ProgressBar evaluation{.output = second.file, .terminal = true};
+  evaluation.on_test_begin(run);
+  evaluation.on_test_batch_end(run);
+  BOOST_TEST(second.text().find("/step - loss: 0.7500 - accuracy: 0.5000\x1b") != std::string::npos, second.text());
+}
+
 BOOST_FIXTURE_TEST_CASE(batches_cost_no_collective_call_and_other_ranks_print_nothing, Output) {
   tr::ProgressBar bar{.output = file, .terminal = true};
   ScriptedRun run;

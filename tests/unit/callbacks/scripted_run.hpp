@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/phase.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/logs.hpp"
 
@@ -20,12 +21,13 @@ struct ScriptedRun {
   std::size_t epochs() const { return epoch_count; }
   std::size_t batch() const { return batch_now; }
   std::size_t updates() const { return 1; }
+  std::size_t processes() const { return process_count; }
   Logs& logs() { return epoch_logs; }
   Uniform<double> loss() {
     ++collectives;
     return batch_logs.find("loss").value();
   }
-  Logs const& metrics() {
+  Logs const& metrics(Phase = Phase::train) {
     ++collectives;
     return batch_logs;
   }
@@ -56,6 +58,7 @@ struct ScriptedRun {
   Logs epoch_logs;
   Logs batch_logs;
   std::vector<std::string> names;
+  std::size_t process_count = 2;
   double rate = 1;
   int weights = 0;
   bool is_chief = true;

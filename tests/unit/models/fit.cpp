@@ -5,12 +5,17 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
@@ -54,6 +59,20 @@ BOOST_FIXTURE_TEST_CASE(each_epoch_has_its_own_order_and_starts_its_means_anew, 
   fit(strategy, unshuffled, samples.data().batch(GlobalBatch{5}), {.epochs = 30, .verbose = false});
   BOOST_TEST(history["loss"].back() < history["loss"].front());
   BOOST_TEST(test::weight_bits(model) != test::weight_bits(unshuffled));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_progress_bar_shows_the_running_loss, Fixture) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::tmpfile(), std::fclose);
+  auto model = compiled();
+  double first = 0;
+  fit(strategy, model, data(), {.verbose = false}, ProgressBar{.output = file.get(), .terminal = true},
+      LambdaCallback{.on_train_batch_end = [&](auto& run) {
+        if (run.batch() == 0) first = run.loss();
+      }});
+  std::rewind(file.get());
+  std::string training;
+  for (int c = std::fgetc(file.get()); c != EOF; c = std::fgetc(file.get())) training += static_cast<char>(c);
+  BOOST_TEST(training.find(formatted("/step - loss: {:.4f} - accuracy: ", first)) != std::string::npos, training);
 }
 
 BOOST_FIXTURE_TEST_CASE(steps_per_epoch_cuts_an_epoch_short, Fixture) {
