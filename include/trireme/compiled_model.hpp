@@ -140,18 +140,23 @@ class PlacedModel {
   }
 
   /// Sets the parameter on every process to the chief's values, converted to the model's scalar. Collective.
-  /// \throws ShapeError if the extents differ; ValueError that lists all paths, if the model has none of this name.
+  /// \throws ShapeError on all processes if the extents differ on one; ValueError on all that lists all paths, if the
+  /// model has none of this name, or that names both, if processes set different ones.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
     auto const use = begin_use("set_weights");
-    WeightInfo const& p = find(path);
     auto const tensor = host_tensor(std::forward<Values>(values));
-    if (tensor.extents != p.shape.to_vector())
-      throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
-                                 format_extents(p.shape.to_vector()), format_extents(tensor.extents)));
-    std::vector<T> chief(p.size);
-    std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
-    engine_.weights().set_values(p.offset, chief);
+    WeightInfo const* p = nullptr;
+    detail::require_same_config(engine_.group(), "set_weights", [&](Config& c) {
+      p = &find(path);
+      if (tensor.extents != p->shape.to_vector())
+        throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
+                                   format_extents(p->shape.to_vector()), format_extents(tensor.extents)));
+      c.add("the parameter", std::string(path));
+    });
+    std::vector<T> chief(p->size);
+    std::transform(tensor.data, tensor.data + p->size, chief.begin(), [](auto value) { return static_cast<T>(value); });
+    engine_.weights().set_values(p->offset, chief);
     publish_all();
   }
 

@@ -114,6 +114,23 @@ BOOST_FIXTURE_TEST_CASE(data_of_other_length_on_one_rank_are_an_error_on_all_ran
                  "number of samples 13; for data that each rank owns, use from_local_slices");
 }
 
+BOOST_FIXTURE_TEST_CASE(values_of_other_extents_and_another_parameter_on_one_rank_are_an_error_on_all, Fixture) {
+  std::string const kernel = model.weight_names().front(), bias = model.weight_names().back();
+  auto const before = model.weights(bias);
+  std::vector<float> const values(before.size() + (on_last_rank() ? 1 : 0), 3.f);
+  BOOST_TEST(
+      contains(message_of<ShapeError>([&] { model.set_weights(bias, values); }),
+               fmt::format("{}'{}' has extents (4,), and cannot be set to values of extents (5,)", origin(), bias)));
+  if (world().size() > 1) {
+    auto const other = [&] {
+      model.set_weights(on_last_rank() ? kernel : bias, model.weights(on_last_rank() ? kernel : bias));
+    };
+    BOOST_TEST(message_of<ValueError>(other) ==
+               fmt::format("set_weights: rank {} has the parameter {} where rank 0 has {}", last_rank(), kernel, bias));
+  }
+  BOOST_TEST((model.weights(bias) == before));
+}
+
 BOOST_FIXTURE_TEST_CASE(what_is_done_with_the_data_otherwise_on_one_rank_is_named_on_all_ranks, Fixture) {
   if (world().size() == 1) return;
   std::uint64_t const last = on_last_rank() ? 1 : 0;
