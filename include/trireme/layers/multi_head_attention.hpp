@@ -32,8 +32,8 @@ namespace trireme {
 /// Designated initializers name the members in this order. Source: Vaswani et al., Attention Is All You Need, 2017;
 /// Keras `MultiHeadAttention`.
 ///
-/// Compile-time errors: Heads or KeyDim is 0; another option, or one given twice; queries other than (time, features);
-/// a tuple of other than two or three parts.
+/// Compile-time errors: Heads or KeyDim is 0; another option, or one given twice; an input or a part of one other than
+/// (time, features); a tuple of other than two or three parts.
 /// \throws ShapeError from `compile` if the numbers of keys and values differ.
 template <std::size_t Heads, std::size_t KeyDim, class... Options>
 struct MultiHeadAttention {
@@ -79,7 +79,10 @@ struct MultiHeadAttention {
   template <class In>
   constexpr auto output(In const& in) const {
     if constexpr (is_parts<In>) {
-      static_assert(In::count == 2 || In::count == 3,
+      constexpr bool are_sequences = []<class... P>(Parts<P...> const*) {
+        return (In::count == 2 || In::count == 3) && ((P::rank == 2) && ...);
+      }(static_cast<In const*>(nullptr));
+      static_assert(are_sequences,
                     "trireme: MultiHeadAttention takes (time, features), or a tuple of query, value and perhaps key");
       Sides const s(in);
       if (s.keys != in.template part<In::count - 1>()[0])
