@@ -115,9 +115,15 @@ class PlacedModel {
 
   /// Copy of a parameter or state in its extents, as weight_names lists them: `weights("dense/kernel")` of (inputs,
   /// units). Collective if processes hold only parts of the model.
-  /// \throws ValueError that lists all paths, if the model has none of this name.
+  /// \throws ValueError that lists all paths, if the model has none of this name. Where the call is collective, on all
+  /// processes, and also if they read different parameters.
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
+    if constexpr (detail::is_divided<Engine>)
+      detail::require_same_config(engine_.group(), "weights", [&](Config& c) {
+        find(path);
+        c.add("the parameter", std::string(path));
+      });
     WeightInfo const& p = find(path);
     return to_xarray(engine_.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
   }

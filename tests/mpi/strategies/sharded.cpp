@@ -5,11 +5,13 @@
 #include "support/small_training.hpp"
 
 #include <cstddef>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/compile.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
@@ -98,4 +100,22 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(shards_train_as_one_device_in_single_precision_wit
   auto const train = test::mlp_samples<float>(61);
   check_ranks<float, Stage::value>(test::mlp(), Adam{.learning_rate = 1e-2},
                                    train.data().shuffle(61, 7).batch(GlobalBatch{7}), {.epochs = 3});
+}
+
+// Reading is a collective call where processes hold shards.
+BOOST_AUTO_TEST_CASE(another_parameter_read_on_one_rank_is_an_error_on_all) {
+  ShardedStrategy<Kokkos::DefaultExecutionSpace, 3> const strategy(world());
+  auto model = compiled<double>(strategy, test::mlp(), SGD{}, {.from_logits = true});
+  auto const names = model.weight_names();
+  bool const is_last = world().rank() + 1 == world().size();
+  auto const read = [&](std::string const& own) { model.weights(is_last ? own : names.front()); };
+  BOOST_CHECK_EXCEPTION(read("absent"), ValueError, [](ValueError const& error) {
+    return error.uniform() &&
+           std::string(error.what()).find("the model has no parameter 'absent'") != std::string::npos;
+  });
+  if (world().size() == 1) return;
+  std::string const wanted = formatted("weights: rank {} has the parameter {} where rank 0 has {}", world().size() - 1,
+                                       names.back(), names.front());
+  BOOST_CHECK_EXCEPTION(read(names.back()), ValueError,
+                        [&](ValueError const& error) { return error.uniform() && error.what() == wanted; });
 }
