@@ -85,7 +85,8 @@ BOOST_AUTO_TEST_CASE(a_pod_of_several_hosts_is_not_trained_on_by_one_process) {
 BOOST_AUTO_TEST_CASE(options_and_numbers_of_devices_are_checked) {
   PjrtStrategy strategy = test::pjrt_strategy(3);
   strategy.options = {{"cpu_device_count", 2}};
-  check_message<PluginError>([&] { placed(strategy); }, "3 replicas need as many devices, and there are 2");
+  check_message<PluginError>([&] { placed(strategy); },
+                             "3 devices are needed (replicas x shards: 3 x 1), and there are 2");
   PjrtStrategy all = test::pjrt_strategy(0);
   all.options = {{"cpu_device_count", 0}};
   check_message<PluginError>([&] { placed(all); }, "has no device");

@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(numbers_of_devices_are_checked) {
   where.shards = 2;
   where.options = {{"cpu_device_count", 3}};
   BOOST_CHECK_EXCEPTION(compiled(where), PluginError, [](PluginError const& error) {
-    return std::string(error.what()).find("2 replicas need 2 devices each, and there are 3") != std::string::npos;
+    return std::string(error.what()).find("4 devices are needed (replicas x shards: 2 x 2), and there are 3") !=
+           std::string::npos;
   });
   BOOST_CHECK_THROW(TPUStrategy(3, 2), ValueError);
   where.replicas = 0;  // as many as there are devices for

@@ -120,9 +120,8 @@ inline std::shared_ptr<Client const> open_client(std::string const& path, std::v
   }
   if (client->devices().empty()) throw PluginError(formatted("{}: the client has no device", path));
   if (client->devices().size() < needed)
-    throw PluginError(formatted("{}: {} replicas need {}, and there are {}", path, std::max<std::size_t>(1, replicas),
-                                shards == 1 ? std::string("as many devices") : formatted("{} devices each", shards),
-                                client->devices().size()));
+    throw PluginError(formatted("{}: {} devices are needed (replicas x shards: {} x {}), and there are {}", path,
+                                needed, std::max<std::size_t>(1, replicas), shards, client->devices().size()));
   return client;
 }
 
