@@ -12,6 +12,8 @@ A public constructor or member function of a public class without a comment is a
 overrides, and members that are described once for all classes of a room (DESCRIBED_ONCE, and `config`) need none, nor
 does a function with the parameters of one that has a comment, as where one of the two is const.
 
+What stands after `\\throws` has to begin with the name of a type.
+
 A class of the rooms SHAPED, and a layer (a class of the room `layers` with a member `output`; others are options and
 what passes hand over), is an error too unless its description, or that of a member, names a shape. That is a list
 of extents in parentheses, which has an ellipsis or begins with an axis of the field, `(rows, …, classes)` or `(height,
@@ -39,6 +41,10 @@ SHAPED = {"activations", "losses", "metrics"}
 NO_AXES = {"Logs", "MeanState"}  # values by name; the two sums of a mean
 SHAPE = re.compile(r"\((rows|batch|positions|time|queries|height|H\d?|features)(, [^()]+)?\)|"
                    r"\([^()]*(\.\.\.|…)[^()]*\)|any shape|same extents|shape of (the|its) input|extents of")
+
+# The word after \throws is a type; NO_TYPES has those that are not.
+TYPE = re.compile(r"(\w+::)+\w+|[A-Z]\w*")
+NO_TYPES = []
 
 # Members that classes of a room have alike: docs/extending.md describes them, strategies/strategy.hpp those of engines,
 # strategies/engine/slice_pass.hpp those of the arenas of slices, ThreadContext and OneLane those of contexts and lanes.
@@ -84,7 +90,12 @@ def words(element):
             kind = {"exception": "throws", "templateparam": "template parameter"}.get(child.get("kind"), "parameter")
             for item in child.findall("parameteritem"):
                 text = " ".join(words(item.find("parameterdescription")).split())
-                out.append(f"\n\n- {kind} `{flat(item.find('parameternamelist'))}` {text}\n\n")
+                names = [flat(name) for name in item.findall("parameternamelist/parametername")]
+                if kind == "throws":
+                    NO_TYPES.extend(name for name in names if not TYPE.fullmatch(name))
+                    text = re.sub(r"(?<![\w:`])(?:\w+::)*[A-Z]\w*Error\b(?!`)", r"`\g<0>`", text)
+                listed = ", ".join(f"`{name}`" for name in names)
+                out.append(f"\n\n- {kind} {listed} {text}\n\n")
         elif child.tag == "simplesect":
             out.append(f"\n\n- {child.get('kind')}: {' '.join(inner.split())}\n\n")
         elif child.tag == "listitem":
@@ -408,6 +419,7 @@ if __name__ == "__main__":
                 for n in names if names_no_shape(n)]
     missing += [f"include/trireme/{m.file}:{m.line}: {m.signature} is a public member and has no comment" for n in names
                 for part in n.parts for m in part.undescribed]
+    missing += [f"\\throws {name}: this is not the name of a type" for name in sorted(set(NO_TYPES))]
     print("\n".join(missing))
     write(names, folder)
     members = sum(len(part.members) for n in names for part in n.parts)

@@ -52,7 +52,7 @@ class Dataset {
 
   /// Repeats: `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is
   /// shuffled anew in each.
-  /// \throws ValueError, here or when data are read, if an epoch would have more than 2^61 samples.
+  /// \throws ValueError if an epoch would have more than 2^61 samples: here, or when data are read.
   Dataset repeat(Count const& count = forever) const {
     std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
     Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));

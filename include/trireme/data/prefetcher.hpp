@@ -33,8 +33,8 @@ class Prefetcher {
     thread_.join();
   }
 
-  /// The next slot, or null at the end. It and the one before stay untouched until the next call.
-  /// \throws what the producer threw, once the slots that it filled before have been handed out.
+  /// The next slot, or null at the end. It and the one before stay untouched until the next call. Rethrows an exception
+  /// of the producer, once the slots that it filled before have been handed out.
   Slot const* next() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return produced_ > consumed_ || ended_; });
