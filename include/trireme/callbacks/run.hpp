@@ -11,14 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/callbacks/checkpoint.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/progress.hpp"
+#include "trireme/callbacks/terminal.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
@@ -140,7 +139,7 @@ class Run {
   /// Prints one line to the user, on the chief.
   void message(std::string_view text) const {
     if (!engine().group().is_chief()) return;
-    fmt::print("{}{}\n", isatty(fileno(stdout)) == 1 ? "\r\x1b[K" : "", text);  // over an unfinished progress bar
+    fmt::print("{}{}\n", detail::over_a_bar(stdout), text);
     std::fflush(stdout);
   }
   /// Prints one line for which the user has not asked, on the chief, unless EnvironmentOptions::messages is null.

@@ -27,6 +27,9 @@ struct Terminal {
   static Terminal of(std::FILE* output, std::optional<bool> is_terminal);
 };
 
+/// Start of a line that takes the place of an unfinished progress bar; empty on outputs where none is drawn over.
+std::string_view over_a_bar(std::FILE* output);
+
 }  // namespace trireme::detail
 
 #ifndef TRIREME_COMPILED

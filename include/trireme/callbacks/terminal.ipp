@@ -62,4 +62,8 @@ TRIREME_INLINE Terminal Terminal::of(std::FILE* output, std::optional<bool> is_t
   return found;
 }
 
+TRIREME_INLINE std::string_view over_a_bar(std::FILE* output) {
+  return Terminal::of(output, {}).moves ? "\r\x1b[K" : "";
+}
+
 }  // namespace trireme::detail

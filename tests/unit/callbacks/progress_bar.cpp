@@ -132,9 +132,12 @@ BOOST_FIXTURE_TEST_CASE(a_pseudo_terminal_is_detected_with_its_width_unless_it_i
     BOOST_TEST((found.moves && found.colours));
     BOOST_TEST(found.columns == 47u);
     BOOST_TEST(!tr::detail::Terminal::of(file, {}).moves);
+    BOOST_TEST(tr::detail::over_a_bar(terminal) == "\r\x1b[K");
+    BOOST_TEST(tr::detail::over_a_bar(file) == "");
   }
   Variables const set{{"TERM", "dumb"}};
   BOOST_TEST(!tr::detail::Terminal::of(terminal, {}).moves);
+  BOOST_TEST(tr::detail::over_a_bar(terminal) == "");
   std::fclose(terminal);
   ::close(master);
 }

@@ -50,7 +50,8 @@ struct Port {
   }
 
  private:
-  /// Source: https://openxla.org/xla/shardings (tiles along each axis, and the devices in order).
+  /// Tiles along each axis, and the devices in order. Source: OpSharding in
+  /// https://github.com/openxla/xla/blob/main/xla/xla_data.proto.
   std::string sharding(std::size_t shards) const {
     if (!axis) return "{replicated}";
     std::vector<std::size_t> tiles(type.rank, 1);
