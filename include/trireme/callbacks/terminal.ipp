@@ -3,6 +3,7 @@
 
 #include "trireme/callbacks/terminal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
