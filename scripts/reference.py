@@ -187,11 +187,24 @@ def header_brief(file, name):
     return match[2][0].upper() + match[2][1:] if match[2][1:2].isalpha() else match[2]
 
 
+def unqualified(definition, name):
+    """A member's definition without the class before its name, which may have arguments: `Batch< X, Y >::x`."""
+    at = start = len(definition) - len(name)
+    depth = 0
+    while definition[:start].strip() and (depth or definition[start - 1] != " "):
+        start -= 1
+        depth += {">": 1, "<": -1}.get(definition[start], 0)
+    return definition[:start] + name if definition[start:at].endswith("::") else definition
+
+
 def signature_of(element):
-    declared = flat(element.find("definition")) or flat(element.find("name"))
-    declared = re.sub(r"\btrireme::(\w+::)*(?=[\w~]+$)", "", declared)
+    name = flat(element.find("name"))
+    declared = unqualified(flat(element.find("definition")) or name, name)
+    declared = re.sub(rf"^using trireme::.*?::({re.escape(name)} = )", r"using \1", declared)
+    declared += flat(element.find("argsstring"))
+    declared = declared.replace("< ", "<").replace(" >", ">")
     initial = flat(element.find("initializer"))
-    declared += flat(element.find("argsstring")) + (f" {initial}" if initial and "detail::" not in initial else "")
+    declared += (f" {initial}" if initial and "detail::" not in initial else "")
     return re.sub(r"\b(constexpr|inline) ", "", declared)
 
 
