@@ -78,8 +78,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     auto const& group = parts_.group();
     return {group.rank(), group.size(), group.size() * parts_.partitions().plan().replicas};
   }
-  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
-  bool takes_scattered_rows() const { return parts_.partitions().plan().by_samples; }
+  /// True if the rows of a batch may be scattered.
+  bool takes_scattered_rows() const { return parts_.takes_scattered_rows(); }
 
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective,
   /// unless weights are a process's own; may still be under way on the device when it returns.
@@ -108,8 +108,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// whether to stop.
   Uniform<bool> finish_epoch() {
     if constexpr (local_steps) synchronization_.at_epoch_end(local_weights());
-    parts_.context().fence("trireme: epoch complete");
-    return detail::UniformAccess::make(false);
+    return parts_.finish_epoch();
   }
 
   /// See EngineBase; with what the synchronization keeps.

@@ -2,10 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
-#include <memory>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,13 +12,11 @@
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/shared_handle.hpp"
 #include "trireme/core/text.hpp"
-#include "trireme/mpi/single_process.hpp"
 #include "trireme/mpi/thread_group.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
 #include "trireme/strategies/data_parallel/mirrored_engine.hpp"
-#include "trireme/strategies/data_parallel/one_space.hpp"
+#include "trireme/strategies/data_parallel/one_process.hpp"
 #include "trireme/strategies/gradients/device_gradients.hpp"
 
 namespace trireme {
@@ -34,11 +28,11 @@ namespace trireme {
 /// and optimizer state of its own, and all take the same steps together. `MirroredStrategy<Kokkos::Cuda>(R)` runs R
 /// replicas in turn on one device.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
-class MirroredStrategy : public OneSpaceStrategy<SpaceType> {
+class MirroredStrategy : public OneProcessStrategy<SpaceType, OneSpaceEngine> {
  public:
   /// Replicas that run in turn in one space. \throws ValueError if there is none
   explicit MirroredStrategy(std::size_t replicas, SpaceType const& space = default_space<SpaceType>())
-      : OneSpaceStrategy<SpaceType>(space, replicas) {
+      : OneProcessStrategy<SpaceType, OneSpaceEngine>({space}, replicas) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
 
@@ -46,35 +40,38 @@ class MirroredStrategy : public OneSpaceStrategy<SpaceType> {
   std::size_t replicas() const { return this->replica_count(); }
 };
 
+/// The engine of a process with several devices.
+template <class Model, class Space>
+using DevicesEngine = MirroredEngine<DataParallel<Model, Space, ThreadGroup>>;
+
 /// Over devices. Each is driven by a host thread, and takes its rows of each batch from host memory; gradients travel
 /// by copies between the devices' memories, so that peer access is not needed.
 template <class SpaceType>
   requires(!is_host_space<SpaceType>)
-class MirroredStrategy<SpaceType> {
+class MirroredStrategy<SpaceType> : public OneProcessStrategy<SpaceType, DevicesEngine> {
+  using Base = OneProcessStrategy<SpaceType, DevicesEngine>;
+
  public:
   using Space = SpaceType;
-  static constexpr bool builds_engines = true;
   /// Its engines are several, over a group of threads within the process.
   static constexpr bool joins_devices = true;
-  template <class Model>
-  using Engine = MirroredEngine<DataParallel<Model, Space, ThreadGroup>>;
   /// An engine of another type on each device.
   template <class Model, template <class, class, class> class Of>
   using EngineOf = MirroredEngine<Of<Model, Space, ThreadGroup>>;
 
   /// \param devices  instances, each of a device of its own. Two instances of one device are allowed, and gain nothing.
   /// \throws ValueError if there is none, or if one stands in the list twice
-  explicit MirroredStrategy(std::vector<Space> devices) : devices_(std::move(devices)) {
-    if (devices_.empty()) throw ValueError("MirroredStrategy was given no devices");
-    for (std::size_t i = 0; i < devices_.size(); ++i)
+  explicit MirroredStrategy(std::vector<Space> devices) : Base(std::move(devices), 1) {
+    if (this->devices().empty()) throw ValueError("MirroredStrategy was given no devices");
+    for (std::size_t i = 0; i < this->devices().size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
-        if (devices_[i] == devices_[j])
+        if (this->devices()[i] == this->devices()[j])
           throw ValueError(
               formatted("MirroredStrategy was given one instance twice, as devices {} and {} of its list", j, i));
   }
   /// Replicas that run in turn on one device.
   explicit MirroredStrategy(std::size_t replicas, Space const& space = default_space<Space>())
-      : devices_{space}, replicas_(replicas) {
+      : Base({space}, replicas) {
     require_in(intervals::positive_count, "MirroredStrategy::replicas", static_cast<double>(replicas));
   }
 
@@ -88,39 +85,9 @@ class MirroredStrategy<SpaceType> {
   }
 
   /// Number of replicas on all devices, among which the rows of a batch are divided.
-  std::size_t replicas() const { return devices_.size() * replicas_; }
+  std::size_t replicas() const { return this->replica_count(); }
   /// Instances of the devices, in the order of the replicas.
-  std::vector<Space> const& devices() const { return devices_; }
-  SingleProcess const& group() const { return *group_; }
-
-  template <class Model>
-  Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    return build_as<Engine<Model>>(std::move(model), plan);
-  }
-
-  /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
-  /// \throws ValueError if the engine is one of a single device, and there are several
-  template <class P, class... Options>
-  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
-    if constexpr (requires { typename P::DeviceEngine; }) {
-      return P(std::move(model), devices_, group_, replicas_, plan, options...);
-    } else {
-      if (devices_.size() > 1)
-        throw ValueError(
-            formatted("this adaptor goes around a MirroredStrategy of one device, and this one has {}: "
-                      "MultiWorkerMirroredStrategy "
-                      "takes a process for each",
-                      devices_.size()));
-      return P(std::move(model), devices_[0], group_, replicas_, plan, options...);
-    }
-  }
-
-  std::tuple<> synchronization_options() const { return {}; }
-
- private:
-  std::vector<Space> devices_;
-  std::size_t replicas_ = 1;
-  SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
+  std::vector<Space> const& devices() const { return this->spaces(); }
 };
 
 }  // namespace trireme

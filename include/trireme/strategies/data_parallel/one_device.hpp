@@ -4,16 +4,16 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/running.hpp"
-#include "trireme/strategies/data_parallel/one_space.hpp"
+#include "trireme/strategies/data_parallel/one_process.hpp"
 
 namespace trireme {
 
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
-class OneDeviceStrategy : public OneSpaceStrategy<SpaceType> {
+class OneDeviceStrategy : public OneProcessStrategy<SpaceType, OneSpaceEngine> {
  public:
   /// One replica in this execution space, by default the instance that Kokkos has as its default.
   explicit OneDeviceStrategy(SpaceType const& space = default_space<SpaceType>())
-      : OneSpaceStrategy<SpaceType>(space, 1) {}
+      : OneProcessStrategy<SpaceType, OneSpaceEngine>({space}, 1) {}
 };
 
 }  // namespace trireme

@@ -83,6 +83,8 @@ class Replica {
   SpaceContext<Space>& context() { return partitions_.context(); }
   /// The processes that share the rows of a batch.
   ProcessSum const* processes() const { return &processes_; }
+  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
+  bool takes_scattered_rows() const { return partitions_.plan().by_samples; }
 
   // Tests and predictions.
 
@@ -171,6 +173,12 @@ class Replica {
       });
     }
     updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
+  }
+
+  /// Waits for work in flight. Always false: hooks decide at once whether to stop.
+  Uniform<bool> finish_epoch() {
+    context().fence("trireme: epoch complete");
+    return detail::UniformAccess::make(false);
   }
 
   // Loss and metrics.

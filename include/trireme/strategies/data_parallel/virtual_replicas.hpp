@@ -75,8 +75,8 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
     share.parts = {tree_->own().begin, tree_->own().end, Shards};
     return share;
   }
-  /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
-  bool takes_scattered_rows() const { return parts_.partitions().plan().by_samples; }
+  /// True if the rows of a batch may be scattered.
+  bool takes_scattered_rows() const { return parts_.takes_scattered_rows(); }
 
   /// One optimizer step on the global batch; `batch` has the rows of this process's shards. Collective.
   void train_step(Batch<T, L> const& batch) {
@@ -114,10 +114,7 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
   }
 
   /// Waits for work in flight. Always false: hooks here decide at once whether to stop.
-  Uniform<bool> finish_epoch() {
-    parts_.context().fence("trireme: epoch complete");
-    return detail::UniformAccess::make(false);
-  }
+  Uniform<bool> finish_epoch() { return parts_.finish_epoch(); }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
   auto metrics(Phase phase) {

@@ -59,9 +59,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
             .last = by_evaluator ? roles().ranks : roles().workers};
   }
   /// True if the rows of a batch may be scattered.
-  bool takes_scattered_rows() const {
-    return parts_.worker() && parts_.worker()->replica().partitions().plan().by_samples;
-  }
+  bool takes_scattered_rows() const { return parts_.worker() && parts_.worker()->replica().takes_scattered_rows(); }
 
   // The steps of an epoch.
 
