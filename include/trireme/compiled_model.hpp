@@ -11,14 +11,11 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/space_context.hpp"
-#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
-#include "trireme/data/data_shard.hpp"
-#include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_rows.hpp"
+#include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
@@ -28,7 +25,6 @@
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
-#include "trireme/mpi/same_config.hpp"
 #include "trireme/predictor.hpp"
 #include "trireme/tensor/flat_elements.hpp"
 #include "trireme/tensor/tensor_view.hpp"
@@ -107,11 +103,7 @@ class PlacedModel {
   }
 
   /// Paths of all parameters and states: "conv2d/kernel", "conv2d/bias", ...
-  std::vector<std::string> weight_names() const {
-    std::vector<std::string> names;
-    for_each_weight(description(), [&](WeightInfo const& weight) { names.push_back(weight.path); });
-    return names;
-  }
+  std::vector<std::string> weight_names() const { return detail::weight_names(description()); }
 
   /// Copy of a parameter or state in its extents, as weight_names lists them: `weights("dense/kernel")` of (inputs,
   /// units). Collective if processes hold only parts of the model.
@@ -121,10 +113,10 @@ class PlacedModel {
     auto const use = begin_use("weights");
     if constexpr (detail::is_divided<Engine>)
       detail::require_same_config(engine_.group(), "weights", [&](Config& c) {
-        find(path);
+        detail::weight_named(description(), path);
         c.add("the parameter", std::string(path));
       });
-    WeightInfo const& p = find(path);
+    WeightInfo const& p = detail::weight_named(description(), path);
     return to_xarray(engine_.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
@@ -141,7 +133,7 @@ class PlacedModel {
         requires { engine_.weights().parameters(); },
         "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
     auto const use = begin_use("weights_view");
-    WeightInfo const& p = find(path);
+    WeightInfo const& p = detail::weight_named(description(), path);
     return xtensor_view(engine_.weights().parameters().data() + p.offset, p.shape.to_vector());
   }
 
@@ -154,7 +146,7 @@ class PlacedModel {
     auto const tensor = host_tensor(std::forward<Values>(values));
     WeightInfo const* p = nullptr;
     detail::require_same_config(engine_.group(), "set_weights", [&](Config& c) {
-      p = &find(path);
+      p = &detail::weight_named(description(), path);
       if (tensor.extents != p->shape.to_vector())
         throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
                                    format_extents(p->shape.to_vector()), format_extents(tensor.extents)));
@@ -218,32 +210,9 @@ class PlacedModel {
     auto const use = begin_use("train_on_batch");
     auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
     auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
-    std::size_t const rows = inputs.samples();
-    detail::require_same_config(engine_.group(), "train_on_batch", [&](Config& c) {
-      if (rows == 0) throw ValueError("train_on_batch was given no samples");
-      require_sizes(inputs.size(), rows * engine_.model().input_size(), "inputs");
-      require_sizes(targets.size(), rows * engine_.model().target_size(), "targets");
-      auto const needed = engine_.model().sample_requirements();
-      data::verify_indices(inputs, needed.indices, "the batch");
-      if (needed.classes != 0) data::verify_labels(targets, needed.classes, needed.ignored, "the batch");
-      data::verify_labels(targets, needed.label_columns(), "the batch");
-      if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
-      if (engine_.group().size() == 1) return;  // nothing to compare
-      c("samples", rows);
-      c("the checksum of the inputs", data::hash_bytes(inputs.data, inputs.size() * sizeof(inputs.data[0])));
-      c("the checksum of the targets", data::hash_bytes(targets.data, targets.size() * sizeof(targets.data[0])));
-      c("the checksum of the sample weights",
-        data::hash_bytes(sample_weight.data(), sample_weight.size() * sizeof(double)));
-    });
-    auto const own = data::even_rows(rows, engine_.data_shard(Phase::train));
-    RowRange const mine{own.first_row, own.first_row + own.rows};
-    std::vector<T> const own_x = converted<T>(inputs, mine, engine_.model().input_size());
-    std::vector<L> const own_y = converted<L>(targets, mine, engine_.model().target_size());
-    Batch<T, L> const batch{
-        own_x.data(),          own_y.data(), sample_weight.empty() ? nullptr : sample_weight.data() + mine.begin,
-        mine.end - mine.begin, mine.begin,   rows};
+    detail::ArrayBatch<T, L> const arrays(engine_, inputs, targets, sample_weight);
     engine_.reset_metrics(Phase::train);
-    engine_.train_step(batch);
+    engine_.train_step(arrays.batch());
     publish_trained();
     Logs logs;
     auto const values = engine_.metrics(Phase::train);
@@ -268,8 +237,8 @@ class PlacedModel {
                   "trireme: infer takes Views in memory of the strategy's execution space");
     auto const use = begin_use("infer");
     std::size_t const rows = in.extent(0);
-    require_sizes(flat_elements(in, "inputs").size(), rows * engine_.model().input_size(), "inputs");
-    require_sizes(flat_elements(out, "outputs").size(), rows * engine_.model().output_size(), "outputs");
+    detail::require_sizes(flat_elements(in, "inputs").size(), rows * engine_.model().input_size(), "inputs");
+    detail::require_sizes(flat_elements(out, "outputs").size(), rows * engine_.model().output_size(), "outputs");
     engine_.infer(rows, in.data(), out.data());
   }
 
@@ -309,27 +278,6 @@ class PlacedModel {
   }
 
  private:
-  WeightInfo const& find(std::string_view path) const {
-    WeightInfo const* found = nullptr;
-    for_each_weight(description(), [&](WeightInfo const& weight) {
-      if (weight.path == path) found = &weight;
-    });
-    if (found) return *found;
-    throw ValueError(formatted("the model has no parameter '{}'; it has {}", path, joined(weight_names(), ", ")));
-  }
-
-  static void require_sizes(std::size_t given, std::size_t needed, char const* what) {
-    if (given != needed) throw ShapeError(formatted("{} {} were given where {} are needed", given, what, needed));
-  }
-
-  template <class To, class Tensor>
-  static std::vector<To> converted(Tensor const& tensor, RowRange const& rows, std::size_t row_size) {
-    std::vector<To> values((rows.end - rows.begin) * row_size);
-    std::transform(tensor.data + rows.begin * row_size, tensor.data + rows.end * row_size, values.begin(),
-                   [](auto value) { return static_cast<To>(value); });
-    return values;
-  }
-
   void publish_all() {
     if constexpr (detail::HoldsWeights<Engine>)
       if (!shared_.empty()) shared_.publish(engine_, false);

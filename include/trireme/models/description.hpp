@@ -44,6 +44,11 @@ struct StatedParameter {
 /// values; but for a Shared layer that stands twice.
 void require_own_names(ModelDescription const& model);
 
+/// Paths of all weights, in Keras's order.
+std::vector<std::string> weight_names(ModelDescription const& model);
+/// The weight of this path. \throws ValueError that lists all paths, if there is none.
+WeightInfo const& weight_named(ModelDescription const& model, std::string_view path);
+
 /// Builder of a description: the part that does not depend on the types of layers.
 class LayerTable {
  public:

@@ -48,6 +48,21 @@ TRIREME_INLINE void require_own_names(ModelDescription const& model) {
     }
 }
 
+TRIREME_INLINE std::vector<std::string> weight_names(ModelDescription const& model) {
+  std::vector<std::string> names;
+  for_each_weight(model, [&](WeightInfo const& weight) { names.push_back(weight.path); });
+  return names;
+}
+
+TRIREME_INLINE WeightInfo const& weight_named(ModelDescription const& model, std::string_view path) {
+  WeightInfo const* found = nullptr;
+  for_each_weight(model, [&](WeightInfo const& weight) {
+    if (weight.path == path) found = &weight;
+  });
+  if (found) return *found;
+  throw ValueError(formatted("the model has no parameter '{}'; it has {}", path, joined(weight_names(model), ", ")));
+}
+
 TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) const {
   Paths paths = next(class_name, name);
   LayerTable table(description_, scalar_size_);

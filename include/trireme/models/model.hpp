@@ -20,6 +20,7 @@
 #include "trireme/models/head.hpp"
 #include "trireme/models/logits.hpp"
 #include "trireme/models/model_config.hpp"
+#include "trireme/models/sample_requirements.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -105,15 +106,7 @@ class Model {
 
   /// Requirements on the samples of a dataset.
   data::SampleRequirements sample_requirements() const {
-    auto const& d = *description_;
-    if constexpr (requires { head_.target_parts(); }) {
-      return {d.input, {target_size()}, 0, indices(), several(d.inputs), head_.target_parts()};
-    } else {
-      std::vector<std::size_t> target = d.output;
-      if (class_labels) target.pop_back();
-      return {d.input, std::move(target),    class_labels ? classes() : 0, indices(), several(d.inputs),
-              {},      head_.ignored_label()};
-    }
+    return detail::sample_requirements(*description_, head_, detail::index_columns(input_, *description_));
   }
 
   /// Of one parameter or state.
@@ -267,20 +260,6 @@ class Model {
             .training = false,
             .states = parameters ? parameters + description_->elements : nullptr,
             .frozen_weights = parameters ? parameters + description_->reduced_elements() : nullptr};
-  }
-
-  std::vector<data::IndexColumns> indices() const {
-    std::vector<data::IndexColumns> columns;
-    auto vocabulary = description_->vocabularies.begin();
-    for_each_part(input_, [&](auto const& part, std::size_t before) {
-      if (*vocabulary != 0) columns.push_back({before, before + part.size(), *vocabulary});
-      ++vocabulary;
-    });
-    return columns;
-  }
-
-  static auto several(std::vector<std::vector<std::size_t>> const& parts) {
-    return parts.size() > 1 ? parts : std::vector<std::vector<std::size_t>>{};
   }
 
   template <class Context>

@@ -16,6 +16,7 @@
 #include "trireme/models/description.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/models/model_config.hpp"
+#include "trireme/models/sample_requirements.hpp"
 #include "trireme/tensor/extents.hpp"
 
 namespace trireme {
@@ -101,12 +102,7 @@ class OwnModel {
   /// Number of classes, where targets are class indices.
   std::size_t classes() const { return head_.classes(); }
   /// Requirements on the samples of a dataset.
-  data::SampleRequirements sample_requirements() const {
-    return {.x_extents = description_->input,
-            .target_extents = class_labels ? std::vector<std::size_t>{} : description_->output,
-            .classes = class_labels ? classes() : 0,
-            .ignored = head_.ignored_label()};
-  }
+  data::SampleRequirements sample_requirements() const { return detail::sample_requirements(*description_, head_); }
   /// True if the loss leaves some positions out of its mean.
   bool masks_positions() const { return head_.masks_positions(); }
   /// Positions of so many rows, where none is left out.

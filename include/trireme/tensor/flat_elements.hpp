@@ -29,6 +29,11 @@ void require_row_major(Extents const& extents, Strides const& strides, char cons
     throw ShapeError(formatted("the {} of infer have to lie row by row without gaps (LayoutRight)", what));
 }
 
+/// \throws ShapeError if so many elements were given where others are needed.
+inline void require_sizes(std::size_t given, std::size_t needed, char const* what) {
+  if (given != needed) throw ShapeError(formatted("{} {} were given where {} are needed", given, what, needed));
+}
+
 }  // namespace detail
 
 /// The elements of an array in row-major order.
