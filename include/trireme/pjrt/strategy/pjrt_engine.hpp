@@ -72,7 +72,8 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     ProfilingRegion const region("trireme::train_step");
     auto const positions = global_positions(parts_.model(), parts_.group(), batch);
     auto const numbers = [&](double* to) {
-      Inputs::write_numbers(to, positions, parts_.model(), parts_.iteration(), parts_.learning_rate());
+      Inputs::write_numbers(to, positions, parts_.model(), parts_.optimizer().iteration(),
+                            parts_.optimizer().learning_rate());
     };
     if (parts_.group().size() == 1) {
       train_alone(batch, numbers);
@@ -80,7 +81,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
       exchange_gradients(batch, numbers);
       apply_gradients(numbers);
     }
-    parts_.set_iteration(parts_.iteration() + 1);
+    parts_.optimizer().set_iteration(parts_.optimizer().iteration() + 1);
   }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
@@ -238,7 +239,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
   /// Writes the words of a training step for a replica's rows.
   auto words_of(Batch<T, L> const& batch) const {
     return [this, &batch](std::uint32_t* to, RowRange const& rows) {
-      inputs_.write_words(to, batch, rows, parts_.model(), parts_.iteration());
+      inputs_.write_words(to, batch, rows, parts_.model(), parts_.optimizer().iteration());
     };
   }
 

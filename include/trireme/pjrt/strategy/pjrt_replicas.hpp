@@ -12,13 +12,13 @@
 
 #include <Kokkos_Core.hpp>
 
-#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/models/cost.hpp"
 #include "trireme/pjrt/strategy/pjrt_arrays.hpp"
 #include "trireme/pjrt/strategy/pjrt_model_programs.hpp"
+#include "trireme/strategies/engine/optimizer_progress.hpp"
 #include "trireme/strategies/engine/require_same.hpp"
 
 namespace trireme {
@@ -42,20 +42,19 @@ class PjrtReplicas {
         client_(std::move(client)),
         replicas_(replicas),
         programs_(client_, replicas, lowering::ModelPrograms<Model>(model_, 1, replicas).division(shards), cache,
-                  [group = group_](std::span<double> values) { group->allreduce_sum(values); }) {
+                  [group = group_](std::span<double> values) { group->allreduce_sum(values); }),
+        optimizer_(model_.optimizer()) {
     detail::require_same(*group_, replicas, [](std::size_t rank) {
       return formatted("rank {} has another number of replicas than rank 0", rank);
     });
     detail::require_same(*group_, shards, [](std::size_t rank) {
       return formatted("rank {} has another number of devices for each replica than rank 0", rank);
     });
-    auto const& optimizer = model_.optimizer();
-    if (!optimizer.learning_rate.is_schedule()) rate_ = optimizer.learning_rate(0);
     std::vector<T> values(description().arena_elements());
     model_.initialize(values);
     set_parameters(values);
     for (std::size_t slot = 0; slot < slots(); ++slot) {
-      std::fill(values.begin(), values.end(), static_cast<T>(optimizer.initial(slot)));
+      std::fill(values.begin(), values.end(), static_cast<T>(model_.optimizer().initial(slot)));
       slots_.push_back(on_devices(values, false));
     }
   }
@@ -77,11 +76,12 @@ class PjrtReplicas {
   /// Programs of the model, compiled where they are needed.
   auto& programs() { return programs_; }
   auto const& programs() const { return programs_; }
-  /// Weights and optimizer state are arrays of the same devices, and both are here.
+  /// The weights are here, since reading and setting them takes programs, devices and group.
   PjrtReplicas& weights() { return *this; }
   PjrtReplicas const& weights() const { return *this; }
-  PjrtReplicas& optimizer() { return *this; }
-  PjrtReplicas const& optimizer() const { return *this; }
+  /// Steps and rate; the slots are here, beside the weights.
+  auto& optimizer() { return optimizer_; }
+  auto const& optimizer() const { return optimizer_; }
 
   /// Sets or takes the weights, a program's first arguments or results. \return the index after them
   template <class Program>
@@ -101,16 +101,6 @@ class PjrtReplicas {
     std::size_t index = weights_.take(run, device, 0);
     for (auto& slot : slots_) index = slot.take(run, device, index);
     return index;
-  }
-
-  std::uint64_t iteration() const { return iteration_; }
-  bool has_schedule() const { return model_.optimizer().learning_rate.is_schedule(); }
-  double learning_rate() const { return has_schedule() ? model_.optimizer().learning_rate(iteration_) : rate_; }
-  void set_learning_rate(double rate) {
-    if (has_schedule())
-      throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
-    require_in(intervals::not_negative, "the learning rate", rate);
-    rate_ = rate;
   }
 
   Snapshot snapshot() const { return std::make_shared<pjrt::ArenaArrays<T> const>(copied(weights_)); }
@@ -159,14 +149,13 @@ class PjrtReplicas {
     group_->broadcast(values);
     slots_[slot] = on_devices(values, false);
   }
-  void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
 
   /// Sends the complete state to the chief: fills `state` there (parameters, slots, iteration, learning_rate).
   /// Collective; sends nothing here, since every process holds the complete state.
   template <class State>
   void gather_state(State& state) const {
-    state.iteration = static_cast<std::int64_t>(iteration_);
-    if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
+    state.iteration = static_cast<std::int64_t>(optimizer_.iteration());
+    if (!optimizer_.has_schedule()) state.learning_rate = static_cast<T>(optimizer_.learning_rate());
     if (!group_->is_chief()) return;
     state.parameters = host_parameters();
     for (auto const& slot : slots_) state.slots.push_back(slot.to_host(0, description()));
@@ -191,10 +180,11 @@ class PjrtReplicas {
     for (std::size_t r = 1; r < replicas_; ++r) differ = differ || hash(r) != first;
     for (std::size_t r = 0; r < replicas_ && shards() > 1; ++r) differ = differ || !weights_.copies_agree(r);
     if (group_->allreduce_or(differ).value())
-      raise_uniform(Error(formatted("the weights of some replicas differ after step {}", iteration_)));
+      raise_uniform(Error(formatted("the weights of some replicas differ after step {}", optimizer_.iteration())));
     if (group_->size() == 1) return;
     detail::require_same(*group_, first, [&](std::size_t rank) {
-      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, iteration_);
+      return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank,
+                       optimizer_.iteration());
     });
   }
 
@@ -225,8 +215,7 @@ class PjrtReplicas {
   mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
   pjrt::ArenaArrays<T> weights_;
   std::vector<pjrt::ArenaArrays<T>> slots_;
-  std::uint64_t iteration_ = 0;
-  double rate_ = 0;
+  OptimizerProgress<typename Model::Optimizer> optimizer_;
 };
 
 }  // namespace trireme

@@ -12,23 +12,26 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/optimizers/optimizer.hpp"
+#include "trireme/strategies/engine/optimizer_progress.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/update_kernels.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
 
-/// State of an optimizer: its slots (arenas of the parameters' layout), the steps done and the learning rate; and the
-/// penalties of the parameters that it updates, which belong to the loss.
+/// State of an optimizer: besides its progress the slots (arenas of the parameters' layout), and the penalties of the
+/// parameters that it updates, which belong to the loss.
 template <class T, class Optimizer, class Context>
-class Updater {
+class Updater : public OptimizerProgress<Optimizer> {
+  using Progress = OptimizerProgress<Optimizer>;
+
  public:
+  using Progress::iteration, Progress::learning_rate, Progress::optimizer, Progress::set_iteration;
   static constexpr std::size_t max_slots = kernels::max_slots;
   using Rule = RuleOf<Optimizer, T>;
   /// True if the rule takes elements one by one.
@@ -38,39 +41,25 @@ class Updater {
   /// \param keeps_state  false for a process that receives its weights; its parameters are for their penalties.
   template <class Space>
   Updater(Space const& space, Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
-      : optimizer_(std::move(optimizer)),
+      : Progress(std::move(optimizer)),
         parameters_(description.parameters),
         states_(description.states),
         elements_(keeps_state ? description.elements : 0),
         sums_(make_view<Sums>(space, "trireme::tensor_sums",
                               std::max<std::size_t>(1, description.parameters.size() * width))),
         penalty_(make_view<Sums>(space, "trireme::penalty", 1)) {
-    if (optimizer_.slots() > max_slots)
-      throw ValueError(
-          formatted("an optimizer with {} slots: at most {} are supported", optimizer_.slots(), max_slots));
-    for (std::size_t s = 0; s < optimizer_.slots(); ++s)
+    std::size_t const slots = this->optimizer().slots();
+    if (slots > max_slots)
+      throw ValueError(formatted("an optimizer with {} slots: at most {} are supported", slots, max_slots));
+    for (std::size_t s = 0; s < slots; ++s)
       slots_.push_back(
-          make_view<Slot>(space, "trireme::optimizer_slot", elements_, static_cast<T>(optimizer_.initial(s))));
-    if (!optimizer_.learning_rate.is_schedule()) rate_ = optimizer_.learning_rate(0);
+          make_view<Slot>(space, "trireme::optimizer_slot", elements_, static_cast<T>(this->optimizer().initial(s))));
   }
 
   /// For a process that holds a part of the model: sums over tensors become sums over `parts`.
   void share_sums(std::shared_ptr<ProcessSum const> parts) { parts_ = std::move(parts); }
 
-  std::uint64_t iteration() const { return iteration_; }
-  void set_iteration(std::uint64_t iteration) { iteration_ = iteration; }
-  bool has_schedule() const { return optimizer_.learning_rate.is_schedule(); }
-  /// The rate of the next step.
-  double learning_rate() const { return has_schedule() ? optimizer_.learning_rate(iteration_) : rate_; }
-  void set_learning_rate(double rate) {
-    if (has_schedule())
-      throw ValueError("the learning rate of an optimizer with a schedule cannot be set: the schedule decides it");
-    require_in(intervals::not_negative, "the learning rate", rate);
-    rate_ = rate;
-  }
-
   std::vector<Slot> const& slots() const { return slots_; }
-  Optimizer const& optimizer() const { return optimizer_; }
 
   /// True if some parameter has a regularizer.
   bool penalized() const {
@@ -125,8 +114,8 @@ class Updater {
   /// Counts a step and returns it as a functor over the elements of the arena, if the rule takes elements.
   auto next_step(T* parameters, T const* gradients) {
     double const rate = learning_rate();
-    ++iteration_;
-    kernels::OptimizerStep<T, Rule> kernel{optimizer_.template step<T>(iteration_, rate), parameters, gradients, {}};
+    set_iteration(iteration() + 1);
+    kernels::OptimizerStep<T, Rule> kernel{optimizer().template step<T>(iteration(), rate), parameters, gradients, {}};
     for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
     return kernel;
   }
@@ -144,15 +133,15 @@ class Updater {
   }
 
   double clipnorm() const {
-    if constexpr (requires { optimizer_.clipnorm; }) return optimizer_.clipnorm;
+    if constexpr (requires(Optimizer const& o) { o.clipnorm; }) return optimizer().clipnorm;
     return 0;
   }
   double global_clipnorm() const {
-    if constexpr (requires { optimizer_.global_clipnorm; }) return optimizer_.global_clipnorm;
+    if constexpr (requires(Optimizer const& o) { o.global_clipnorm; }) return optimizer().global_clipnorm;
     return 0;
   }
   double clipvalue() const {
-    if constexpr (requires { optimizer_.clipvalue; }) return optimizer_.clipvalue;
+    if constexpr (requires(Optimizer const& o) { o.clipvalue; }) return optimizer().clipvalue;
     return 0;
   }
 
@@ -217,7 +206,6 @@ class Updater {
       return std::size_t{Rule::tensor_sums};
   }();
 
-  Optimizer optimizer_;
   std::vector<ParameterInfo> parameters_;
   std::vector<StateInfo> states_;
   std::size_t elements_;
@@ -225,8 +213,6 @@ class Updater {
   Sums sums_;
   Sums penalty_;
   std::shared_ptr<ProcessSum const> parts_;
-  std::uint64_t iteration_ = 0;
-  double rate_ = 0;
 };
 
 }  // namespace trireme
