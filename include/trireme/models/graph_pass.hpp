@@ -11,6 +11,7 @@
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
+#include "trireme/models/graph_memory.hpp"
 #include "trireme/models/graph_plan.hpp"
 #include "trireme/models/planned_graph.hpp"
 #include "trireme/models/wiring.hpp"
@@ -31,6 +32,8 @@ class GraphPass {
   static constexpr std::size_t nodes = Wired::node_count;
   static constexpr bool stores = StoresOutputs<Context>;
   using Stored = stored_t<Context, T>;
+  using Memory = GraphMemory<T>;
+  using State = GraphBackwardState<T, Wired>;
 
  public:
   constexpr GraphPass(L const& layer, In const& in) : layer_(layer), in_(in), graph_(layer, in) {}
@@ -96,26 +99,6 @@ class GraphPass {
   }
 
  private:
-  /// Addresses of tensors: those of the caller and the graph's own.
-  struct Memory {
-    std::size_t rows;
-    T *input, *output;
-    std::byte* own;
-
-    T* values(Place place) const {
-      T* const region = place.region == Region::own     ? reinterpret_cast<T*>(own)
-                        : place.region == Region::input ? input
-                                                        : output;
-      return region + rows * place.offset;
-    }
-  };
-  struct State {
-    Memory memory, gradients;
-    PerValue<bool> wanted{};    ///< true if a node before the value trains, or the input's gradient is wanted
-    PerValue<bool> written{};   ///< true if a gradient has been stored, so that others are added
-    PerValue<bool> expanded{};  ///< true if a stored value is there again
-  };
-
   constexpr Plan const& plan() const { return graph_.plan(); }
   constexpr std::size_t size(std::size_t value) const { return graph_.size(value); }
 
