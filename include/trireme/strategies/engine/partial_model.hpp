@@ -134,10 +134,17 @@ class PartialModel {
     }
   }
 
+  /// Waits for work in flight. Always false: no hook ends an epoch alone.
+  Uniform<bool> finish_epoch() const {
+    weights_.settle();
+    return detail::UniformAccess::make(false);
+  }
+
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each process, so that those of
-  /// a resumed epoch are bitwise the same. Collective.
+  /// a resumed epoch are bitwise the same. `placement`: the engine's, to which a resumed run has to return. Collective.
   template <class Archive>
-  void state(Archive& archive) {
+  void state(Archive& archive, std::string const& placement) {
+    archive.placed("was placed otherwise", "placement", placement);
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
     std::vector<double> sums = to_host(own_sums), penalty{updater_.trained_penalty()};
     archive.summands("sums", *group_, sums, Model::totals_width);

@@ -128,10 +128,7 @@ class PipelineEngine
   }
 
   /// Waits for work in flight. Always false: no hook here ends an epoch alone.
-  Uniform<bool> finish_epoch() {
-    parts_.weights().settle();
-    return detail::UniformAccess::make(false);
-  }
+  Uniform<bool> finish_epoch() { return parts_.finish_epoch(); }
 
   /// Throws if the replicas of a stage are no longer bitwise the same. Collective.
   void verify_replicas() const {
@@ -166,8 +163,7 @@ class PipelineEngine
   /// The state of a run besides weights and optimizer state. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", placement());
-    parts_.state(archive);
+    parts_.state(archive, placement());
   }
 
   /// Collective.
