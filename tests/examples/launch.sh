@@ -3,7 +3,7 @@
 # script has to pass on the exit code, threads, data and the run's folder; to queue the job again once where the
 # scheduler's warning ended the program before its work was done; and to end a program that ignores the warning.
 set -euo pipefail
-scripts=$1
+scripts=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 fail() { echo "launch: ${script:-}: $1" >&2; exit 1; }
