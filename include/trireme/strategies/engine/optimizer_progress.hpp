@@ -13,6 +13,7 @@ namespace trireme {
 template <class Optimizer>
 class OptimizerProgress {
  public:
+  /// Progress before the first step.
   explicit OptimizerProgress(Optimizer optimizer) : optimizer_(std::move(optimizer)) {
     if (!has_schedule()) rate_ = optimizer_.learning_rate(0);
   }
