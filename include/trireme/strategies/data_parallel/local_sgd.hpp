@@ -114,7 +114,7 @@ class PeriodicSynchronization {
   }
 
   /// The outer optimizer's step from the weights at which the processes met last, with the mean of their changes as its
-  /// gradient; states get the mean. Collective.
+  /// gradient; states get the mean. Collective; may still be under way on the device when it returns, as any update.
   void synchronize(LocalWeights<T, Space> const& weights) {
     ProfilingRegion const region("trireme::synchronize");
     auto& context = weights.context;
@@ -128,7 +128,6 @@ class PeriodicSynchronization {
     context.for_each("trireme::mean_states", weights.size - weights.trained,
                      kernels::AddMeanChange<T>{change + weights.trained, anchor_.data() + weights.trained, processes});
     kernels::copy(context, weights.size, static_cast<T const*>(anchor_.data()), weights.values);
-    context.fence("trireme: weights of all processes synchronized");
     steps_ = 0;
   }
 
