@@ -78,11 +78,19 @@ struct MaxPool {
         if (i >= w.height.in || j >= w.width.in) continue;
         T const* const in = x + ((row * w.height.in + i) * w.width.in + j) * w.channels;
         auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
-        lanes.for_each(w.channels, [&](std::size_t c) {
-          bool const larger = empty || in[c] > out[c];
-          out[c] = larger ? in[c] : out[c];
-          at[c] = larger ? tap : at[c];
-        });
+        if (empty)
+          lanes.for_each(w.channels, [&](std::size_t c) {
+            out[c] = in[c];
+            at[c] = tap;
+          });
+        else  // all is read before anything is written: GCC makes a branch of it otherwise, and no vectors
+          lanes.for_each(w.channels, [&](std::size_t c) {
+            T const value = in[c], before = out[c];
+            std::uint16_t const tap_before = at[c];
+            bool const larger = value > before;
+            at[c] = larger ? tap : tap_before;
+            out[c] = larger ? value : before;
+          });
         empty = false;
       }
   }
