@@ -118,7 +118,9 @@ struct MaxPoolGradient {
         std::size_t const position = (row * w.height.out + top / w.height.stride) * w.width.out + left / w.width.stride;
         auto const tap = static_cast<std::uint16_t>(u * w.width.window + v);
         lanes.for_each(w.channels, [&](std::size_t c) {
-          out[c] += taps[position * w.channels + c] == tap ? dy[position * w.channels + c] : T{0};
+          T const gradient = dy[position * w.channels + c];
+          bool const here = taps[position * w.channels + c] == tap;
+          out[c] += here ? gradient : T{0};
         });
       }
     }
