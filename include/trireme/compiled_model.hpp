@@ -147,6 +147,7 @@ class PlacedModel {
     auto const use = begin_use("set_weights");
     auto const tensor = host_tensor(std::forward<Values>(values));
     WeightInfo const* p = nullptr;
+    require_together("set_weights");
     detail::require_same_config(engine_.group(), "set_weights", [&](Config& c) {
       p = &detail::weight_named(description(), path);
       if (tensor.extents != p->shape.to_vector())
@@ -162,34 +163,55 @@ class PlacedModel {
 
   /// Writes weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent.
   /// Collective.
-  /// \throws FileError on all processes if the name ends otherwise, or the file cannot be written.
+  /// \throws FileError on all processes if the name ends otherwise, or the file cannot be written; ValueError on all if
+  /// processes name different files.
   void save_weights(std::string const& path) const {
     auto const use = begin_use("save_weights");
+    if (!apart()) require_same_arguments("save_weights", [&](Config& c) { c.add("the path", path); });
     save_state(engine_, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
-  /// where it has others, which are left out. Collective.
-  /// \throws FileError on all processes if the file cannot be read, or has other weights; nothing is changed then.
+  /// where it has others, which are left out. Where files of one name differ, as on local disks, all processes get what
+  /// the chief reads. Collective.
+  /// \throws FileError on all processes if the file cannot be read, or has other weights; ValueError on all if
+  /// processes name different files; nothing is changed then.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
+    require_together("load_weights");
+    require_same_arguments("load_weights", [&](Config& c) { c.add("the path", path); });
     load_state(engine_, path);
     publish_all();
   }
   /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.
   /// Collective. Source: Keras `load_weights(by_name, skip_mismatch)`.
-  /// \throws FileError on all processes that names the layer without a match; nothing is changed then.
+  /// \throws FileError on all processes that names the layer without a match; ValueError on all if path or options
+  /// differ between processes; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
     auto const use = begin_use("load_weights");
+    require_together("load_weights");
+    require_same_arguments("load_weights", [&](Config& c) {
+      c.add("the path", path);
+      c("by_name", options.by_name);
+      list_transfer(c, options);
+    });
     auto transferred = load_matching(engine_, path, options);
     publish_all();
     return transferred;
   }
   /// Copies the weights of another model, on the same processes, whose layers have the same names, as the options say.
   /// Collective.
-  /// \throws ValueError on all processes that names the layer without a match; nothing is changed then.
+  /// \throws ValueError on all processes that names the layer without a match, or if options or the other model's
+  /// layers differ between processes; nothing is changed then.
   template <class OtherEngine, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
+    require_together("copy_weights");
+    require_same_arguments("copy_weights", [&](Config& c) {
+      list_transfer(c, options);
+      for_each_weight(other.description(), [&](WeightInfo const& weight) {
+        c.add(formatted("the extents of '{}'", weight.path), format_extents(weight.shape.to_vector()));
+      });
+    });
     auto transferred = copy_matching(engine_, other.engine(), options);
     publish_all();
     return transferred;
@@ -280,6 +302,28 @@ class PlacedModel {
   }
 
  private:
+  /// True while workers go their own pace, so that nothing is collective.
+  bool apart() const {
+    if constexpr (requires { engine_.weights().apart(); })
+      return engine_.weights().apart();
+    else
+      return false;
+  }
+  /// \throws ValueError while workers go their own pace
+  void require_together(char const* call) const {
+    if constexpr (requires { engine_.require_together(call); }) engine_.require_together(call);
+  }
+  template <class F>
+  void require_same_arguments(char const* call, F const& f) const {
+    detail::require_same_config(engine_.group(), call, f);
+  }
+  template <class Options>
+  static void list_transfer(Config& c, Options const& options) {
+    c.add("from", formatted("'{}'", options.from));
+    c.add("into", formatted("'{}'", options.into));
+    c("skip_mismatch", options.skip_mismatch);
+  }
+
   void publish_all() {
     if constexpr (detail::HoldsWeights<Engine>)
       if (!shared_.empty()) shared_.publish(engine_, false);

@@ -138,6 +138,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     } else {
       list.epoch_resume();
     }
+    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
 
     while (!list.stop_requested() && batches.next()) {
       run.set_batch(batches.index());
@@ -150,6 +151,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     }
     progress.stop_if(engine.finish_epoch());  // nothing is in flight, and all processes have the same weights
     batches.finish();
+    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
     engine.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
@@ -161,6 +163,10 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     list.save_point();
   }
   list.train_end();
+  if constexpr (sizeof...(Callbacks) > 0) {
+    run.require_same_changes();
+    if (run.take_restored()) engine.verify_replicas();
+  }
   model.publish_trained();  // a callback may have set other weights
   return history;
 }

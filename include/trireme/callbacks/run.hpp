@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,13 +19,17 @@
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/progress.hpp"
 #include "trireme/callbacks/terminal.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/metrics/direction.hpp"
 #include "trireme/metrics/logs.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/mpi/fault/messages.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
+#include "trireme/mpi/same_config.hpp"
 #include "trireme/mpi/uniform.hpp"
 
 namespace trireme {
@@ -84,16 +89,23 @@ class Run {
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
   Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().optimizer().learning_rate()); }
-  /// Sets the rate of the next step; every process has to set the same.
+  /// Sets the rate of the next step; every process has to set the same. Rates that differ end the run with an error of
+  /// all processes, before the next epoch's first step or at the end of the epoch.
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
-  void set_learning_rate(double rate) { engine().optimizer().set_learning_rate(rate); }
+  void set_learning_rate(double rate) {
+    engine().optimizer().set_learning_rate(rate);
+    std::uint64_t const numbers[]{rates_set_, step(), std::bit_cast<std::uint64_t>(rate)};
+    rates_set_ = data::hash_bytes(numbers, sizeof(numbers));
+  }
 
   /// Copy of the model's weights in the memory of its space, which `restore` sets again.
   auto snapshot() const { return engine().weights().snapshot(); }
-  /// Sets the model's weights to those of a snapshot that this process has made.
+  /// Sets the model's weights to those of a snapshot that this process has made. Every process has to restore one of
+  /// the same moment; one that restores more often than the others ends the run with an error of all, after the epoch.
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
     engine().weights().restore(snapshot);
+    ++restored_;
   }
 
   /// Writes weights and optimizer state to one file that is whole or absent. Collective.
@@ -106,10 +118,12 @@ class Run {
   void save_model(std::string const& path) const { save_weights(path); }
 
   /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.
-  /// In on_save_point alone. Collective. \throws FileError on all processes
+  /// In on_save_point alone. Collective. \throws FileError on all processes; ValueError on all if they name different
+  /// files
   void save(std::string const& path) {
     static_assert(require_resumable_engine<Engine>());
     require_rest("saved in on_save_point");
+    require_same_path("save", path, Placement::same);
     save_checkpoint(engine(), *this, CheckpointFile(path));
     detail::note_checkpoint(path);
   }
@@ -119,6 +133,7 @@ class Run {
   bool resume(std::string const& path, Placement placement = Placement::same) {
     static_assert(require_resumable_engine<Engine>());
     require_rest("resumed in on_train_resume");
+    require_same_path("resume", path, placement);
     return load_checkpoint(engine(), *this, CheckpointFile(path), placement);
   }
   /// Progress of training: complete epochs, batches of the next one, and the agreed decision to stop.
@@ -168,6 +183,17 @@ class Run {
   }
   /// Notes the step in this process's status record, for messages.
   void note_step() const { detail::status().at(epoch(), step()); }
+  /// Throws on all processes where hooks of one have set other learning rates, or restored weights more often.
+  /// Collective.
+  void require_same_changes() const {
+    detail::require_same_config(engine().group(), "fit", [&](Config& c) {
+      detail::list_learning_rate(c, engine());
+      c.add("the number of restored snapshots", formatted("{}", restored_));
+      c.add("the learning rates that hooks have set, of the checksum", formatted("{:016x}", rates_set_));
+    });
+  }
+  /// True if hooks have restored weights since the last call.
+  bool take_restored() { return restored_ != std::exchange(restored_before_, restored_); }
   /// Sets the phase's values in the epoch's logs. Collective.
   void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
 
@@ -195,6 +221,13 @@ class Run {
       raise_uniform(ValueError(formatted("a run is {} alone, by a callback of fit that has this hook", where)));
   }
 
+  void require_same_path(char const* call, std::string const& path, Placement placement) const {
+    detail::require_same_config(engine().group(), call, [&](Config& c) {
+      c.add("the path", path);
+      c("the placement", placement);
+    });
+  }
+
   void log_metrics(Phase phase, std::string_view prefix, Logs& logs) const {
     auto const values = engine().metrics(phase);
     for (std::size_t i = 0; i < Model::log_names.size(); ++i)
@@ -208,6 +241,8 @@ class Run {
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
   std::size_t batch_ = 0, batches_ = 0;
+  std::size_t restored_ = 0, restored_before_ = 0;
+  std::uint64_t rates_set_ = 0;  ///< hash of the learning rates that hooks have set, and of their steps
   Logs logs_;
 };
 

@@ -13,6 +13,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/data_shard.hpp"
 #include "trireme/data/requirements.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/mpi/same_config.hpp"
 #include "trireme/tensor/flat_elements.hpp"
 
@@ -57,6 +58,7 @@ class ArrayBatch {
     data::verify_labels(targets, needed.label_columns(), "the batch");
     if (!sample_weight.empty()) require_sizes(sample_weight.size(), rows, "sample weights");
     if (engine.group().size() == 1) return;  // nothing to compare
+    list_learning_rate(c, engine);
     c("samples", rows);
     c("the checksum of the inputs", data::hash_bytes(inputs.data, inputs.size() * sizeof(inputs.data[0])));
     c("the checksum of the targets", data::hash_bytes(targets.data, targets.size() * sizeof(targets.data[0])));

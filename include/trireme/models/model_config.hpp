@@ -66,12 +66,21 @@ void list_model(Config& c, Model const& model) {
 
 namespace detail {
 
+/// Lists the learning rate of the next step, unless a schedule gives it. Not collective.
+template <class Engine>
+void list_learning_rate(Config& c, Engine const& engine) {
+  if constexpr (requires { engine.optimizer().learning_rate(); })
+    if (!engine.optimizer().has_schedule())
+      c.add("the learning rate", formatted("{}", engine.optimizer().learning_rate()));
+}
+
 /// Throws on all processes where a number of `given`, options and callbacks, is outside of its range, or where not all
-/// processes make this call with the same numbers for the same model. Collective.
+/// processes make this call with the same numbers and learning rate for the same model. Collective.
 template <class Engine, class... Given>
 void require_same_call(char const* call, Engine const& engine, Given const&... given) {
   require_same_config(engine.group(), call, [&](Config& c) {
     list_model(c, engine.model());
+    list_learning_rate(c, engine);
     (c.object("the argument", given), ...);
   });
 }

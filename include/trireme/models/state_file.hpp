@@ -139,7 +139,8 @@ void save_state(Engine const& engine, std::string const& path) {
 
 /// Reads a file of save_state or Keras; every process reads the file, or the chief alone where each process holds only
 /// a part of the model. The optimizer's state is read if the file has it, with as many variables as the model's; other
-/// numbers of them leave it as it is, as in Keras, and are a warning. Collective.
+/// numbers of them leave it as it is, as in Keras, and are a warning. All processes get what the chief reads.
+/// Collective.
 /// \throws FileError that names the file and what does not fit, on every process; nothing is changed then.
 template <class Engine>
 void load_state(Engine& engine, std::string const& path) {
@@ -168,11 +169,10 @@ void load_state(Engine& engine, std::string const& path) {
     }
     read_weights(path, all);
   });
-  if (detail::is_divided<Engine>) {
-    with_optimizer = engine.group().allreduce_or(with_optimizer).value();
-    engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
-    engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
-  }
+  // Of the chief, whose weights and slots all get: on another process the file of this name may be another.
+  with_optimizer = engine.group().broadcast(with_optimizer).value();
+  engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
+  engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
   engine.weights().set_parameters(state.parameters);
   if constexpr (is_trainable<typename Engine::Model>) {
     if (!with_optimizer) return;

@@ -1,0 +1,227 @@
+// ranks: 1 2 3 4
+// Collective members of a model and a run that are called otherwise on one rank: one sentence on all ranks, and no
+// weights that differ from those of the chief.
+#define BOOST_TEST_MODULE differing_calls
+#include "support/kokkos_fixture.hpp"
+#include "support/small_training.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/learning_rate_scheduler.hpp"
+#include "trireme/callbacks/snapshot.hpp"
+#include "trireme/compile.hpp"
+#include "trireme/fit.hpp"
+#include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
+
+using namespace trireme;
+
+namespace {
+
+using Space = Kokkos::DefaultExecutionSpace;
+
+Communicator const& world() { return test::environment().world(); }
+std::size_t last_rank() { return world().size() - 1; }
+bool on_last_rank() { return world().size() > 1 && world().rank() == last_rank(); }
+
+using Strategies = std::tuple<MultiWorkerMirroredStrategy<Space>, ShardedStrategy<Space, 1>, ShardedStrategy<Space, 3>,
+                              ParameterServerStrategy<Space>>;
+
+template <class Strategy>
+Strategy strategy_on_all() {
+  if constexpr (std::is_same_v<Strategy, ParameterServerStrategy<Space>>)
+    return Strategy(world(), {.staleness = 0});
+  else
+    return Strategy(world());
+}
+
+/// Hash of the weights; 0 on a server, which does not hold all.
+template <class Model>
+std::uint64_t bits_of(Model const& model) {
+  if constexpr (requires { model.engine().weights().worker(); })
+    if (!model.engine().weights().worker()) return 0;
+  return test::weight_bits(model);
+}
+
+template <class Strategy>
+struct Trained {
+  Strategy strategy = strategy_on_all<Strategy>();
+  test::Samples<float> samples = test::mlp_samples<float>(13);
+  decltype(compile(strategy, test::mlp(), Adam{}, SparseCategoricalCrossentropy{})) model =
+      compile(strategy, test::mlp(), Adam{.learning_rate = 0.25}, SparseCategoricalCrossentropy{.from_logits = true});
+
+  template <class... Callbacks>
+  void train(std::size_t epochs, Callbacks&&... callbacks) {
+    fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = epochs, .verbose = false},
+        std::forward<Callbacks>(callbacks)...);
+  }
+};
+
+/// What f throws; the same on every rank, so that each can end in order.
+template <class F>
+std::string message_of(F&& f) {
+  std::string message;
+  try {
+    f();
+  } catch (ValueError const& error) {
+    BOOST_TEST(error.uniform());
+    message = error.what();
+  }
+  std::string of_chief = message;
+  world().broadcast(of_chief);
+  BOOST_TEST(message == of_chief);
+  return message;
+}
+
+/// The sentence about what the last rank does in place of rank 0; none in a run of one rank.
+std::string sentence(std::string const& call, std::string const& what, std::string const& last,
+                     std::string const& chief) {
+  if (world().size() == 1) return "";
+  return fmt::format("{}: rank {} has {} {} where rank 0 has {}", call, last_rank(), what, last, chief);
+}
+
+/// A folder that all ranks share, deleted at the end.
+struct Folder {
+  std::string path = "differing_calls";
+  Folder() {
+    path += fmt::format("_{}", world().size());
+    if (world().is_chief()) std::filesystem::create_directories(path);
+    world().barrier();
+  }
+  ~Folder() {
+    world().barrier();
+    if (world().is_chief()) std::filesystem::remove_all(path);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_path_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained;
+  auto& model = trained.model;
+  Folder const folder;
+  std::string const path = folder.path + "/a.npz", other = folder.path + "/other.npz", wrong = folder.path + "/a.h5";
+  auto const differs = [&](char const* call, std::string const& last) {
+    return sentence(call, "the path", last, path);
+  };
+  BOOST_TEST(message_of([&] { model.save_weights(on_last_rank() ? wrong : path); }) == differs("save_weights", wrong));
+  BOOST_TEST(message_of([&] { model.save_weights(on_last_rank() ? other : path); }) == differs("save_weights", other));
+  BOOST_TEST(std::filesystem::exists(path) == (world().size() == 1));
+  world().barrier();
+  model.save_weights(path);
+  model.save_weights(other);
+  BOOST_TEST(message_of([&] { model.load_weights(on_last_rank() ? other : path); }) == differs("load_weights", other));
+  BOOST_TEST(message_of([&] { model.load_weights(on_last_rank() ? other : path, {.by_name = true}); }) ==
+             differs("load_weights", other));
+  BOOST_TEST(message_of([&] {
+               trained.train(1, LambdaCallback{.on_epoch_end = [&](auto& run) {
+                               run.save_weights(on_last_rank() ? wrong : path);
+                             }});
+             }) == differs("save_weights", wrong));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(other_options_of_a_transfer_on_one_rank_are_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained, source;
+  auto& model = trained.model;
+  Folder const folder;
+  std::string const path = folder.path + "/a.npz";
+  model.save_weights(path);
+  auto const before = bits_of(model);
+  BOOST_TEST(message_of([&] { model.load_weights(path, {.by_name = on_last_rank()}); }) ==
+             sentence("load_weights", "by_name", "true", "false"));
+  BOOST_TEST(message_of([&] { model.copy_weights(source.model, {.skip_mismatch = on_last_rank()}); }) ==
+             sentence("copy_weights", "skip_mismatch", "true", "false"));
+  BOOST_TEST(message_of([&] {
+               model.copy_weights(source.model, {.from = on_last_rank() ? "nowhere" : "", .skip_mismatch = true});
+             }) == sentence("copy_weights", "from", "'nowhere'", "''"));
+  BOOST_TEST(bits_of(model) == before);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_differs_on_one_rank_gives_all_the_state_of_the_chief, Strategy, Strategies) {
+  Trained<Strategy> trained, other;
+  Folder const folder;
+  trained.train(2);
+  trained.model.save_weights(folder.path + "/0.npz");
+  // Of another step and rate, as a local disk may hold it.
+  other.model.engine().optimizer().set_learning_rate(0.5);
+  other.model.save_weights(folder.path + "/1.npz");
+  auto const home = std::filesystem::current_path();
+  std::string const own = folder.path + fmt::format("/rank{}", world().rank());
+  std::filesystem::create_directories(own);
+  std::filesystem::copy_file(folder.path + (on_last_rank() ? "/1.npz" : "/0.npz"), own + "/w.npz");
+  std::filesystem::current_path(own);
+  other.model.load_weights("w.npz");
+  std::filesystem::current_path(home);
+  BOOST_TEST(other.model.engine().iteration() == trained.model.engine().iteration());
+  BOOST_TEST(other.model.engine().optimizer().learning_rate() == 0.25);
+  BOOST_TEST(bits_of(other.model) == bits_of(trained.model));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_learning_rate_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  auto const error = sentence("fit", "the learning rate", "0.125", "0.25");
+  auto const rate = [] { return on_last_rank() ? 0.125 : 0.25; };
+  {
+    Trained<Strategy> trained;
+    BOOST_TEST(message_of([&] {
+                 trained.train(1, LearningRateScheduler{.schedule = [&](std::size_t) { return rate(); }});
+               }) == error);
+    if (world().size() > 1) BOOST_TEST(trained.model.engine().iteration() == 0u);
+  }
+  {
+    Trained<Strategy> trained;
+    BOOST_TEST(message_of([&] {
+                 trained.train(1, LambdaCallback{.on_train_batch_end = [&](auto& run) {
+                                 if (run.batch() == 1) run.set_learning_rate(rate());
+                               }});
+               }) == error);
+  }
+  {
+    Trained<Strategy> trained;
+    trained.model.engine().optimizer().set_learning_rate(rate());
+    BOOST_TEST(message_of([&] { trained.train(1); }) == error);
+    BOOST_TEST(message_of([&] { trained.model.train_on_batch(trained.samples.x, trained.samples.y); }) ==
+               sentence("train_on_batch", "the learning rate", "0.125", "0.25"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_learning_rate_that_differed_for_some_steps_is_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained;
+  auto const text = message_of([&] {
+    trained.train(1, LambdaCallback{.on_train_batch_begin = [&](auto& run) {
+                    run.set_learning_rate(on_last_rank() && run.batch() == 1 ? 0.125 : 0.25);
+                  }});
+  });
+  BOOST_TEST((text.find("the learning rates that hooks have set") != std::string::npos) == (world().size() > 1), text);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  auto const error = sentence("fit", "the number of restored snapshots", "1", "0");
+  Snapshot first;
+  Trained<Strategy> trained, again;
+  BOOST_TEST(message_of([&] {
+               trained.train(2, LambdaCallback{.on_train_begin = [&](auto& run) { first.take(run); },
+                                               .on_epoch_end =
+                                                   [&](auto& run) {
+                                                     if (run.epoch() == 1 && on_last_rank()) first.restore_to(run);
+                                                   }});
+             }) == error);
+  BOOST_TEST(message_of([&] {
+               again.train(1, LambdaCallback{.on_train_begin = [&](auto& run) { first.take(run); },
+                                             .on_train_end =
+                                                 [&](auto& run) {
+                                                   if (on_last_rank()) first.restore_to(run);
+                                                 }});
+             }) == error);
+}
