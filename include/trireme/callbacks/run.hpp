@@ -71,7 +71,7 @@ class Run {
 
   /// Running mean of the epoch's loss. Collective.
   Uniform<double> loss() const {
-    return engine().metrics(Phase::train).map([](auto const& values) { return values[0]; });
+    return engine().metrics(Phase::train).map([](auto const& values) { return detail::unsigned_nan(values[0]); });
   }
   /// Running values of the epoch, or of the test that runs. Collective.
   Logs metrics(Phase phase = Phase::train) const {

@@ -12,6 +12,11 @@
 
 namespace trireme {
 
+namespace detail {
+/// The value, or a NaN without a sign: the one of an operation without a result is negative on x86, and reads "-nan".
+double unsigned_nan(double value);
+}  // namespace detail
+
 /// Named values of an epoch or a batch: `loss`, the metrics, `val_…`, and what callbacks add.
 ///
 /// They are in the order in which they were set, and the same on every process, so that decisions which follow from
@@ -26,7 +31,8 @@ class Logs {
   /// The value of this name; empty if none was set. Not collective.
   std::optional<Uniform<double>> find(std::string_view name) const;
 
-  /// Sets or replaces the value of this name. Not collective; to be called alike on every process.
+  /// Sets or replaces the value of this name; a NaN loses its sign. Not collective; to be called alike on every
+  /// process.
   void set(std::string_view name, Uniform<double> value);
 
   /// Removes all values.

@@ -3,7 +3,9 @@
 
 #include "trireme/metrics/logs.hpp"
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +22,12 @@ TRIREME_INLINE std::optional<Uniform<double>> Logs::find(std::string_view name) 
   return std::nullopt;
 }
 
+TRIREME_INLINE double detail::unsigned_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 TRIREME_INLINE void Logs::set(std::string_view name, Uniform<double> value) {
+  value = value.map(detail::unsigned_nan);
   for (std::size_t i = 0; i < size_; ++i) {
     if (entries_[i].name == name) {
       entries_[i].value = value;

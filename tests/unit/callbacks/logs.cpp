@@ -1,8 +1,12 @@
 #define BOOST_TEST_MODULE callbacks_logs
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "trireme/callbacks/history.hpp"
 #include "trireme/metrics/logs.hpp"
@@ -22,6 +26,14 @@ BOOST_AUTO_TEST_CASE(values_keep_the_order_in_which_their_names_were_first_set) 
   BOOST_TEST(logs.size() == 2u);
   BOOST_TEST(logs.find("loss")->value() == 1);
   BOOST_TEST(!logs.find("los"));
+}
+
+BOOST_AUTO_TEST_CASE(a_nan_has_no_sign_as_processors_differ_in_it) {
+  tr::Logs logs;
+  logs.set("loss", uniform(std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0)));
+  BOOST_TEST(fmt::format("{}", logs.find("loss")->value()) == "nan");
+  logs.set("loss", uniform(-std::numeric_limits<double>::infinity()));
+  BOOST_TEST(fmt::format("{}", logs.find("loss")->value()) == "-inf");
 }
 
 BOOST_AUTO_TEST_CASE(a_cleared_log_has_no_values_and_may_get_other_names) {
