@@ -49,6 +49,8 @@ namespace detail {
 
 /// The rest of a path below a folder ("encoder" or "encoder/"); none where it lies elsewhere.
 std::optional<std::string> below(std::string const& path, std::string_view folder);
+/// The path that `below` takes apart: "encoder/dense" of "encoder" or "encoder/" and "dense".
+std::string path_in(std::string_view folder, std::string const& rest);
 
 /// Weights of one layer, or of one within it as an LSTM's cell, in Keras's order.
 struct LayerWeights {
@@ -72,11 +74,12 @@ struct Matches {
   std::vector<LayerWeights> kept;
 };
 
+/// \param from    the folder of the source below which its names lie, for messages
 /// \param key     the name under which `source` would have a layer of the model; none: the layer is left out
 /// \param refuse  throws with the reason why a layer has no match
 template <class Key, class Refuse>
 Matches match(ModelDescription const& model, std::map<std::string, SourceLayer> const& source, bool skip_mismatch,
-              Key const& key, Refuse const& refuse) {
+              std::string_view from, Key const& key, Refuse const& refuse) {
   Matches matches;
   for (LayerWeights& layer : weights_by_layer(model)) {
     std::optional<std::string> const name = key(layer);
@@ -84,10 +87,10 @@ Matches match(ModelDescription const& model, std::map<std::string, SourceLayer> 
     auto const found = source.find(*name);
     std::string reason;
     if (found == source.end()) {
-      reason = formatted("has no layer '{}' for the model's '{}'", *name, layer.path);
+      reason = formatted("has no layer '{}' for the model's '{}'", path_in(from, *name), layer.path);
     } else if (auto const& variables = found->second.variables; variables.size() != layer.weights.size()) {
-      reason = formatted("has {} weights in its layer '{}' where the model's '{}' has {}", variables.size(), *name,
-                         layer.path, layer.weights.size());
+      reason = formatted("has {} weights in its layer '{}' where the model's '{}' has {}", variables.size(),
+                         path_in(from, *name), layer.path, layer.weights.size());
     } else {
       for (std::size_t i = 0; i < variables.size() && reason.empty(); ++i)
         if (auto const own = layer.weights[i].shape.to_vector(); variables[i] != own)
@@ -143,7 +146,7 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
       if (name) detail::add_layer(source, *name, {stored[i].variables, i}, refuse);
     }
     matches = detail::match(
-        model, source, options.skip_mismatch,
+        model, source, options.skip_mismatch, options.from,
         [&](detail::LayerWeights const& layer) {
           return by_name ? detail::below(layer.path, options.into) : std::optional(layer.place);
         },
@@ -198,7 +201,7 @@ TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyO
     detail::add_layer(source, *name, std::move(layer), refuse);
   }
   auto const matches = detail::match(
-      engine.model().description(), source, options.skip_mismatch,
+      engine.model().description(), source, options.skip_mismatch, options.from,
       [&](detail::LayerWeights const& layer) { return detail::below(layer.path, options.into); }, refuse);
   for (auto const& [layer, index] : matches.taken)
     for (std::size_t i = 0; i < layer.weights.size(); ++i) {

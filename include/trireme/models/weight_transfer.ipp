@@ -25,6 +25,12 @@ TRIREME_INLINE std::optional<std::string> below(std::string const& path, std::st
   return path.substr(folder.size() + 1);
 }
 
+TRIREME_INLINE std::string path_in(std::string_view folder, std::string const& rest) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  if (folder.empty() || rest.empty()) return std::string(folder) + rest;
+  return formatted("{}/{}", folder, rest);
+}
+
 TRIREME_INLINE std::vector<LayerWeights> weights_by_layer(ModelDescription const& model) {
   std::vector<LayerWeights> layers;
   for_each_weight(model, [&](WeightInfo const& weight) {

@@ -24,6 +24,7 @@
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
@@ -37,12 +38,14 @@ std::size_t last_rank() { return world().size() - 1; }
 bool on_last_rank() { return world().size() > 1 && world().rank() == last_rank(); }
 
 using Strategies = std::tuple<MultiWorkerMirroredStrategy<Space>, ShardedStrategy<Space, 1>, ShardedStrategy<Space, 3>,
-                              ParameterServerStrategy<Space>>;
+                              PipelineStrategy<Space>, ParameterServerStrategy<Space>>;
 
 template <class Strategy>
 Strategy strategy_on_all() {
   if constexpr (std::is_same_v<Strategy, ParameterServerStrategy<Space>>)
     return Strategy(world(), {.staleness = 0});
+  else if constexpr (std::is_same_v<Strategy, PipelineStrategy<Space>>)
+    return Strategy(world(), {.stages = world().size() % 2 == 0 ? 2u : 1u});
   else
     return Strategy(world());
 }

@@ -142,7 +142,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_layer_without_a_match_is_named_and_nothing_chang
       BOOST_TEST(message.find(file.path) != std::string::npos);
       BOOST_TEST(message.find(text) != std::string::npos, message);
     };
-    says({.from = "sequential"}, "has no layer 'before' for the model's 'before'");
+    says({.from = "sequential"}, "has no layer 'sequential/before' for the model's 'before'");
+    says({.from = "nowhere/", .into = "narrow"}, "has no layer 'nowhere' for the model's 'narrow'");
     says({.by_name = true}, "has no layer 'before' for the model's 'before'");
     says({.from = "sequential", .into = "nowhere"}, "is to give weights to layers of the model that it does not have");
     says({.from = "nowhere", .skip_mismatch = true}, "has no layer that fits the model");
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_by_name_between_models, Strateg
              boost::test_tools::per_element());
   BOOST_TEST(same(target, "narrow/kernel", source, "sequential/narrow/kernel"));
   BOOST_TEST(message_of([&] { target.copy_weights(source, {.from = "sequential"}); }) ==
-             "the model to copy weights from has no layer 'before' for the model's 'before'");
+             "the model to copy weights from has no layer 'sequential/before' for the model's 'before'");
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(training_one_model_moves_the_shared_layers_of_all, Strategy, Strategies) {
