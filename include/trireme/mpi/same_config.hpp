@@ -53,10 +53,11 @@ void require_same_config(Group const& group, char const* call, F const& f) {
     std::vector<std::uint64_t> const hashes = group.allgather(hash);
     auto const differs = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t h) { return h != hashes[0]; });
     auto const rank = static_cast<std::size_t>(differs - hashes.begin());
-    std::string chief = text;
+    std::string chief = text, called = call;  // the chief's, so that all throw one sentence
     group.broadcast(chief);
+    group.broadcast(called);
     group.broadcast(text, rank);
-    raise_uniform(ValueError(formatted("{}: rank {} has {}", call, rank, config_difference(text, chief))));
+    raise_uniform(ValueError(formatted("{}: rank {} has {}", called, rank, config_difference(text, chief))));
   }
 }
 

@@ -135,6 +135,26 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(another_path_on_one_rank_is_an_error_of_all, Strat
              }) == differs("save_weights", wrong));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_call_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained;
+  auto& model = trained.model;
+  auto const data = trained.samples.data().batch(GlobalBatch{4});
+  Folder const folder;
+  std::string const path = folder.path + "/a.npz";
+  BOOST_TEST(message_of([&] {
+               if (on_last_rank())
+                 model.load_weights(path);
+               else
+                 model.save_weights(path);
+             }) == sentence("save_weights", "the call", "load_weights", "save_weights"));
+  BOOST_TEST(message_of([&] {
+               if (on_last_rank())
+                 predict(trained.strategy, model, data);
+               else
+                 evaluate(trained.strategy, model, data);
+             }) == sentence("evaluate", "the call", "predict", "evaluate"));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(other_options_of_a_transfer_on_one_rank_are_an_error_of_all, Strategy, Strategies) {
   Trained<Strategy> trained, source;
   auto& model = trained.model;
