@@ -12,6 +12,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
 #include "trireme/strategies/pipeline/pipeline.hpp"
@@ -247,4 +249,25 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all
                                                    if (on_last_rank()) first.restore_to(run);
                                                  }});
              }) == error);
+}
+
+BOOST_AUTO_TEST_CASE(setting_weights_while_workers_go_their_own_pace_is_an_error_and_no_hang) {
+  if (world().size() == 1) return;  // no other to wait for
+  ParameterServerStrategy<Space> const strategy(world(), {.staleness = 4});
+  auto const samples = test::mlp_samples<float>(13);
+  auto model = compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto source = compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const bias = model.weight_names().back();
+  auto const refused = [](std::string const& call, auto const& f) {
+    BOOST_CHECK_EXCEPTION(f(), ValueError, [&](ValueError const& error) {
+      return std::string(error.what()).starts_with(call + " was called in a hook of a batch");
+    });
+  };
+  fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.verbose = false},
+      LambdaCallback{.on_train_batch_end = [&](auto& run) {
+        refused("set_weights", [&] { run.model().set_weights(bias, std::vector<float>(test::classes, 1.f)); });
+        refused("load_weights", [&] { run.model().load_weights("none.npz"); });
+        refused("copy_weights", [&] { run.model().copy_weights(source); });
+      }});
+  BOOST_TEST(model.engine().iteration() == 4u);
 }
