@@ -141,7 +141,7 @@ class PlacedModel {
 
   /// Sets the parameter on every process to the chief's values, converted to the model's scalar. Collective.
   /// \throws ShapeError on all processes if the extents differ on one; ValueError on all that lists all paths, if the
-  /// model has none of this name, or that names both, if processes set different ones.
+  /// model has none of this name, or that names both parameters, if processes set different ones.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
     auto const use = begin_use("set_weights");

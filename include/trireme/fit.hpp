@@ -20,6 +20,7 @@
 #include "trireme/callbacks/run.hpp"
 #include "trireme/compiled_model.hpp"
 #include "trireme/core/config.hpp"
+#include "trireme/core/phase.hpp"
 #include "trireme/data/batch_iterator.hpp"
 #include "trireme/detail/training_call.hpp"
 #include "trireme/models/inference_model.hpp"
@@ -112,7 +113,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
 
   auto const use = model.begin_use("fit");
   Engine& engine = model.engine();
-  require_same_call("fit", engine, options, callbacks...);
+  require_same_call("fit", Phase::train, engine, options, callbacks...);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   BatchIterator batches(
@@ -124,6 +125,10 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", list.all()); });
+
+  auto const require_same_changes = [&] {
+    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
+  };
 
   try_outputs(list.all(), run);
   list.train_begin();
@@ -138,7 +143,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     } else {
       list.epoch_resume();
     }
-    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
+    require_same_changes();
 
     while (!list.stop_requested() && batches.next()) {
       run.set_batch(batches.index());
@@ -151,7 +156,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     }
     progress.stop_if(engine.finish_epoch());  // nothing is in flight, and all processes have the same weights
     batches.finish();
-    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
+    require_same_changes();
     engine.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
@@ -163,10 +168,8 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     list.save_point();
   }
   list.train_end();
-  if constexpr (sizeof...(Callbacks) > 0) {
-    run.require_same_changes();
-    if (run.take_restored()) engine.verify_replicas();
-  }
+  require_same_changes();
+  if (run.has_restored()) engine.verify_replicas();
   model.publish_trained();  // a callback may have set other weights
   return history;
 }
@@ -200,7 +203,7 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
                        Callbacks&... callbacks) {
   auto const use = model.begin_use("evaluate");
   Engine& engine = model.engine();
-  require_same_call("evaluate", engine, options, callbacks...);
+  require_same_call("evaluate", Phase::test, engine, options, callbacks...);
   Run<PlacedModel<Engine, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   Progress progress;
@@ -229,7 +232,7 @@ template <class Engine, class Model, class Data, class... Callbacks>
 auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data, Callbacks&... callbacks) {
   auto const use = model.begin_use("predict");
   Engine& engine = model.engine();
-  require_same_call("predict", engine, callbacks...);
+  require_same_call("predict", Phase::test, engine, callbacks...);
   Run<PlacedModel<Engine, Model>> run(model, {});
   Progress progress;
   CallbackList list(run, engine, progress, callbacks...);

@@ -54,6 +54,7 @@ struct BackupAndRestore {
   std::vector<int> signals{};             ///< save the run and leave it; the program's own handlers are called too
 
   void config(Config& c) const {
+    c("path", path);
     c("save_freq", save_freq);
     c("delete_checkpoint", delete_checkpoint);
     c("signals", signals, intervals::positive_count);

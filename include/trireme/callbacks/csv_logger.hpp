@@ -31,7 +31,10 @@ struct CSVLogger {
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
   bool append = false;          ///< append to an existing file, under its header
 
-  void config(Config& c) const { c("append", append); }
+  void config(Config& c) const {
+    c("path", path);
+    c("append", append);
+  }
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line

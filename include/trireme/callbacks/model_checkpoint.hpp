@@ -54,6 +54,7 @@ struct ModelCheckpoint {
   std::optional<double> initial_value_threshold{};  ///< value that the first save has to improve on
 
   void config(Config& c) const {
+    c("path", path);
     c("save_best_only", save_best_only);
     c("save_weights_only", save_weights_only);
     c("mode", mode);

@@ -90,22 +90,26 @@ class Run {
   /// The rate of the next step, the same everywhere since every process makes the same steps.
   Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().optimizer().learning_rate()); }
   /// Sets the rate of the next step; every process has to set the same. Rates that differ end the run with an error of
-  /// all processes, before the next epoch's first step or at the end of the epoch.
+  /// all processes, before the next epoch's first step, or at the end of the epoch or the run.
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
   void set_learning_rate(double rate) {
     engine().optimizer().set_learning_rate(rate);
-    std::uint64_t const numbers[]{rates_set_, step(), std::bit_cast<std::uint64_t>(rate)};
-    rates_set_ = data::hash_bytes(numbers, sizeof(numbers));
+    std::uint64_t const numbers[]{rates_hash_, step(), std::bit_cast<std::uint64_t>(rate)};
+    rates_hash_ = data::hash_bytes(numbers, sizeof(numbers));
+    ++rates_set_;
+    last_rate_step_ = step();
   }
 
-  /// Copy of the model's weights in the memory of its space, which `restore` sets again.
+  /// Copy of the model's weights in the memory of its space, which `restore` sets again. Under LocalSGD and strategies
+  /// like it processes have the same weights at the end of an epoch only.
   auto snapshot() const { return engine().weights().snapshot(); }
   /// Sets the model's weights to those of a snapshot that this process has made. Every process has to restore one of
-  /// the same moment; one that restores more often than the others ends the run with an error of all, after the epoch.
+  /// the same moment. One that restores more often than the others ends the run with an error of all processes, before
+  /// the next epoch's first step, or at the end of the epoch or the run.
   template <class Snapshot>
   void restore(Snapshot const& snapshot) {
     engine().weights().restore(snapshot);
-    ++restored_;
+    ++restores_;
   }
 
   /// Writes weights and optimizer state to one file that is whole or absent. Collective.
@@ -123,6 +127,7 @@ class Run {
   void save(std::string const& path) {
     static_assert(require_resumable_engine<Engine>());
     require_rest("saved in on_save_point");
+    engine().require_together("saving the run");
     require_same_path("save", path, Placement::same);
     save_checkpoint(engine(), *this, CheckpointFile(path));
     detail::note_checkpoint(path);
@@ -186,14 +191,17 @@ class Run {
   /// Throws on all processes where hooks of one have set other learning rates, or restored weights more often.
   /// Collective.
   void require_same_changes() const {
+    if (processes() == 1) return;
     detail::require_same_config(engine().group(), "fit", [&](Config& c) {
       detail::list_learning_rate(c, engine());
-      c.add("the number of restored snapshots", formatted("{}", restored_));
-      c.add("the learning rates that hooks have set, of the checksum", formatted("{:016x}", rates_set_));
+      c.add("the number of restored snapshots", formatted("{}", restores_));
+      c.add("the number of learning rates that hooks have set", formatted("{}", rates_set_));
+      c.add("a learning rate that a hook has set, the last one at step", formatted("{}", last_rate_step_));
+      c.add("the checksum of the steps and learning rates that hooks have set", formatted("{:016x}", rates_hash_));
     });
   }
-  /// True if hooks have restored weights since the last call.
-  bool take_restored() { return restored_ != std::exchange(restored_before_, restored_); }
+  /// True if hooks have restored weights.
+  bool has_restored() const { return restores_ > 0; }
   /// Sets the phase's values in the epoch's logs. Collective.
   void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
 
@@ -241,8 +249,9 @@ class Run {
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
   std::size_t batch_ = 0, batches_ = 0;
-  std::size_t restored_ = 0, restored_before_ = 0;
-  std::uint64_t rates_set_ = 0;  ///< hash of the learning rates that hooks have set, and of their steps
+  std::size_t restores_ = 0, rates_set_ = 0;
+  std::uint64_t last_rate_step_ = 0;
+  std::uint64_t rates_hash_ = 0;  ///< of the learning rates that hooks have set, and of their steps
   Logs logs_;
 };
 

@@ -55,6 +55,7 @@ struct TensorBoard {
   bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, by the chief's clock
 
   void config(Config& c) const {
+    c("log_dir", log_dir);
     c("update_freq", update_freq);
     c("write_steps_per_second", write_steps_per_second);
   }

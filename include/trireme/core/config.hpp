@@ -105,6 +105,9 @@ class Config {
       add(full_name(name), formatted("{}", value));
   }
 
+  /// A text, such as a path.
+  void operator()(std::string_view name, std::string const& value) { add(full_name(name), value); }
+
   /// An object within this one. A stand-in for some value, such as Rate, has `config(Config&, name)` instead.
   template <class Object>
     requires std::is_class_v<Object>

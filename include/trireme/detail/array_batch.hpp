@@ -29,6 +29,7 @@ class ArrayBatch {
   template <class Engine, class Inputs, class Targets>
   ArrayBatch(Engine& engine, Inputs const& inputs, Targets const& targets, std::vector<double> const& sample_weight) {
     std::size_t const rows = inputs.samples();
+    if constexpr (requires { engine.require_together(""); }) engine.require_together("train_on_batch");
     require_same_config(engine.group(), "train_on_batch",
                         [&](Config& c) { verify(engine, inputs, targets, sample_weight, c); });
     auto const own = data::even_rows(rows, engine.data_shard(Phase::train));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/core/config.hpp"
+#include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/core/type_text.hpp"
 #include "trireme/models/description.hpp"
@@ -75,12 +76,15 @@ void list_learning_rate(Config& c, Engine const& engine) {
 }
 
 /// Throws on all processes where a number of `given`, options and callbacks, is outside of its range, or where not all
-/// processes make this call with the same numbers and learning rate for the same model. Collective.
+/// processes make this call with the same numbers for the same model; in training that is also the learning rate.
+/// Collective.
+/// \throws ValueError on this process alone while the workers of a parameter server go their own pace
 template <class Engine, class... Given>
-void require_same_call(char const* call, Engine const& engine, Given const&... given) {
+void require_same_call(char const* call, Phase phase, Engine const& engine, Given const&... given) {
+  if constexpr (requires { engine.require_together(call); }) engine.require_together(call);
   require_same_config(engine.group(), call, [&](Config& c) {
     list_model(c, engine.model());
-    list_learning_rate(c, engine);
+    if (phase == Phase::train) list_learning_rate(c, engine);
     (c.object("the argument", given), ...);
   });
 }

@@ -203,11 +203,16 @@ TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyO
   auto const matches = detail::match(
       engine.model().description(), source, options.skip_mismatch, options.from,
       [&](detail::LayerWeights const& layer) { return detail::below(layer.path, options.into); }, refuse);
+  // All get the chief's values; a server of a ParameterServer has none.
+  bool const reads = detail::is_divided<OtherEngine> || other.group().is_chief();
   for (auto const& [layer, index] : matches.taken)
     for (std::size_t i = 0; i < layer.weights.size(); ++i) {
       WeightInfo const& from = others[index].weights[i];
-      auto const values = other.weights().host_values(from.offset, from.size);
-      std::vector<T> own(values.begin(), values.end());
+      std::vector<T> own(from.size);
+      if (reads) {
+        auto const values = other.weights().host_values(from.offset, from.size);
+        own.assign(values.begin(), values.end());
+      }
       engine.weights().set_values(layer.weights[i].offset, own);
     }
   return detail::report(matches);
