@@ -10,6 +10,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/core/type_text.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/models/inference_model.hpp"
 #include "trireme/models/shared_weights.hpp"
 #include "trireme/mpi/same_config.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -67,10 +68,10 @@ void list_model(Config& c, Model const& model) {
 
 namespace detail {
 
-/// Lists the learning rate of the next step, unless a schedule gives it. Not collective.
+/// Lists the learning rate of the next step, unless a schedule gives it or the model is for inference. Not collective.
 template <class Engine>
 void list_learning_rate(Config& c, Engine const& engine) {
-  if constexpr (requires { engine.optimizer().learning_rate(); })
+  if constexpr (is_trainable<typename Engine::Model>)
     if (!engine.optimizer().has_schedule())
       c.add("the learning rate", formatted("{}", engine.optimizer().learning_rate()));
 }

@@ -305,7 +305,8 @@ BOOST_AUTO_TEST_CASE(saving_a_run_while_workers_go_their_own_pace_is_an_error_an
       SavesEachTime{folder.path + "/run.npz", &refusals});
   for (auto const& text : refusals)
     BOOST_TEST(text.starts_with("saving the run was called in a hook of a batch"), text);
-  BOOST_TEST(refusals.empty() == !model.engine().weights().worker().has_value());
+  // Some worker has taken a batch; which ones have is their pace's choice.
+  BOOST_TEST(world().allreduce_or(!refusals.empty()).value());
 }
 
 BOOST_AUTO_TEST_CASE(setting_weights_while_workers_go_their_own_pace_is_an_error_and_no_hang) {

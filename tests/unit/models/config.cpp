@@ -265,15 +265,15 @@ BOOST_AUTO_TEST_CASE(callbacks_and_options_refuse_numbers_outside_of_their_range
   using M = ModelCheckpoint<>;
   check<M>({number("initial_value_threshold", &M::initial_value_threshold, {nan}),
             number("save_freq", &M::save_freq, {-1}, {1})},
-           {"mode", "monitor", "save_best_only", "save_weights_only"});
+           {"mode", "monitor", "path", "save_best_only", "save_weights_only"});
   using B = BackupAndRestore;
-  check<B>({number("save_freq", &B::save_freq, {-1}, {1})}, {"delete_checkpoint", "signals"});
+  check<B>({number("save_freq", &B::save_freq, {-1}, {1})}, {"delete_checkpoint", "path", "signals"});
   for (int const fault : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, NSIG})
     BOOST_TEST(refusal(B{.signals = {SIGUSR1, fault}}) ==
                "BackupAndRestore takes .signals that a batch system sends, such as SIGUSR1 or SIGTERM, not those of "
                "faults, SIGKILL or SIGSTOP");
   BOOST_TEST(refusal(B{.signals = {0}}) == "BackupAndRestore::signals[0] is 0, which is outside of [1, 2^53]");
-  check<CSVLogger>({}, {"append"}, CSVLogger{.path = "log.csv"});
+  check<CSVLogger>({}, {"path", "append"}, CSVLogger{.path = "log.csv"});
 #ifdef TRIREME_HAVE_PROTOZERO
   Config c;
   TensorBoard const board{.update_freq = static_cast<std::size_t>(-1)};

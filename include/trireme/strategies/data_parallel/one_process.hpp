@@ -42,14 +42,14 @@ class OneProcessStrategy {
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
     if constexpr (requires { typename P::DeviceEngine; }) {
-      return P(std::move(model), spaces_, group_, replicas_, plan, options...);
+      return P(std::move(model), spaces(), group_, replicas_, plan, options...);
     } else {
-      if (spaces_.size() > 1)
+      if (spaces().size() > 1)
         throw ValueError(
             formatted("this adaptor goes around a MirroredStrategy of one device, and this one has {}: "
                       "MultiWorkerMirroredStrategy takes a process for each",
-                      spaces_.size()));
-      return P(std::move(model), spaces_[0], group_, replicas_, plan, options...);
+                      spaces().size()));
+      return P(std::move(model), spaces()[0], group_, replicas_, plan, options...);
     }
   }
 
@@ -58,14 +58,14 @@ class OneProcessStrategy {
  protected:
   /// \param replicas  in each space, which run in turn.
   OneProcessStrategy(std::vector<Space> spaces, std::size_t replicas)
-      : spaces_(std::move(spaces)), replicas_(replicas) {}
+      : spaces_(std::make_shared<std::vector<Space>>(std::move(spaces))), replicas_(replicas) {}
 
-  std::vector<Space> const& spaces() const { return spaces_; }
+  std::vector<Space> const& spaces() const { return *spaces_; }
   /// Number of replicas in all spaces.
-  std::size_t replica_count() const { return spaces_.size() * replicas_; }
+  std::size_t replica_count() const { return spaces().size() * replicas_; }
 
  private:
-  std::vector<Space> spaces_;
+  SharedHandle<std::vector<Space> const> spaces_;  // which a strategy that was moved from still has
   std::size_t replicas_;
   SharedHandle<SingleProcess const> group_ = std::make_shared<SingleProcess>();
 };
