@@ -41,7 +41,7 @@ def fault(link):
         return "names no public host"
     if re.search(r"(^|\.)(example\.(com|org|net)|(example|invalid|test|local|localhost))$", parts.netloc):
         return "names a host of examples"
-    if re.search(r"[\s<>{}$\"'`|\\…]|\.\.\.|[.,;:]$|/(OWNER|NAME|PROJECT|TODO)\b", link):
+    if re.search(r"[\s<>{}$\"'`|\\…]|\.\.\.|[.,;:]$|/(OWNER|NAME|PROJECT)\b", link):
         return "has a part to fill in, or ends with punctuation"
     return ""
 

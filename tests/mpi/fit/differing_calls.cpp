@@ -4,6 +4,7 @@
 #define BOOST_TEST_MODULE differing_calls
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -76,20 +77,9 @@ struct Trained {
   }
 };
 
-/// What f throws; the same on every rank, so that each can end in order.
 template <class F>
 std::string message_of(F&& f) {
-  std::string message;
-  try {
-    f();
-  } catch (ValueError const& error) {
-    BOOST_TEST(error.uniform());
-    message = error.what();
-  }
-  std::string of_chief = message;
-  world().broadcast(of_chief);
-  BOOST_TEST(message == of_chief);
-  return message;
+  return test::uniform_message_of<ValueError>(world(), std::forward<F>(f));
 }
 
 /// The sentence about what the last rank does in place of rank 0; none in a run of one rank.

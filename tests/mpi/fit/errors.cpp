@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE errors
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -47,20 +48,9 @@ struct Fixture {
   }
 };
 
-/// What f throws; the same on every rank, so that each can end in order.
 template <class E, class F>
 std::string message_of(F&& f) {
-  std::string message;
-  try {
-    f();
-  } catch (E const& error) {
-    BOOST_TEST(error.uniform());
-    message = error.what();
-  }
-  std::string of_chief = message;
-  world().broadcast(of_chief);
-  BOOST_TEST(message == of_chief);
-  return message;
+  return test::uniform_message_of<E>(world(), std::forward<F>(f));
 }
 
 bool contains(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }

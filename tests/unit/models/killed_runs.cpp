@@ -155,7 +155,7 @@ class Job {
       found.push_back(static_cast<pid_t>(std::stol(entry.path().filename().string())));
     return found;
   }
-  /// True if a process may still do something: one that nobody has waited for yet may not.
+  /// True if the process runs; false if it has ended, also before its parent has waited for it.
   static bool lives(pid_t process) {
     std::string const status = test::text_of("/proc/" + std::to_string(process) + "/stat");
     std::size_t const name_end = status.rfind(')');
