@@ -20,12 +20,14 @@
 #include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 #include "trireme/core/phase.hpp"
+#include "trireme/core/row_range.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/data_parallel/deferred_products.hpp"
 #include "trireme/strategies/data_parallel/no_rows.hpp"
 #include "trireme/strategies/data_parallel/partition_memory.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
+#include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/cross_replica_sum.hpp"
 #include "trireme/strategies/engine/step.hpp"
@@ -73,6 +75,12 @@ class BatchPartitions {
   bool trains_by_samples(std::size_t rows) const {
     return plan_.by_samples && (plan_.whole_rows == 0 || rows > plan_.whole_rows);
   }
+  /// Divides batches by samples from now on, if there is one thread, as which both are alike.
+  void prefer_samples() {
+    if (!is_host_space<Space> || plan_.partitions != 1 || context_.threads() != 1) return;
+    plan_.by_samples = true;
+    memory_.set_plan(plan_);
+  }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { memory_.place_gradients(arena, elements_); }
   /// Sums of loss and metrics of each partition.
@@ -91,10 +99,11 @@ class BatchPartitions {
 
   /// Runs forward and backward over all partitions and sums the gradients; notifies `sink` of final gradients.
   /// If it trains by samples an `update`, if given, receives the sums: then the arena does not have those of all
-  /// trained elements. If not, one partition has the gradients, and `sink` receives those of partition 0.
+  /// trained elements. If not, one partition has the gradients, and `sink` receives those of partition 0. Where
+  /// `copies` are given, products may be left to `update_range`.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
              StepKeys const& keys, GradientSink<T>* sink, ProcessSum const* processes,
-             UpdateRange<T> const& update = {}) {
+             UpdateRange<T> const& update = {}, OperandCopies<T>* copies = nullptr) {
     bool const by_samples = trains_by_samples(batch.rows), whole = plan_.by_samples && !by_samples;
     auto const train_partition = [&](auto& context, std::size_t index, GradientSink<T>* own) {
       auto& partition = memory_[index];
@@ -116,8 +125,8 @@ class BatchPartitions {
                     batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
     cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
-    bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update);
-    products_.begin(defers ? batch.rows : 0);
+    bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update || copies);
+    products_.begin(defers && by_samples ? batch.rows : 0, copies);
     if constexpr (is_host_space<Space>) {
       if (by_samples) {
         ThreadPool& threads = pool();
@@ -126,7 +135,7 @@ class BatchPartitions {
           PartitionSum exchange(cross_replica_sum_, partition, barrier);
           ThreadContext context(&exchange);
           RowRange const rows = partition_rows(partition, batch.rows);
-          train_partition(context, partition, products_.sink(partition, rows.end - rows.begin, gradients(partition)));
+          train_partition(context, partition, products_.sink(partition, rows, gradients(partition)));
         };
         ProfilingLoop const loop(context_.space(), "trireme::train");
         if (mixes_rows_)
@@ -135,6 +144,7 @@ class BatchPartitions {
           threads.run(plan_.partitions, pass);
         threads.run(plan_.threads, [&](std::size_t part) {
           Gathering const gathering(memory_[part].inputs.gathering());  // of the rows of the next batch
+          if (!copies) products_.compute(ThreadContext(), part, plan_.threads, all_elements(), gradients(0), update);
           sum_partitions(ThreadContext(), part, batch.rows, update);
         });
         return;
@@ -150,6 +160,25 @@ class BatchPartitions {
     for (PartitionPair const& s : order_)
       if (has_gradients(s.from, batch.rows))
         context_.for_each("trireme::sum_partitions", elements_, kernels::AddTo<T>{gradients(s.from), gradients(s.to)});
+  }
+
+  /// The gradients of the elements `own` over all processes go to `update`, on the threads of the space.
+  /// \param lists  deferred products of all processes
+  /// \param sums  sums(begin, end, f) calls f(begin, n, values) for the sums of stored gradients
+  template <class Sums>
+  void update_range(RowRange const& own, std::vector<ProductList<T>> const& lists, Sums const& sums,
+                    UpdateRange<T> const& update) {
+    products_.join(lists);
+    std::size_t const threads = plan_.by_samples ? plan_.threads : context_.threads();
+    ProfilingLoop const loop(context_.space(), "trireme::update_range");
+    pool().run(threads, [&](std::size_t thread) {
+      ThreadContext const context;
+      products_.compute(context, thread, threads, own, nullptr, update);
+      products_.for_each_other(thread, threads, own, [&](std::size_t begin, std::size_t end) {
+        sums(begin, end,
+             [&](std::size_t first, std::size_t n, T const* values) { update(context, first, first + n, values); });
+      });
+    });
   }
 
   /// Forward and metrics over all partitions.
@@ -253,10 +282,12 @@ class BatchPartitions {
     return plan_.shards != 0 || range.begin != range.end;
   }
 
-  /// Part `part` of all sums, after all partitions are done.
+  RowRange all_elements() const { return {0, elements_}; }
+
+  /// Part `part` of the sums of stored gradients, after all partitions are done.
   void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, UpdateRange<T> const& update) {
-    products_.compute(context, part, plan_.threads, gradients(0), update);
-    products_.for_each_other(part, plan_.threads, elements_, [&](std::size_t begin, std::size_t end) {
+    if (plan_.partitions == 1 && !update) return;
+    products_.for_each_other(part, plan_.threads, all_elements(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; i += update_block) {
         std::size_t const count = std::min(end - i, update_block);
         for (PartitionPair const& s : order_)

@@ -12,6 +12,7 @@
 
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/mpi/uniform.hpp"
+#include "trireme/strategies/data_parallel/divided_update.hpp"
 #include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/synchronization.hpp"
@@ -30,6 +31,9 @@ inline constexpr bool may_have_tables = true;
 template <class Model>
   requires requires { Model::has_tables; }
 inline constexpr bool may_have_tables<Model> = Model::has_tables;
+
+/// Where updates are never divided.
+struct NoDividedUpdate {};
 
 template <class Model, class Space, class Group, class Synchronization>
 using ReplicaOf =
@@ -51,6 +55,9 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   using Base = EngineBase<detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>>;
   using Parts = typename Base::Parts;
   static constexpr bool local_steps = steps_locally<SynchronizationType>;
+  /// True if ranks of a node may divide the update.
+  static constexpr bool may_divide =
+      Group::distributed && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
 
  public:
   using Synchronization = SynchronizationType;
@@ -67,7 +74,10 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
         synchronization_(parts_.group(), space, parts_.model().description(), options...) {
     if constexpr (local_steps) static_assert(detail::require_local_synchronization<Synchronization, T, Space>());
     if constexpr (requires { synchronization_.shared(); })
-      if (auto* const shared = synchronization_.shared()) parts_.partitions().place_gradients(shared->arena());
+      if (auto* const shared = synchronization_.shared()) {
+        parts_.partitions().place_gradients(shared->arena());
+        if constexpr (may_divide) divide_updates(*shared, plan);
+      }
   }
 
   /// Policy that sums gradients, or brings weights together.
@@ -95,6 +105,13 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
         return after_update();
       }
     begin_gradients();
+    if constexpr (may_divide)
+      if (divided_) {
+        std::size_t const rows = step.slice.rows;
+        bool const by_samples = parts_.partitions().trains_by_samples(rows);
+        parts_.differentiate(step, sink(), *divided_->begin(rows, step.global_rows, by_samples));
+        return update_ranges();
+      }
     parts_.differentiate(step, sink());
     reduce_and_update(step);
   }
@@ -168,12 +185,10 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// After the last one: sums the gradients over the processes and takes the optimizer's step.
   void reduce_and_update(Step const& step) {
     if constexpr (!local_steps) {
-      if constexpr (Parts::takes_elements)
-        if (auto* const shared = synchronization_.shared();
-            shared && shared->is_whole() && parts_.optimizer().changes_only_parameters()) {
-          shared->for_each_sum(kernels::StepOfSums{
-              parts_.optimizer().next_step(parts_.weights().data(), parts_.partitions().gradients())});
-          return;
+      if constexpr (may_divide)
+        if (divided_) {
+          divided_->begin_stored();
+          return update_ranges();
         }
       synchronization_.finish();
     }
@@ -184,6 +199,22 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   Synchronization synchronization_;
 
  private:
+  /// Divides updates among the ranks, if the weights of a rank depend on the gradients of these alone.
+  template <class Shared>
+  void divide_updates(Shared& shared, Parallelism plan) {
+    if (!shared.is_whole() || !parts_.optimizer().changes_only_parameters()) return;
+    if (plan == Parallelism::automatic) parts_.partitions().prefer_samples();
+    divided_ =
+        DividedUpdate<T, Space>::make(parts_.group(), parts_.weights().space(), shared, parts_.model().description(),
+                                      parts_.weights(), parts_.partitions().plan().partitions);
+    if (divided_) parts_.divide_updates(divided_->own());
+  }
+  void update_ranges() {
+    divided_->meet();
+    parts_.update_range(*divided_);
+    divided_->exchange();
+  }
+
   /// True if no other process, and no earlier step, has a summand of the gradients.
   bool sums_alone() const {
     if constexpr (local_steps) return true;
@@ -201,6 +232,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return {parts_.context(), parts_.weights().data(),  parts_.partitions().gradients(),
             model.elements,   model.reduced_elements(), parts_.optimizer().iteration()};
   }
+
+  std::conditional_t<may_divide, std::unique_ptr<DividedUpdate<T, Space>>, detail::NoDividedUpdate> divided_{};
 };
 
 }  // namespace trireme

@@ -39,6 +39,9 @@ class PartitionMemory {
 
   Partition& operator[](std::size_t partition) { return partitions_[partition]; }
 
+  /// Takes another plan with the same partitions, before there are workspaces.
+  void set_plan(PartitionPlan const& plan) { plan_ = plan; }
+
   /// Makes `arena` the gradients of partition 0.
   void place_gradients(T* arena, std::size_t elements) { partitions_[0].gradients = Arena<T, Space>(arena, elements); }
 

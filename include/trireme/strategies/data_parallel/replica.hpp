@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,11 +18,13 @@
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
+#include "trireme/core/row_range.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
+#include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
@@ -132,6 +135,10 @@ class Replica {
   bool differentiates_no_rows() const { return model_.description().row_scope != StatisticsScope::none; }
   /// Puts this process's summands of the mean gradient, and of the states' updates, into the gradient arena.
   void differentiate(Step const& step, GradientSink<T>* sink) { differentiate(step, sink, &processes_); }
+  /// The same, but what products there is room for in `copies` goes there.
+  void differentiate(Step const& step, GradientSink<T>* sink, OperandCopies<T>& copies) {
+    partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, &processes_, {}, &copies);
+  }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate(Step const& step, GradientSink<T>* sink, ProcessSum const* processes) {
     partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes);
@@ -141,6 +148,19 @@ class Replica {
   void update(Step const& step) {
     updater_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0]);
     updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
+  }
+
+  /// From now on this process updates the elements `own` of the weights, and keeps their part of the optimizer's state.
+  void divide_updates(RowRange const& own) { own_ = own; }
+  /// The optimizer's step for its own elements, from what `ranks` has of all processes; see DividedUpdate.
+  template <class Ranks>
+  void update_range(Ranks const& ranks) {
+    auto const next = updater_.next_step(weights_.data(), partitions_.gradients());
+    auto const update = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
+      context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
+    };
+    auto const sums = [&](std::size_t begin, std::size_t end, auto const& f) { ranks.for_each_sum(begin, end, f); };
+    partitions_.update_range(*own_, ranks.products(), sums, UpdateRange<T>(update));
   }
 
   /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
@@ -218,14 +238,20 @@ class Replica {
     copy_view(updater_.slots()[slot], host_view(values));
   }
 
-  /// Collective; here every process holds everything, so nothing is sent.
+  /// Collective; every process holds everything, so nothing is sent, unless updates are divided.
   template <class State>
   void gather_state(State& state) const {
     state.iteration = static_cast<std::int64_t>(updater_.iteration());
     if (!updater_.has_schedule()) state.learning_rate = static_cast<T>(updater_.learning_rate());
-    if (!group_->is_chief()) return;
-    state.parameters = weights_.host_parameters();
-    for (auto const& slot : updater_.slots()) state.slots.push_back(to_host(slot));
+    for (auto const& slot : updater_.slots()) {
+      if (!own_ && !group_->is_chief()) continue;
+      auto values = to_host(slot);
+      if (own_)
+        values =
+            std::move(group_->gatherv(std::span(values).subspan(own_->begin, own_->end - own_->begin), 0).values());
+      if (group_->is_chief()) state.slots.push_back(std::move(values));
+    }
+    if (group_->is_chief()) state.parameters = weights_.host_parameters();
   }
 
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each process and partition, so
@@ -282,6 +308,7 @@ class Replica {
   Updater<T, typename Model::Optimizer, SpaceContext<Space>> updater_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
+  std::optional<RowRange> own_{};     ///< elements that this process updates, if not all
   std::vector<BucketRange> updated_;  ///< elements that backward has updated
 };
 

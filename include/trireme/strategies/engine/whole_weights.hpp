@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -32,8 +33,20 @@ class WholeWeights {
   /// The instance that the engine computes on, in whose memory the weights are.
   SpaceType const& space() const { return space_; }
 
+  /// Moves the arena to `values`, which other processes read: `before_change` returns when they have, and precedes each
+  /// change outside of steps.
+  void place(T* values, std::function<void()> before_change) {
+    Parameters const placed(values, size());
+    copy_view(placed, parameters_);
+    parameters_ = placed;
+    before_change_ = std::move(before_change);
+  }
+
   Snapshot snapshot() const { return clone_view(space_, "trireme::snapshot", parameters_); }
-  void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
+  void restore(Snapshot const& snapshot) {
+    if (before_change_) before_change_();
+    copy_view(parameters_, snapshot);
+  }
 
   /// The complete snapshot, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
@@ -69,6 +82,7 @@ class WholeWeights {
   }
   /// The same with this process's own values. Not collective.
   void assign(std::size_t offset, std::span<T const> values) {
+    if (before_change_) before_change_();
     copy_view(space_view<SpaceType>(data() + offset, values.size()), host_view(values));
   }
 
@@ -84,6 +98,7 @@ class WholeWeights {
  private:
   SpaceType space_;
   Parameters parameters_;
+  std::function<void()> before_change_{};
 };
 
 }  // namespace trireme

@@ -92,6 +92,8 @@ class SharedGradients {
 
   /// The arena for this rank's gradients.
   T* arena() { return arrays_->own(); }
+  /// The arena of another rank, to be read between two meetings.
+  T const* arena(std::size_t rank) const { return arrays_->all()[rank]; }
 
   /// True if the ranges cover all elements.
   bool is_whole() const { return ranges_.size() == 1 && ranges_[0].begin == 0 && ranges_[0].end == elements_; }
@@ -102,8 +104,7 @@ class SharedGradients {
   /// Puts the sums over all ranks into each rank's arena.
   void sum() {
     ProfilingRegion const region("trireme::SharedGradients::sum");
-    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
-    barrier();
+    meet();
     // A rank stores its share of the sums in its own arena, where the others do not read yet.
     auto const share = [&](std::size_t rank) { return elements_ * rank / arrays_->all().size(); };
     for_sums(share(arrays_->rank()), share(arrays_->rank() + 1), kernels::StoreSums<T>{arena()});
@@ -118,15 +119,20 @@ class SharedGradients {
     barrier();  // now the others have this rank's share too, and the arena is the caller's
   }
 
-  /// Calls f(begin, n, sums) for all blocks of the arena on the threads of the space, and stores no sums. The arena is
-  /// not to be written until `begin`: other ranks may still read it.
-  template <class F>
-  void for_each_sum(F const& f) {
-    ProfilingRegion const region("trireme::SharedGradients::for_each_sum");
+  /// Waits until the gradients of all ranks are complete, or all have read them.
+  void meet() {
     space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
     barrier();
-    for_sums(0, elements_, f);
-    arrays_->arrive();
+  }
+
+  /// Calls f(begin, n, sums) for all blocks of the elements [begin, end) on the thread of the caller, and stores no
+  /// sums. Between two meetings, in which no rank writes its arena.
+  template <class F>
+  void for_each_sum(std::size_t begin, std::size_t end, F const& f) const {
+    if constexpr (on_host) {
+      kernels::RankSums<T, F> const kernel{arrays_->all().data(), arrays_->all().size(), begin, end, f};
+      for (std::size_t block = 0; block < kernel.blocks(); ++block) kernel(block);
+    }
   }
 
  private:

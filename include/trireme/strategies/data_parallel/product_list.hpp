@@ -1,0 +1,117 @@
+/// ProductList: the deferred products of a partition; OperandCopies: where other processes read them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trireme/core/row_range.hpp"
+#include "trireme/layers/gradient_sink.hpp"
+
+namespace trireme {
+
+/// The deferred products of one partition, by their places in the gradient arena.
+template <class T>
+struct ProductList {
+  struct Product {
+    std::size_t m, n, k;
+    T const *x, *dy;
+    std::size_t offset;
+    T const* const* x_rows;
+    std::size_t end() const { return offset + m * n; }
+  };
+
+  std::vector<Product> products;
+  /// Gradient arena of a process that has stored all gradients of its rows; null if it has none, or defers.
+  T const* stored = nullptr;
+
+  void insert(Product const& product) {
+    auto const after = [&](Product const& other) { return other.offset > product.offset; };
+    products.insert(std::find_if(products.begin(), products.end(), after), product);
+  }
+};
+
+/// Room for the operands of a process's deferred products, in numbers.
+struct OperandRoom {
+  std::size_t partitions;
+  std::size_t products;  ///< of each partition
+  std::size_t columns;   ///< of all operands of a sample
+  std::size_t rows;      ///< of all partitions
+
+  std::size_t list_words() const { return 1 + partitions * (1 + products * words_of_product); }
+  std::size_t values() const { return rows * columns; }
+  static constexpr std::size_t words_of_product = 6;
+};
+
+/// Memory in which a process leaves the operands of its deferred products to the other processes of its node, with a
+/// list of them. Each sample goes through a product once; others are not deferred.
+template <class T>
+class OperandCopies {
+ public:
+  enum class Rows : std::uint64_t { none, stored, copied };
+
+  OperandCopies() = default;
+  OperandCopies(OperandRoom const& room, std::uint64_t* list, T* values) : room_(room), list_(list), values_(values) {}
+
+  /// Begins a step. `rows` of this process; \param all_rows  of all processes  \param copied  false if layers store
+  /// their gradients in this step
+  void begin(std::size_t rows, std::size_t all_rows, std::size_t processes, bool copied) {
+    all_rows_ = all_rows;
+    processes_ = processes;
+    copies_ = copied && rows <= room_.rows;
+    list_[0] = static_cast<std::uint64_t>(rows == 0 ? Rows::none : copies_ ? Rows::copied : Rows::stored);
+    for (std::size_t partition = 0; partition < room_.partitions; ++partition) *list_of(partition) = 0;
+  }
+
+  /// True if products of this step are copied.
+  bool copies() const { return copies_; }
+  std::size_t all_rows() const { return all_rows_; }
+  std::size_t processes() const { return processes_; }
+
+  /// True if there is room for a product of a partition that has `columns` columns of operands already.
+  bool has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const {
+    return *list_of(partition) < room_.products && columns + m + n <= room_.columns;
+  }
+  /// Copies the operands of a product for the rows from `first_row` of the process on, of `rows` rows.
+  void copy(std::size_t partition, RowRange const& rows, std::size_t columns, DeferredProduct<T> const& p,
+            std::size_t offset) {
+    std::size_t const x = rows.begin * room_.columns + (rows.end - rows.begin) * columns, dy = x + p.k * p.m;
+    if (p.x)
+      std::copy_n(p.x, p.k * p.m, values_ + x);
+    else
+      for (std::size_t row = 0; row < p.k; ++row) std::copy_n(p.x_rows[row], p.m, values_ + x + row * p.m);
+    std::copy_n(p.dy, p.k * p.n, values_ + dy);
+    std::uint64_t* const list = list_of(partition);
+    std::uint64_t* const words = list + 1 + (*list)++ * OperandRoom::words_of_product;
+    std::size_t const numbers[] = {p.m, p.n, p.k, offset, x, dy};
+    std::copy(std::begin(numbers), std::end(numbers), words);
+  }
+
+  /// Reads the products of all partitions into `lists`, one for each. \param arena  the process's gradients
+  void read(ProductList<T>* lists, T const* arena) const {
+    for (std::size_t partition = 0; partition < room_.partitions; ++partition) {
+      ProductList<T>& own = lists[partition];
+      own.products.clear();
+      own.stored = partition == 0 && list_[0] == static_cast<std::uint64_t>(Rows::stored) ? arena : nullptr;
+      std::uint64_t const* const list = list_of(partition);
+      for (std::size_t i = 0; i < *list; ++i) {
+        std::uint64_t const* const words = list + 1 + i * OperandRoom::words_of_product;
+        own.insert({words[0], words[1], words[2], values_ + words[4], values_ + words[5], words[3], nullptr});
+      }
+    }
+  }
+
+ private:
+  std::uint64_t* list_of(std::size_t partition) const {
+    return list_ + 1 + partition * (1 + room_.products * OperandRoom::words_of_product);
+  }
+
+  OperandRoom room_{};
+  std::uint64_t* list_ = nullptr;
+  T* values_ = nullptr;
+  std::size_t all_rows_ = 0, processes_ = 1;
+  bool copies_ = false;
+};
+
+}  // namespace trireme
