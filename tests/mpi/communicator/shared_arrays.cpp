@@ -94,7 +94,9 @@ BOOST_AUTO_TEST_CASE(sums_in_passing_leave_the_arenas_alone, *boost::unit_test::
     for (std::size_t step = 0; step < 50; ++step) {
       gradients->begin();
       for (std::size_t i = 0; i < n; ++i) gradients->arena()[i] = value(world().rank(), step, i);
-      gradients->for_each_sum(Collect{sums.data()});
+      gradients->meet();
+      gradients->for_each_sum(0, n, Collect{sums.data()});
+      gradients->meet();
       for (std::size_t i = 0; i < n; ++i) {
         wrong += sums[i] != sum(step, i);
         wrong += gradients->arena()[i] != value(world().rank(), step, i);

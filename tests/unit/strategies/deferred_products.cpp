@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,7 +47,7 @@ struct DeferredArena {
       x.push_back(matrix(m, 1)), dy.push_back(matrix(n, 11));
       wide_x.push_back(matrix(wide_m, 21)), wide_dy.push_back(matrix(wide_n, 31));
       x_rows.emplace_back();
-      GradientSink<double>* const sink = products.sink(partition, rows[partition], numbers.data());
+      GradientSink<double>* const sink = products.sink(partition, {0, rows[partition]}, numbers.data());
       BOOST_TEST((sink != nullptr) == (rows[partition] != 0));
       if (!sink) continue;
       BOOST_TEST(sink->defers(m, n, rows[partition]));
@@ -150,7 +152,7 @@ BOOST_AUTO_TEST_CASE(threads_together_store_each_sum_once) {
   for (std::size_t threads = 1; threads <= 5; ++threads) {
     DeferredArena arena(threads % 2 == 0);
     for (std::size_t thread = threads; thread-- > 0;)
-      arena.products.compute(ThreadContext(), thread, threads, arena.numbers.data(), {});
+      arena.products.compute(ThreadContext(), thread, threads, {0, DeferredArena::elements}, arena.numbers.data(), {});
     check_sums(arena.numbers, arena);
   }
 }
@@ -164,7 +166,8 @@ BOOST_AUTO_TEST_CASE(an_update_gets_each_sum_once_and_the_arena_stays) {
       for (std::size_t i = begin; i < end; ++i) taken.at(i) = values[i - begin], ++times[i];
     };
     for (std::size_t thread = 0; thread < threads; ++thread)
-      arena.products.compute(ThreadContext(), thread, threads, arena.numbers.data(), UpdateRange<double>(take));
+      arena.products.compute(ThreadContext(), thread, threads, {0, DeferredArena::elements}, arena.numbers.data(),
+                             UpdateRange<double>(take));
     check_sums(taken, arena);
     BOOST_TEST(*std::max_element(times.begin(), times.end()) == 1);
     BOOST_TEST(std::all_of(arena.numbers.begin(), arena.numbers.end(), [](double x) { return x == -7.0; }));
@@ -176,10 +179,11 @@ BOOST_AUTO_TEST_CASE(what_is_not_deferred_is_left_to_one_thread_each) {
     DeferredArena const arena(threads % 2 == 0);
     std::vector<int> times(DeferredArena::elements, 0);
     for (std::size_t thread = 0; thread < threads; ++thread)
-      arena.products.for_each_other(thread, threads, DeferredArena::elements, [&](std::size_t begin, std::size_t end) {
-        BOOST_TEST(begin < end);
-        for (std::size_t i = begin; i < end; ++i) ++times.at(i);
-      });
+      arena.products.for_each_other(thread, threads, {0, DeferredArena::elements},
+                                    [&](std::size_t begin, std::size_t end) {
+                                      BOOST_TEST(begin < end);
+                                      for (std::size_t i = begin; i < end; ++i) ++times.at(i);
+                                    });
     for (std::size_t i = 0; i < DeferredArena::elements; ++i) {
       // Also the elements that fill the last line: they may be another part of the same parameter.
       bool const deferred = (i >= DeferredArena::first && i < DeferredArena::first + 10500) ||
@@ -190,13 +194,74 @@ BOOST_AUTO_TEST_CASE(what_is_not_deferred_is_left_to_one_thread_each) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(processes_add_up_products_that_are_copied_and_gradients_that_are_stored) {
+  // Two processes of two partitions copy operands; a third has stored its gradients, a fourth has no rows.
+  constexpr std::size_t m = 70, n = 60, offset = 16, elements = offset + m * n + 5, all_rows = 9;
+  OperandRoom const room{.partitions = 2, .products = 1, .columns = m + n, .rows = 6};
+  std::vector<double> expected(elements, 0.0), stored(elements, 0.0);
+  std::vector<std::vector<std::uint64_t>> memory(4, std::vector<std::uint64_t>(room.list_words()));
+  std::vector<std::vector<double>> operands(4, std::vector<double>(room.values()));
+  std::vector<ProductList<double>> lists(4 * room.partitions);
+  DeferredProducts<double> products(room.partitions);
+  std::vector<double> arena(elements);
+  auto const add = [&](std::vector<double> const& x, std::vector<double> const& dy, std::vector<double>& to) {
+    for (std::size_t k = 0; k < x.size() / m; ++k)
+      for (std::size_t i = 0; i < m * n; ++i) to[offset + i] += x[k * m + i / n] * dy[k * n + i % n];
+  };
+  std::vector<std::vector<double>> kept;
+  for (std::size_t process = 0; process < 4; ++process) {
+    OperandCopies<double> copies(room, memory[process].data(), operands[process].data());
+    std::size_t const rows = process == 3 ? 0 : 3;
+    copies.begin(rows, all_rows, lists.size(), process != 2);
+    products.begin(rows, &copies);
+    for (std::size_t partition = 0; partition < 2; ++partition) {
+      RowRange const own = partition == 0 ? RowRange{0, std::min<std::size_t>(rows, 1)} : RowRange{1, rows};
+      std::size_t const count = rows == 0 ? 0 : own.end - own.begin;
+      auto const x = test::numbers<double>(count * m, 3 + process * 7 + partition);
+      auto const dy = test::numbers<double>(count * n, 5 + process * 7 + partition);
+      add(x, dy, expected);
+      GradientSink<double>* const sink = count == 0 ? nullptr : products.sink(partition, own, arena.data());
+      BOOST_TEST((sink != nullptr) == (process < 2));
+      if (process == 2) add(x, dy, stored);
+      if (!sink) continue;
+      BOOST_TEST(!sink->defers(m, n, 2 * count));  // more than one use of the weights for each sample
+      BOOST_TEST(sink->defers(m, n, count));
+      kept.push_back(x), kept.push_back(dy);
+      sink->defer({m, n, count, kept[kept.size() - 2].data(), kept.back().data(), arena.data() + offset});
+      BOOST_TEST(!sink->defers(m, n, count));  // there is room for one
+    }
+    read_products(room.products, memory[process].data(), operands[process].data(), stored.data(),
+                  std::span(lists).subspan(process * 2, 2));
+  }
+  kept.clear();  // nothing is read but the copies
+  products.join(lists);
+  std::vector<double> taken(elements);
+  std::vector<int> times(elements, 0);
+  auto const take = [&](ThreadContext const&, std::size_t begin, std::size_t end, double const* values) {
+    for (std::size_t i = begin; i < end; ++i) taken.at(i) = values[i - begin], ++times[i];
+  };
+  auto const other = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) ++times.at(i);
+  };
+  for (RowRange const own : {RowRange{0, 5}, RowRange{5, offset + 7 * n + 11}, RowRange{offset + 7 * n + 11, elements}})
+    for (std::size_t thread = 0; thread < 3; ++thread) {
+      products.compute(ThreadContext(), thread, 3, own, nullptr, UpdateRange<double>(take));
+      products.for_each_other(thread, 3, own, other);
+    }
+  BOOST_TEST(std::all_of(times.begin(), times.end(), [](int n_times) { return n_times == 1; }));
+  double largest = 0;
+  for (std::size_t i = 0; i < elements; ++i) largest = std::max(largest, std::abs(taken[i] - expected[i]));
+  BOOST_TEST(largest <= 1e-14);
+}
+
 BOOST_AUTO_TEST_CASE(a_step_that_defers_nothing_leaves_all_elements) {
   DeferredProducts<float> products(2);
   products.begin(0);
-  BOOST_TEST(products.sink(0, 5, nullptr) == nullptr);
+  BOOST_TEST(products.sink(0, {0, 5}, nullptr) == nullptr);
   std::vector<std::size_t> bounds;
   for (std::size_t thread = 0; thread < 2; ++thread)
-    products.for_each_other(thread, 2, 100, [&](std::size_t b, std::size_t e) { bounds.insert(bounds.end(), {b, e}); });
+    products.for_each_other(thread, 2, {0, 100},
+                            [&](std::size_t b, std::size_t e) { bounds.insert(bounds.end(), {b, e}); });
   std::vector<std::size_t> const expected{0, 48, 48, 100};
   BOOST_TEST(bounds == expected, per_element());
 }

@@ -51,7 +51,7 @@ class DeferredProducts {
     own.index = partition;
     own.rows = rows;
     own.all_rows = rows_;
-    own.least_m = rows_of_a_thread * partitions_.size() * (copies_ ? copies_->processes() : 1);
+    own.least_m = rows_of_a_thread * (copies_ ? copies_->all_partitions() : partitions_.size());
     own.arena = gradients;
     own.copies = copies_;
     own.columns = 0;

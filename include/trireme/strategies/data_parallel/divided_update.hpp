@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -72,20 +73,23 @@ class DividedUpdate {
 
   /// Begins a step of so many rows of this rank, and of all. \param copied  false if layers store all gradients
   OperandCopies<T>* begin(std::size_t rows, std::size_t global_rows, bool copied) {
-    if (global_rows > reserved_rows_) reserve(rows, global_rows);
-    copies_.begin(rows, global_rows, ranges_.size(), copied && operands_ != nullptr);
+    if (global_rows > reserved_rows_) reserve(global_rows);
+    // Depends on this step alone: a run that was resumed copies in the same steps.
+    bool const fits = operands_ != nullptr && rows <= most_rows(global_rows);
+    copies_.begin(rows, global_rows, products_.size(), copied && fits);
     return &copies_;
   }
   /// The same for a step whose gradients are all stored, also those of ranks without rows.
-  void begin_stored() { copies_.begin(1, 0, ranges_.size(), false); }
+  void begin_stored() { copies_.begin(1, 0, products_.size(), false); }
 
   /// Waits until the gradients and operands of all ranks are complete.
   void meet() {
     gradients_->meet();
+    ProductList<T>* lists = products_.data();
     for (std::size_t rank = 0; rank < ranges_.size(); ++rank) {
-      T* const values = operands_ ? const_cast<T*>(operands_->all()[rank]) : nullptr;
-      OperandCopies<T>(room_, const_cast<std::uint64_t*>(lists_->all()[rank]), values)
-          .read(products_.data() + rank * room_.partitions, gradients_->arena(rank));
+      T const* const operands = operands_ ? operands_->all()[rank] : nullptr;
+      read_products(room_.products, lists_->all()[rank], operands, gradients_->arena(rank), {lists, partitions_[rank]});
+      lists += partitions_[rank];
     }
   }
   /// Deferred products of all partitions of all ranks.
@@ -118,17 +122,22 @@ class DividedUpdate {
         weights_(std::move(weights)),
         lists_(std::move(lists)),
         room_(operand_room(model, partitions, 0)),
-        products_(communicator.size() * partitions) {
+        partitions_(communicator.allgatherv(std::vector<std::size_t>{partitions}).values()),
+        products_(std::accumulate(partitions_.begin(), partitions_.end(), std::size_t{0})) {
     for (std::size_t rank = 0; rank < communicator.size(); ++rank)
       ranges_.push_back({first_of_range<T>(model, rank, communicator.size()),
                          first_of_range<T>(model, rank + 1, communicator.size())});
     copies_ = {room_, lists_->own(), nullptr};
   }
 
-  /// Makes room for batches of so many rows, and one more in each partition.
-  void reserve(std::size_t rows, std::size_t global_rows) {
+  /// Rows of a rank, of so many of all, whose operands are copied: those of one that has many more than others would
+  /// take memory on all.
+  std::size_t most_rows(std::size_t global_rows) const { return global_rows / ranges_.size() + room_.partitions + 1; }
+
+  /// Makes room for batches of so many rows of all ranks.
+  void reserve(std::size_t global_rows) {
     reserved_rows_ = global_rows;
-    room_.rows = rows + room_.partitions;
+    room_.rows = most_rows(global_rows);
     operands_.reset();
     operands_ = SharedArrays<T>::make(*communicator_, room_.values());
     copies_ = {room_, lists_->own(), operands_ ? operands_->own() : nullptr};
@@ -144,7 +153,8 @@ class DividedUpdate {
   std::size_t reserved_rows_ = 0;
   OperandRoom room_;
   OperandCopies<T> copies_;
-  std::vector<ProductList<T>> products_;
+  std::vector<std::size_t> partitions_;   ///< of each rank
+  std::vector<ProductList<T>> products_;  ///< of all partitions of all ranks
   std::vector<RowRange> ranges_;
 };
 

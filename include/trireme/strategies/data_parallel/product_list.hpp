@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include "trireme/core/row_range.hpp"
@@ -49,25 +51,23 @@ struct OperandRoom {
 template <class T>
 class OperandCopies {
  public:
-  enum class Rows : std::uint64_t { none, stored, copied };
-
   OperandCopies() = default;
   OperandCopies(OperandRoom const& room, std::uint64_t* list, T* values) : room_(room), list_(list), values_(values) {}
 
-  /// Begins a step. `rows` of this process; \param all_rows  of all processes  \param copied  false if layers store
-  /// their gradients in this step
-  void begin(std::size_t rows, std::size_t all_rows, std::size_t processes, bool copied) {
+  /// Begins a step of so many rows of this process, and of all, in so many partitions of all.
+  /// \param copied  false if layers store their gradients in this step
+  void begin(std::size_t rows, std::size_t all_rows, std::size_t all_partitions, bool copied) {
     all_rows_ = all_rows;
-    processes_ = processes;
-    copies_ = copied && rows <= room_.rows;
-    list_[0] = static_cast<std::uint64_t>(rows == 0 ? Rows::none : copies_ ? Rows::copied : Rows::stored);
+    all_partitions_ = all_partitions;
+    copies_ = copied;
+    list_[0] = static_cast<std::uint64_t>(rows > 0 && !copies_);
     for (std::size_t partition = 0; partition < room_.partitions; ++partition) *list_of(partition) = 0;
   }
 
   /// True if products of this step are copied.
   bool copies() const { return copies_; }
   std::size_t all_rows() const { return all_rows_; }
-  std::size_t processes() const { return processes_; }
+  std::size_t all_partitions() const { return all_partitions_; }
 
   /// True if there is room for a product of a partition that has `columns` columns of operands already.
   bool has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const {
@@ -88,20 +88,6 @@ class OperandCopies {
     std::copy(std::begin(numbers), std::end(numbers), words);
   }
 
-  /// Reads the products of all partitions into `lists`, one for each. \param arena  the process's gradients
-  void read(ProductList<T>* lists, T const* arena) const {
-    for (std::size_t partition = 0; partition < room_.partitions; ++partition) {
-      ProductList<T>& own = lists[partition];
-      own.products.clear();
-      own.stored = partition == 0 && list_[0] == static_cast<std::uint64_t>(Rows::stored) ? arena : nullptr;
-      std::uint64_t const* const list = list_of(partition);
-      for (std::size_t i = 0; i < *list; ++i) {
-        std::uint64_t const* const words = list + 1 + i * OperandRoom::words_of_product;
-        own.insert({words[0], words[1], words[2], values_ + words[4], values_ + words[5], words[3], nullptr});
-      }
-    }
-  }
-
  private:
   std::uint64_t* list_of(std::size_t partition) const {
     return list_ + 1 + partition * (1 + room_.products * OperandRoom::words_of_product);
@@ -110,8 +96,25 @@ class OperandCopies {
   OperandRoom room_{};
   std::uint64_t* list_ = nullptr;
   T* values_ = nullptr;
-  std::size_t all_rows_ = 0, processes_ = 1;
+  std::size_t all_rows_ = 0, all_partitions_ = 1;
   bool copies_ = false;
 };
+
+/// Reads the list that another process has left, of at most `products` products a partition, into those of its
+/// partitions. \param arena  the process's gradients
+template <class T>
+void read_products(std::size_t products, std::uint64_t const* list, T const* operands, T const* arena,
+                   std::span<ProductList<T>> partitions) {
+  for (ProductList<T>& own : partitions) own.stored = nullptr;
+  if (*list++ != 0) partitions.front().stored = arena;
+  for (ProductList<T>& own : partitions) {
+    own.products.clear();
+    for (std::size_t i = 0; i < *list; ++i) {
+      std::uint64_t const* const words = list + 1 + i * OperandRoom::words_of_product;
+      own.insert({words[0], words[1], words[2], operands + words[4], operands + words[5], words[3], nullptr});
+    }
+    list += 1 + products * OperandRoom::words_of_product;
+  }
+}
 
 }  // namespace trireme

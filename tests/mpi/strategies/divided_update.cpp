@@ -1,0 +1,105 @@
+// ranks: 1 2 3 4   labels: law
+// Ranks of a node that divide the weights: each updates its range for the rows of all.
+#define BOOST_TEST_MODULE divided_update
+#include "support/kokkos_fixture.hpp"
+#include "support/law_models.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/data/from_local_slices.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/data_parallel/divided_update.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+Communicator const& world() { return test::environment().world(); }
+
+auto layers() {
+  return Sequential{test::law::input(), Flatten{}, Dense<128, Tanh>{}, Dense<256, ReLU>{}, Dense<test::classes>{}};
+}
+
+template <class T, class Strategy>
+auto compiled(Strategy const& strategy) {
+  return compile<T>(strategy, layers(), Adam{.learning_rate = 0.01}, SparseCategoricalCrossentropy{.from_logits = true},
+                    Accuracy{}, CompileOptions{.seed = 4});
+}
+
+/// Rows of each rank in one batch of all: some have none, and one has so many that it stores its gradients while the
+/// others leave the operands of its products to all.
+std::vector<std::size_t> rows_of_ranks() {
+  std::vector<std::size_t> rows{9, 40, 0, 5};
+  rows.resize(world().size());
+  return rows;
+}
+
+template <class T>
+test::Samples<T> rows_of(test::Samples<T> const& all, std::size_t first, std::size_t rows) {
+  test::Samples<T> part = test::cnn_samples<T>(rows);
+  std::size_t const inputs = all.x.size() / all.size();
+  std::copy_n(all.x.data() + first * inputs, rows * inputs, part.x.data());
+  for (std::size_t i = 0; i < rows; ++i) {
+    part.y[i] = all.y[first + i];
+    part.weight[i] = all.weight[first + i];
+  }
+  return part;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ranges_cover_all_elements_and_cut_matrices_between_rows) {
+  auto const model = compiled<float>(OneDeviceStrategy<>());
+  ModelDescription const& description = model.description();
+  for (std::size_t ranks : {1u, 2u, 3u, 7u, 64u, 5000u}) {
+    BOOST_TEST(first_of_range<float>(description, 0, ranks) == 0u);
+    BOOST_TEST(first_of_range<float>(description, ranks, ranks) == description.elements);
+    for (std::size_t rank = 1; rank < ranks; ++rank) {
+      std::size_t const first = first_of_range<float>(description, rank, ranks);
+      BOOST_TEST(first >= first_of_range<float>(description, rank - 1, ranks));
+      for (ParameterInfo const& p : description.parameters)
+        if (p.shape.rank == 2 && first > p.offset && first < p.offset + p.size)
+          BOOST_TEST((first - p.offset) % p.shape.extents[1] == 0u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(uneven_ranks_train_as_one_device) {
+  auto const counts = rows_of_ranks();
+  std::size_t const total = std::accumulate(counts.begin(), counts.end(), std::size_t{0}), epochs = 6;
+  auto const all = test::cnn_samples<double>(total);
+  auto reference = compiled<double>(OneDeviceStrategy<>());
+  for (std::size_t epoch = 0; epoch < epochs; ++epoch) reference.train_on_batch(all.x, all.y, all.weight);
+
+  std::size_t const first =
+      std::accumulate(counts.begin(), counts.begin() + static_cast<long>(world().rank()), std::size_t{0});
+  auto const own = rows_of(all, first, counts[world().rank()]);
+  for (Exchange exchange : {Exchange::automatic, Exchange::messages}) {
+    MultiWorkerMirroredStrategy<> const strategy(world(), {}, 0, exchange);
+    auto model = compiled<double>(strategy);
+    auto const data = data::from_local_slices(strategy, own.x, own.y, own.weight).batch(GlobalBatch{total});
+    fit(strategy, model, data, {.epochs = epochs, .verbose = false});
+    BOOST_TEST(model.engine().iteration() == epochs);
+    test::check_same_weights(model, reference);
+    test::check_equal_on_all(world(), model);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(weights_set_right_after_a_step_are_those_of_all_ranks) {
+  auto const samples = test::cnn_samples<float>(64);
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto model = compiled<float>(strategy), expected = compiled<float>(strategy);
+  auto const initial = expected.weights(expected.weight_names().front());
+  auto const data = samples.data().batch(GlobalBatch{8});
+  LambdaCallback const reset{
+      .on_train_batch_end = [&](auto&) { model.set_weights(model.weight_names().front(), initial); }};
+  fit(strategy, model, data, {.epochs = 2, .verbose = false}, reset);
+  BOOST_TEST((model.weights(model.weight_names().front()) == initial));
+  test::check_equal_on_all(world(), model);
+}
