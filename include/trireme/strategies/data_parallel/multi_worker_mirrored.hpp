@@ -27,8 +27,8 @@ class MultiWorkerMirroredStrategy {
   using Engine = DataParallel<Model, Space, Communicator>;
 
   /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones take fewer
-  /// calls; 0: depends on the model's size. `exchange`: ranks that all share a node read each other's gradients in
-  /// memory, without buckets, unless messages are requested.
+  /// calls; 0: depends on the model's size. `exchange`: ranks that all share a node divide the update and read in
+  /// memory what the others have, without buckets, unless messages are requested.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = default_space<Space>(),
                                        std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
       : group_(std::make_shared<Communicator>(communicator.duplicate())),

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -73,7 +73,7 @@ class OperandCopies {
   bool has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const {
     return *list_of(partition) < room_.products && columns + m + n <= room_.columns;
   }
-  /// Copies the operands of a product for the rows from `first_row` of the process on, of `rows` rows.
+  /// Copies the operands of a product of a partition with these rows of the process, behind `columns` columns.
   void copy(std::size_t partition, RowRange const& rows, std::size_t columns, DeferredProduct<T> const& p,
             std::size_t offset) {
     std::size_t const x = rows.begin * room_.columns + (rows.end - rows.begin) * columns, dy = x + p.k * p.m;
@@ -84,8 +84,7 @@ class OperandCopies {
     std::copy_n(p.dy, p.k * p.n, values_ + dy);
     std::uint64_t* const list = list_of(partition);
     std::uint64_t* const words = list + 1 + (*list)++ * OperandRoom::words_of_product;
-    std::size_t const numbers[] = {p.m, p.n, p.k, offset, x, dy};
-    std::copy(std::begin(numbers), std::end(numbers), words);
+    std::ranges::copy(std::initializer_list<std::uint64_t>{p.m, p.n, p.k, offset, x, dy}, words);
   }
 
  private:
