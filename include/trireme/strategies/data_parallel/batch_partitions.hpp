@@ -25,6 +25,7 @@
 #include "trireme/models/model.hpp"
 #include "trireme/strategies/data_parallel/deferred_products.hpp"
 #include "trireme/strategies/data_parallel/no_rows.hpp"
+#include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_memory.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
@@ -126,7 +127,7 @@ class BatchPartitions {
     cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update || copies);
-    products_.begin(defers && by_samples ? batch.rows : 0, copies);
+    products_.begin(defers && by_samples ? batch.rows : 0, defers ? copies : nullptr);
     if constexpr (is_host_space<Space>) {
       if (by_samples) {
         ThreadPool& threads = pool();

@@ -57,7 +57,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   static constexpr bool local_steps = steps_locally<SynchronizationType>;
   /// True if ranks of a node may divide the update.
   static constexpr bool may_divide =
-      Group::distributed && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
+      std::is_same_v<Group, Communicator> && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
 
  public:
   using Synchronization = SynchronizationType;

@@ -13,6 +13,7 @@
 #include "trireme/core/row_range.hpp"
 #include "trireme/layers/gradient.hpp"
 #include "trireme/layers/gradient_sink.hpp"
+#include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/tensor/arena.hpp"

@@ -15,6 +15,7 @@
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/shared_arrays.hpp"
+#include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/gradients/shared_gradients.hpp"
 #include "trireme/tensor/arena.hpp"
