@@ -4,22 +4,12 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
 #include "support/small_training.hpp"
+#include "support/starvation.hpp"
 
-#include <atomic>
 #include <cstddef>
-#include <cstdlib>
-#include <filesystem>
-#include <random>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include <csignal>
-#include <ctime>
 
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
@@ -34,78 +24,6 @@
 using namespace trireme;
 
 namespace {
-
-extern "C" void stop_for_a_while(int) {
-  timespec const time{0, 300'000};
-  nanosleep(&time, nullptr);
-}
-
-std::vector<pid_t> threads_of_this_process() {
-  std::vector<pid_t> threads;
-  for (auto const& entry : std::filesystem::directory_iterator("/proc/self/task"))
-    threads.push_back(std::atoi(entry.path().filename().c_str()));
-  return threads;
-}
-
-/// Stops threads of the process at random as long as it lives.
-class RandomStops {
- public:
-  RandomStops() {
-    struct sigaction action{};
-    action.sa_handler = stop_for_a_while;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGUSR2, &action, nullptr);  // for good: a signal may arrive later
-    stopper_ = std::thread([this] {
-      std::mt19937 random(7);
-      while (!ended_) {
-        auto const threads = threads_of_this_process();
-        pid_t const thread = threads[random() % threads.size()];
-        if (thread != static_cast<pid_t>(syscall(SYS_gettid))) syscall(SYS_tgkill, getpid(), thread, SIGUSR2);
-        std::this_thread::yield();
-      }
-    });
-  }
-  ~RandomStops() {
-    ended_ = true;
-    stopper_.join();
-  }
-
- private:
-  std::atomic<bool> ended_ = false;
-  std::thread stopper_;
-};
-
-/// All threads of the process on one processor, with two that never rest, as long as it lives.
-class OneProcessor {
- public:
-  OneProcessor() {
-    sched_getaffinity(0, sizeof(before_), &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
-      if (CPU_ISSET(cpu, &before_)) CPU_SET(cpu, &one);
-    place_all(one);
-    for (int i = 0; i < 2; ++i)
-      others_.emplace_back([this] {
-        while (!ended_) {
-        }
-      });
-  }
-  ~OneProcessor() {
-    ended_ = true;
-    for (std::thread& other : others_) other.join();
-    place_all(before_);
-  }
-
- private:
-  static void place_all(cpu_set_t const& cpus) {
-    for (pid_t const thread : threads_of_this_process()) sched_setaffinity(thread, sizeof(cpus), &cpus);
-  }
-
-  cpu_set_t before_;
-  std::atomic<bool> ended_ = false;
-  std::vector<std::thread> others_;
-};
 
 /// The bits of all weights after six epochs, and the losses.
 template <class Strategy, class Layers>
@@ -125,10 +43,10 @@ void check(Strategy const& strategy, Layers const& layers,
   for (Parallelism const plan : plans) {
     auto const expected = trained(strategy, layers, plan);
     {
-      RandomStops const stops;
+      test::RandomStops const stops;
       BOOST_TEST((trained(strategy, layers, plan) == expected));
     }
-    OneProcessor const one;
+    test::OneProcessor const one(2);
     BOOST_TEST((trained(strategy, layers, plan) == expected));
   }
 }
