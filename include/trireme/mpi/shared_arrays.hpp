@@ -4,7 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,9 +17,11 @@
 #include <sys/statvfs.h>
 #endif
 
+#include "trireme/backend/threads/adaptive_spin.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
+#include "trireme/mpi/shared_counter.hpp"
 
 namespace trireme {
 
@@ -28,9 +30,9 @@ namespace trireme {
 template <class T>
 class SharedArrays {
   /// Number of a rank's arrivals; on a cache line of its own, before the rank's array.
-  using Arrivals = std::atomic<std::uint32_t>;
+  using Arrivals = detail::SharedCounter;
   static constexpr std::size_t line = 64;
-  static_assert(Arrivals::is_always_lock_free, "trireme: processes share counters, which may hold no lock");
+  static_assert(sizeof(Arrivals) <= line);
 
  public:
   /// Arrays of n zeros; null where the ranks do not share memory, or the system has too little of it to share.
@@ -61,10 +63,14 @@ class SharedArrays {
   std::size_t rank() const { return rank_; }
 
   /// Publishes what this rank has written to the ranks that wait. This rank has finished reading the others' arrays.
-  void arrive() { arrivals_[rank_]->store(++own_arrivals_, std::memory_order_release); }
-  /// Returns when all ranks have arrived as often as this one.
+  void arrive() {
+    ++own_arrivals_;
+    arrivals_[rank_]->raise();
+  }
+  /// Returns when all ranks have arrived as often as this one. Spins, then sleeps, so that a rank which waits leaves
+  /// its core to the others.
   void wait() const {
-    if (std::ranges::none_of(arrivals_, [this](Arrivals const* other) { return has_to_come(*other); })) return;
+    if (all_have_come()) return;
     DeadlineWait waiting("SharedArrays::wait");
     wait(waiting);
   }
@@ -115,13 +121,17 @@ class SharedArrays {
   }
 
   void wait(DeadlineWait& waiting) const {
-    for (Arrivals const* other : arrivals_)
-      while (has_to_come(*other)) waiting.turn();
+    if (spin_([this] { return all_have_come(); })) return;
+    constexpr std::chrono::milliseconds between_looks{10};
+    for (Arrivals* other : arrivals_)
+      while (other->is_below(own_arrivals_)) {
+        other->sleep_below(own_arrivals_, between_looks);
+        waiting.look();
+      }
   }
 
-  bool has_to_come(Arrivals const& other) const {
-    // Of two counters at most one is ahead, by less than half of what fits: the difference survives an overflow.
-    return static_cast<std::int32_t>(other.load(std::memory_order_acquire) - own_arrivals_) < 0;
+  bool all_have_come() const {
+    return std::ranges::none_of(arrivals_, [this](Arrivals const* other) { return other->is_below(own_arrivals_); });
   }
 
   std::size_t rank_;
@@ -129,6 +139,7 @@ class SharedArrays {
   std::vector<Arrivals*> arrivals_;
   std::vector<T const*> arrays_;
   std::uint32_t own_arrivals_ = 0;
+  mutable detail::AdaptiveSpin spin_;
 };
 
 }  // namespace trireme

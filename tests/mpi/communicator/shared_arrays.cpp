@@ -2,11 +2,22 @@
 #define BOOST_TEST_MODULE shared_arrays
 #include "support/kokkos_fixture.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "support/starvation.hpp"
 #include "trireme/mpi/shared_arrays.hpp"
 #include "trireme/strategies/gradients/shared_gradients.hpp"
 
@@ -105,3 +116,78 @@ BOOST_AUTO_TEST_CASE(sums_in_passing_leave_the_arenas_alone, *boost::unit_test::
     BOOST_TEST(wrong == 0u);
   }
 }
+
+#ifdef __linux__
+namespace {
+
+/// How often the thread has left its processor to sleep. A thread that yields has not.
+long sleeps_of(long process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; file >> word;)
+    if (word == "voluntary_ctxt_switches:") {
+      long count = 0;
+      file >> count;
+      return count;
+    }
+  return -1;
+}
+
+/// Processor time of this thread.
+std::chrono::microseconds processor_time() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+constexpr long sleeps_seen = 20;
+
+/// Calls f, which waits for all ranks, on the last one only once each of the others has slept `sleeps_seen` times.
+template <class F>
+void check_that_ranks_sleep_for_the_last(F const& f) {
+  auto const processes = world().allgather(static_cast<long>(syscall(SYS_gettid)));
+  std::size_t const last = world().size() - 1;
+  auto const before = world().allgather(sleeps_of(processes[world().rank()]));
+  BOOST_REQUIRE(before[world().rank()] >= 0);
+  if (world().rank() == last) {
+    auto const gives_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    for (std::size_t rank = 0; rank < last; ++rank)
+      while (sleeps_of(processes[rank]) - before[rank] < sleeps_seen && std::chrono::steady_clock::now() < gives_up)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    BOOST_TEST((std::chrono::steady_clock::now() < gives_up));
+    f();
+  } else {
+    auto const begin = std::chrono::steady_clock::now();
+    auto const worked = processor_time();
+    f();
+    BOOST_TEST((processor_time() - worked < (std::chrono::steady_clock::now() - begin) / 2));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ranks_sleep_until_the_last_has_come, *boost::unit_test::precondition(with_memory)) {
+  auto arrays = SharedArrays<float>::make(world(), 5);
+  check_that_ranks_sleep_for_the_last([&] {
+    arrays->arrive();
+    arrays->wait();
+  });
+  check_that_ranks_sleep_for_the_last([&] { arrays.reset(); });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_are_stopped_at_random_read_what_the_others_wrote,
+                     *boost::unit_test::precondition(with_memory)) {
+  auto const arrays = SharedArrays<float>::make(world(), 3);
+  test::RandomStops const stops(static_cast<unsigned>(world().rank()));
+  std::size_t wrong = 0;
+  for (std::size_t step = 0; step < 3000; ++step) {
+    arrays->own()[0] = value(world().rank(), step, 0);
+    arrays->arrive();
+    arrays->wait();
+    for (std::size_t rank = 0; rank < world().size(); ++rank) wrong += arrays->all()[rank][0] != value(rank, step, 0);
+    arrays->arrive();
+    arrays->wait();
+  }
+  BOOST_TEST(wrong == 0u);
+}
+#endif

@@ -40,7 +40,8 @@ void end_if_gone(StatusRecord const& gone);
 }  // namespace detail
 
 /// Scope of a process's wait for others in one call; its status record shows the call meanwhile. The waiting loop calls
-/// `turn` after each unsuccessful test, which ends all processes once the deadline has passed.
+/// `turn` after each unsuccessful test, or `look` if it has slept, which end all processes once the deadline has
+/// passed.
 class DeadlineWait {
   using Clock = std::chrono::steady_clock;
 
@@ -54,14 +55,17 @@ class DeadlineWait {
   /// From this call on the deadline counts from the last progress seen of another process of the node.
   void be_patient() { patient_ = true; }
 
-  /// Ends all processes with a message once the deadline has passed.
+  /// Ends all processes with a message once the deadline has passed. After the first turns it yields.
   void turn();
+  /// The same for a loop that sleeps: at once, without yielding.
+  void look();
 
  private:
   /// Short waits, which are those that matter, read no clock.
   static constexpr std::size_t patient_turns = 2000, turns_of_clock = 64;
 
-  void look();
+  void end_if_neighbour_is_gone() const;
+  void look_at_clock();
 
   char const* call_;
   bool patient_ = false;

@@ -91,13 +91,22 @@ TRIREME_INLINE DeadlineWait::DeadlineWait(char const* call) : call_(call) {
 
 TRIREME_INLINE void DeadlineWait::turn() {
   if (++turns_ < patient_turns) return;
-  detail::StatusRecord* const neighbour = detail::current_neighbour;
-  if (neighbour != nullptr && detail::Heartbeat::is_marked(*neighbour)) detail::end_if_gone(*neighbour);
+  end_if_neighbour_is_gone();
   std::this_thread::yield();  // perhaps to the process that it waits for
-  if (turns_ % turns_of_clock == 0) look();
+  if (turns_ % turns_of_clock == 0) look_at_clock();
 }
 
 TRIREME_INLINE void DeadlineWait::look() {
+  end_if_neighbour_is_gone();
+  look_at_clock();
+}
+
+TRIREME_INLINE void DeadlineWait::end_if_neighbour_is_gone() const {
+  detail::StatusRecord* const neighbour = detail::current_neighbour;
+  if (neighbour != nullptr && detail::Heartbeat::is_marked(*neighbour)) detail::end_if_gone(*neighbour);
+}
+
+TRIREME_INLINE void DeadlineWait::look_at_clock() {
   auto const now = Clock::now();
   // Time in which this process itself was stopped, as batch systems stop whole jobs, does not count.
   if (last_ != Clock::time_point{}) waited_ += std::min<Clock::duration>(now - last_, std::chrono::seconds(1));
