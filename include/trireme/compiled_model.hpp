@@ -171,8 +171,7 @@ class PlacedModel {
     save_state(engine_, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
-  /// where it has others, which are left out. Where files of one name differ, as on local disks, all processes get what
-  /// the chief reads. Collective.
+  /// where it has others, which are left out. Only the chief reads the file, for all processes. Collective.
   /// \throws FileError on all processes if the file cannot be read, or has other weights; ValueError on all if
   /// processes name different files; nothing is changed then.
   void load_weights(std::string const& path) {

@@ -99,14 +99,9 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
 /// process
 template <class Engine, class Run>
 bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement) {
-  using T = typename Engine::T;
-  auto const& model = engine.model().description();
-  detail::HostState<T> state;
-  bool const has_room = !detail::is_divided<Engine> || engine.group().is_chief();
-  state.parameters.resize(has_room ? model.arena_elements() : 0);
-  state.slots.assign(engine.slots(), std::vector<T>(has_room ? model.elements : 0));
+  auto state = detail::state_to_read(engine);
   auto const weights = detail::state_tensors<NamedDestination, typename Engine::Model::Optimizer>(
-      model, state, true, !engine.optimizer().has_schedule(),
+      engine.model().description(), state, true, !engine.optimizer().has_schedule(),
       [](auto group, std::size_t index, auto extents, auto* data) {
         return named_destination(std::move(group), index, std::move(extents), data);
       });

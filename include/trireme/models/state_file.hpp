@@ -107,8 +107,21 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
 template <class Engine>
 inline constexpr bool is_divided = requires { requires Engine::divided; };
 
-/// True if the file has an optimizer's state of so many variables. If it has another number, the chief warns.
-bool holds_optimizer(std::string const& path, std::size_t variables, bool is_chief);
+/// State with room for what the chief reads from a file. `set_parameters` and `set_slot` broadcast it to the other
+/// processes, which need the same room unless each of them holds only a part of the model.
+template <class Engine>
+HostState<typename Engine::T> state_to_read(Engine const& engine) {
+  using T = typename Engine::T;
+  auto const& model = engine.model().description();
+  bool const has_room = !is_divided<Engine> || engine.group().is_chief();
+  HostState<T> state;
+  state.parameters.resize(has_room ? model.arena_elements() : 0);
+  state.slots.assign(engine.slots(), std::vector<T>(has_room ? model.elements : 0));
+  return state;
+}
+
+/// True if the file has an optimizer's state of so many variables. A warning says if it has another number of them.
+bool holds_optimizer(std::string const& path, std::size_t variables);
 
 /// The groups of all layers, of those within them and of the composites around them, with the names that users see.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);
@@ -137,26 +150,21 @@ void save_state(Engine const& engine, std::string const& path) {
                   path, tensors, detail::layer_groups(model));
 }
 
-/// Reads a file of save_state or Keras; every process reads the file, or the chief alone where each process holds only
-/// a part of the model. The optimizer's state is read if the file has it, with as many variables as the model's; other
-/// numbers of them leave it as it is, as in Keras, and are a warning. All processes get what the chief reads.
-/// Collective.
-/// \throws FileError that names the file and what does not fit, on every process; nothing is changed then.
+/// Reads a file of save_state or Keras on the chief, and sets all processes to what it reads. The optimizer's state is
+/// read if the file has it, with as many variables as the model's; other numbers of them leave it as it is, as in
+/// Keras, and are a warning. Collective.
+/// \throws FileError that names the file and what does not fit, the same on every process; nothing is changed then.
 template <class Engine>
 void load_state(Engine& engine, std::string const& path) {
   using T = typename Engine::T;
   using Optimizer = typename Engine::Model::Optimizer;
-  auto const& model = engine.model().description();
-  detail::HostState<T> state;
-  bool const reads = !detail::is_divided<Engine> || engine.group().is_chief();
-  state.parameters.resize(reads ? model.arena_elements() : 0);
-  state.slots.assign(engine.slots(), std::vector<T>(reads ? model.elements : 0));
+  auto state = detail::state_to_read(engine);
   bool with_optimizer = false;
   engine.group().together([&] {
-    if (!reads) return;
+    if (!engine.group().is_chief()) return;
     auto const tensors = [&](bool optimizer) {
       return detail::state_tensors<NamedDestination, Optimizer>(
-          model, state, optimizer, !engine.optimizer().has_schedule(),
+          engine.model().description(), state, optimizer, !engine.optimizer().has_schedule(),
           [](auto group, std::size_t index, auto extents, auto* data) {
             return named_destination(std::move(group), index, std::move(extents), data);
           });
@@ -164,22 +172,21 @@ void load_state(Engine& engine, std::string const& path) {
     auto all = tensors(false);
     if constexpr (is_trainable<typename Engine::Model>) {
       auto with_slots = tensors(true);
-      with_optimizer = detail::holds_optimizer(path, with_slots.size() - all.size(), engine.group().is_chief());
+      with_optimizer = detail::holds_optimizer(path, with_slots.size() - all.size());
       if (with_optimizer) all = std::move(with_slots);
     }
     read_weights(path, all);
   });
-  // Of the chief, whose weights and slots all get: on another process the file of this name may be another.
-  with_optimizer = engine.group().broadcast(with_optimizer).value();
-  engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
-  engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
   engine.weights().set_parameters(state.parameters);
   if constexpr (is_trainable<typename Engine::Model>) {
+    with_optimizer = engine.group().broadcast(with_optimizer).value();
     if (!with_optimizer) return;
     for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
+    engine.group().broadcast(std::span<std::int64_t>(&state.iteration, 1));
     engine.optimizer().set_iteration(static_cast<std::uint64_t>(state.iteration));
-    if (!engine.optimizer().has_schedule())
-      engine.optimizer().set_learning_rate(static_cast<double>(state.learning_rate));
+    if (engine.optimizer().has_schedule()) return;
+    engine.group().broadcast(std::span<T>(&state.learning_rate, 1));
+    engine.optimizer().set_learning_rate(static_cast<double>(state.learning_rate));
   }
 }
 

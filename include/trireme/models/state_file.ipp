@@ -26,15 +26,14 @@ TRIREME_INLINE std::string stored_group(ModelDescription const& model, WeightInf
   return weight.keras_group.empty() ? layer + "/vars" : formatted("{}/{}/vars", layer, weight.keras_group);
 }
 
-TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables, bool is_chief) {
+TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables) {
   auto const holds = [&](std::size_t index) { return weights_hold(path, formatted("optimizer/vars/{}", index)); };
   if (!holds(0)) return false;
   if (holds(variables - 1) && !holds(variables)) return true;
-  if (is_chief)
-    report(
-        formatted("trireme: warning: {}: the optimizer's state is left out, since it does not have the {} variables of "
-                  "this model's optimizer",
-                  path, variables));
+  report(
+      formatted("trireme: warning: {}: the optimizer's state is left out, since it does not have the {} variables of "
+                "this model's optimizer",
+                path, variables));
   return false;
 }
 

@@ -77,9 +77,9 @@ struct Trained {
   }
 };
 
-template <class F>
+template <class E = ValueError, class F>
 std::string message_of(F&& f) {
-  return test::uniform_message_of<ValueError>(world(), std::forward<F>(f));
+  return test::uniform_message_of<E>(world(), std::forward<F>(f));
 }
 
 /// The sentence about what the last rank does in place of rank 0; none in a run of one rank.
@@ -101,6 +101,17 @@ struct Folder {
     world().barrier();
     if (world().is_chief()) std::filesystem::remove_all(path);
   }
+};
+
+/// A folder of this rank in the shared one, where it works as on a local disk, until the end.
+struct OwnFolder {
+  std::filesystem::path home = std::filesystem::current_path();
+  explicit OwnFolder(Folder const& folder) {
+    auto const own = home / folder.path / fmt::format("rank{}", world().rank());
+    std::filesystem::create_directories(own);
+    std::filesystem::current_path(own);
+  }
+  ~OwnFolder() { std::filesystem::current_path(home); }
 };
 
 }  // namespace
@@ -166,6 +177,38 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(other_options_of_a_transfer_on_one_rank_are_an_err
   BOOST_TEST(bits_of(model) == before);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_the_chief_alone_has_gives_all_the_state, Strategy, Strategies) {
+  Trained<Strategy> trained, other;
+  Folder const folder;
+  trained.train(2);
+  trained.model.save_weights(folder.path + "/0.npz");
+  OwnFolder const own(folder);
+  if (world().is_chief()) std::filesystem::copy_file("../0.npz", "w.npz");
+  other.model.load_weights("w.npz");
+  BOOST_TEST(bits_of(other.model) == bits_of(trained.model));
+  // With the same moments of Adam, which the next steps show.
+  trained.train(1);
+  other.train(1);
+  BOOST_TEST(other.model.engine().iteration() == trained.model.engine().iteration());
+  BOOST_TEST(bits_of(other.model) == bits_of(trained.model));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_the_chief_lacks_is_an_error_of_all_and_changes_nothing, Strategy,
+                              Strategies) {
+  Trained<Strategy> trained, other;
+  Folder const folder;
+  trained.train(1);
+  trained.model.save_weights(folder.path + "/0.npz");
+  auto const before = bits_of(other.model);
+  OwnFolder const own(folder);
+  if (!world().is_chief()) std::filesystem::copy_file("../0.npz", "w.npz");
+  BOOST_TEST(message_of<FileError>([&] {
+               other.model.load_weights("w.npz");
+             }).starts_with(world().size() == 1 ? "w.npz: " : "on rank 0: w.npz: "));
+  BOOST_TEST(bits_of(other.model) == before);
+  BOOST_TEST(other.model.engine().iteration() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_differs_on_one_rank_gives_all_the_state_of_the_chief, Strategy, Strategies) {
   Trained<Strategy> trained, other;
   Folder const folder;
@@ -174,13 +217,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_differs_on_one_rank_gives_all_the_stat
   // Of another step and rate, as a local disk may hold it.
   other.model.engine().optimizer().set_learning_rate(0.5);
   other.model.save_weights(folder.path + "/1.npz");
-  auto const home = std::filesystem::current_path();
-  std::string const own = folder.path + fmt::format("/rank{}", world().rank());
-  std::filesystem::create_directories(own);
-  std::filesystem::copy_file(folder.path + (on_last_rank() ? "/1.npz" : "/0.npz"), own + "/w.npz");
-  std::filesystem::current_path(own);
+  OwnFolder const own(folder);
+  std::filesystem::copy_file(on_last_rank() ? "../1.npz" : "../0.npz", "w.npz");
   other.model.load_weights("w.npz");
-  std::filesystem::current_path(home);
   BOOST_TEST(other.model.engine().iteration() == trained.model.engine().iteration());
   BOOST_TEST(other.model.engine().optimizer().learning_rate() == 0.25);
   BOOST_TEST(bits_of(other.model) == bits_of(trained.model));
