@@ -11,13 +11,12 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/space_context.hpp"
-#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/phase.hpp"
-#include "trireme/core/text.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
+#include "trireme/detail/weights_call.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/layer_placement.hpp"
@@ -26,7 +25,6 @@
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
-#include "trireme/mpi/same_config.hpp"
 #include "trireme/predictor.hpp"
 #include "trireme/tensor/flat_elements.hpp"
 #include "trireme/tensor/tensor_view.hpp"
@@ -113,12 +111,7 @@ class PlacedModel {
   /// processes, and also if they read different parameters.
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
-    if constexpr (detail::is_divided<Engine>)
-      detail::require_same_config(engine_.group(), "weights", [&](Config& c) {
-        detail::weight_named(description(), path);
-        c.add("the parameter", std::string(path));
-      });
-    WeightInfo const& p = detail::weight_named(description(), path);
+    WeightInfo const& p = detail::weight_to_read(engine_, path);
     return to_xarray(engine_.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
@@ -146,18 +139,10 @@ class PlacedModel {
   void set_weights(std::string_view path, Values&& values) {
     auto const use = begin_use("set_weights");
     auto const tensor = host_tensor(std::forward<Values>(values));
-    WeightInfo const* p = nullptr;
-    require_together("set_weights");
-    detail::require_same_config(engine_.group(), "set_weights", [&](Config& c) {
-      p = &detail::weight_named(description(), path);
-      if (tensor.extents != p->shape.to_vector())
-        throw ShapeError(formatted("'{}' has extents {}, and cannot be set to values of extents {}", path,
-                                   format_extents(p->shape.to_vector()), format_extents(tensor.extents)));
-      c.add("the parameter", std::string(path));
-    });
-    std::vector<T> chief(p->size);
-    std::transform(tensor.data, tensor.data + p->size, chief.begin(), [](auto value) { return static_cast<T>(value); });
-    engine_.weights().set_values(p->offset, chief);
+    WeightInfo const& p = detail::weight_to_set(engine_, path, tensor.extents);
+    std::vector<T> chief(p.size);
+    std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
+    engine_.weights().set_values(p.offset, chief);
     publish_all();
   }
 
@@ -167,7 +152,7 @@ class PlacedModel {
   /// processes name different files.
   void save_weights(std::string const& path) const {
     auto const use = begin_use("save_weights");
-    if (!apart()) require_same_arguments("save_weights", [&](Config& c) { c.add("the path", path); });
+    detail::require_same_save(engine_, path);
     save_state(engine_, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
@@ -176,8 +161,7 @@ class PlacedModel {
   /// processes name different files; nothing is changed then.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
-    require_together("load_weights");
-    require_same_arguments("load_weights", [&](Config& c) { c.add("the path", path); });
+    detail::require_same_load(engine_, path);
     load_state(engine_, path);
     publish_all();
   }
@@ -187,12 +171,7 @@ class PlacedModel {
   /// differ between processes; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
     auto const use = begin_use("load_weights");
-    require_together("load_weights");
-    require_same_arguments("load_weights", [&](Config& c) {
-      c.add("the path", path);
-      c("by_name", options.by_name);
-      list_transfer(c, options);
-    });
+    detail::require_same_load(engine_, path, options);
     auto transferred = load_matching(engine_, path, options);
     publish_all();
     return transferred;
@@ -204,13 +183,7 @@ class PlacedModel {
   template <class OtherEngine, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
-    require_together("copy_weights");
-    require_same_arguments("copy_weights", [&](Config& c) {
-      list_transfer(c, options);
-      for_each_weight(other.description(), [&](WeightInfo const& weight) {
-        c.add(formatted("the extents of '{}'", weight.path), format_extents(weight.shape.to_vector()));
-      });
-    });
+    detail::require_same_copy(engine_, other.description(), options);
     auto transferred = copy_matching(engine_, other.engine(), options);
     publish_all();
     return transferred;
@@ -301,28 +274,6 @@ class PlacedModel {
   }
 
  private:
-  /// True while workers go their own pace, so that nothing is collective.
-  bool apart() const {
-    if constexpr (requires { engine_.weights().apart(); })
-      return engine_.weights().apart();
-    else
-      return false;
-  }
-  /// \throws ValueError while workers go their own pace
-  void require_together(char const* call) const {
-    if constexpr (requires { engine_.require_together(call); }) engine_.require_together(call);
-  }
-  template <class F>
-  void require_same_arguments(char const* call, F const& f) const {
-    detail::require_same_config(engine_.group(), call, f);
-  }
-  template <class Options>
-  static void list_transfer(Config& c, Options const& options) {
-    c.add("from", formatted("'{}'", options.from));
-    c.add("into", formatted("'{}'", options.into));
-    c("skip_mismatch", options.skip_mismatch);
-  }
-
   void publish_all() {
     if constexpr (detail::HoldsWeights<Engine>)
       if (!shared_.empty()) shared_.publish(engine_, false);
