@@ -22,6 +22,7 @@
 #include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
+#include "trireme/strategies/engine/optimizer_progress.hpp"
 #include "trireme/strategies/parameter_server/served_weights.hpp"
 
 namespace trireme {
@@ -94,13 +95,9 @@ class ServerState {
 
   // The optimizer, whose rate is the same everywhere and counts the updates applied.
 
-  std::uint64_t iteration() const {
-    return shard() ? shard()->updater().iteration() : worker()->replica().optimizer().iteration();
-  }
-  bool has_schedule() const { return model_.optimizer().learning_rate.is_schedule(); }
-  double learning_rate() const {
-    return shard() ? shard()->updater().learning_rate() : worker()->replica().optimizer().learning_rate();
-  }
+  std::uint64_t iteration() const { return progress().iteration(); }
+  bool has_schedule() const { return progress().has_schedule(); }
+  double learning_rate() const { return progress().learning_rate(); }
   void set_learning_rate(double rate) {
     weights_.require_together("set_learning_rate");
     if (worker()) worker()->replica().optimizer().set_learning_rate(rate);
@@ -223,6 +220,12 @@ class ServerState {
   }
 
  private:
+  /// Progress of the shard's optimizer, or of the replica's where this process is no server.
+  OptimizerProgress<typename Model::Optimizer> const& progress() const {
+    if (shard()) return shard()->updater();
+    return worker()->replica().optimizer();
+  }
+
   static std::uint64_t hash_of(std::span<T const> values) {
     return data::hash_bytes(values.data(), values.size_bytes());
   }
