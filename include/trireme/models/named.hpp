@@ -32,7 +32,8 @@ constexpr bool takes_name() {
 
 /// Copy of a layer with a name: `named<"encoder">(Sequential{Dense<32, ReLU>{}, Dense<8>{}})`, whose weights are then
 /// `encoder/dense/kernel` and so on. The name of Frozen and Each is that of the layer that they go around. The
-/// outermost model's name is part of no path. Source: Keras `Sequential(name=...)`.
+/// outermost model's name is part of no path, as in Keras's files of weights and in the `path` of a functional model's
+/// variables; Keras's Sequential puts its name in front of that. Source: Keras `Sequential(name=...)`.
 ///
 /// Compile-time errors: a layer without a member `name`.
 template <FixedString Name, class L>

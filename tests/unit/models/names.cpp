@@ -88,9 +88,6 @@ BOOST_AUTO_TEST_CASE(a_nested_sequential_is_a_folder_with_its_name) {
       layers_of(Sequential{Input<4>{}, Sequential{Dense<3>{}}, named<"b">(Sequential{Dense<3>{}})}) ==
           (Names{"sequential/dense in layers/sequential/layers/dense", "b/dense in layers/sequential_1/layers/dense"}),
       per_element());
-  // The outermost model is no folder.
-  BOOST_TEST(layers_of(named<"model">(Sequential{Input<4>{}, Dense<3>{}})) == Names{"dense in layers/dense"},
-             per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_that_of_the_layer_that_frozen_each_and_shared_go_around) {
@@ -256,6 +253,31 @@ BOOST_AUTO_TEST_CASE(names_are_the_same_in_summary_picture_weights_and_files) {
   auto copy = compile(strategy, Sequential{Input<4>{}, named<"other">(Sequential{Dense<6>{}})});
   copy.copy_weights(model, {.from = "encoder", .into = "other"});
   BOOST_TEST(same(copy, "other/dense/kernel", model, "encoder/dense/kernel"));
+}
+
+BOOST_AUTO_TEST_CASE(the_name_of_the_outermost_model_is_part_of_no_path) {
+  auto const chain = Sequential{Input<4>{}, Dense<3>{}, named<"inner">(Sequential{Dense<2>{}})};
+  Names const layers{"dense in layers/dense", "inner/dense in layers/sequential/layers/dense"};
+  BOOST_TEST(layers_of(chain) == layers, per_element());
+  BOOST_TEST(layers_of(named<"outer">(chain)) == layers, per_element());
+  BOOST_TEST(layers_of(named<"outer">(Graph{Input<4>{}, node<"only">(Dense<3>{})})) == Names{"only in layers/dense"},
+             per_element());
+
+  // Files and copies know the layers by the same names, so that the outermost name is free to change.
+  OneDeviceStrategy<> const strategy;
+  auto const model = compile(strategy, named<"outer">(chain), CompileOptions{.seed = 3});
+  auto other = compile(strategy, named<"another">(chain), CompileOptions{.seed = 4});
+  auto copy = compile(strategy, chain, CompileOptions{.seed = 5});
+  test::Folder const folder;
+  std::string const path = folder.file("w.npz");
+  model.save_weights(path);
+  BOOST_TEST(other.load_weights(path, {.by_name = true}).taken == model.weight_names(), per_element());
+  BOOST_TEST(copy.copy_weights(model).taken == model.weight_names(), per_element());
+  for (std::string const& weight : model.weight_names()) {
+    BOOST_TEST(same(other, weight, model, weight), weight);
+    BOOST_TEST(same(copy, weight, model, weight), weight);
+  }
+  BOOST_CHECK_THROW(other.load_weights(path, {.from = "outer"}), FileError);
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_layers_as_the_summary_does) {
