@@ -18,6 +18,7 @@
 #endif
 
 #include "trireme/backend/threads/adaptive_spin.hpp"
+#include "trireme/backend/threads/adaptive_yield.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
@@ -67,7 +68,7 @@ class SharedArrays {
     ++own_arrivals_;
     arrivals_[rank_]->raise();
   }
-  /// Returns when all ranks have arrived as often as this one. Spins, then sleeps, so that a rank which waits leaves
+  /// Returns when all ranks have arrived as often as this one. Spins, yields, then sleeps: a rank that waits leaves
   /// its core to the others.
   void wait() const {
     if (all_have_come()) return;
@@ -121,7 +122,8 @@ class SharedArrays {
   }
 
   void wait(DeadlineWait& waiting) const {
-    if (spin_([this] { return all_have_come(); })) return;
+    auto const over = [this] { return all_have_come(); };
+    if (spin_(over) || yield_(over)) return;
     constexpr std::chrono::milliseconds between_looks{10};
     for (Arrivals* other : arrivals_)
       while (other->is_below(own_arrivals_)) {
@@ -140,6 +142,7 @@ class SharedArrays {
   std::vector<T const*> arrays_;
   std::uint32_t own_arrivals_ = 0;
   mutable detail::AdaptiveSpin spin_;
+  mutable detail::AdaptiveYield yield_;
 };
 
 }  // namespace trireme
