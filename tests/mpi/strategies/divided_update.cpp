@@ -5,6 +5,7 @@
 #include "support/law_models.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <vector>
@@ -88,6 +89,32 @@ BOOST_AUTO_TEST_CASE(uneven_ranks_train_as_one_device) {
     BOOST_TEST(model.engine().iteration() == epochs);
     test::check_same_weights(model, reference);
     test::check_equal_on_all(world(), model);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_rank_keeps_the_optimizer_state_of_its_range) {
+  auto const samples = test::cnn_samples<double>(40);
+  auto const data = samples.data().batch(GlobalBatch{8});
+  OneDeviceStrategy<> const one;
+  auto reference = compiled<double>(one);
+  fit(one, reference, data, {.epochs = 2, .verbose = false});
+  detail::HostState<double> expected, state;
+  reference.engine().gather_state(expected);
+
+  for (Exchange exchange : {Exchange::automatic, Exchange::messages}) {
+    MultiWorkerMirroredStrategy<> const strategy(world(), {}, 0, exchange);
+    auto model = compiled<double>(strategy);
+    fit(strategy, model, data, {.epochs = 2, .verbose = false});
+    state = {};
+    model.engine().gather_state(state);
+    BOOST_TEST(state.slots.size() == (world().is_chief() ? expected.slots.size() : 0));
+    for (std::size_t slot = 0; slot < state.slots.size(); ++slot) {
+      BOOST_TEST_REQUIRE(state.slots[slot].size() == expected.slots[slot].size());
+      double largest = 0;
+      for (std::size_t i = 0; i < state.slots[slot].size(); ++i)
+        largest = std::max(largest, std::abs(state.slots[slot][i] - expected.slots[slot][i]));
+      BOOST_TEST(largest <= 1e-12);
+    }
   }
 }
 

@@ -151,7 +151,10 @@ class Replica {
   }
 
   /// From now on this process updates the elements `own` of the weights, and keeps their part of the optimizer's state.
-  void divide_updates(RowRange const& own) { own_ = own; }
+  void divide_updates(RowRange const& own) {
+    own_ = own;
+    updater_.keep(own);
+  }
   /// The optimizer's step for its own elements, from what `ranks` has of all processes; see DividedUpdate.
   template <class Ranks>
   void update_range(Ranks const& ranks) {
@@ -235,6 +238,7 @@ class Replica {
   std::size_t slots() const { return updater_.slots().size(); }
   void set_slot(std::size_t slot, std::span<T> values) {
     group_->broadcast(values);
+    if (own_) values = values.subspan(own_->begin, own_->end - own_->begin);
     copy_view(updater_.slots()[slot], host_view(values));
   }
 
@@ -246,9 +250,7 @@ class Replica {
     for (auto const& slot : updater_.slots()) {
       if (!own_ && !group_->is_chief()) continue;
       auto values = to_host(slot);
-      if (own_)
-        values =
-            std::move(group_->gatherv(std::span(values).subspan(own_->begin, own_->end - own_->begin), 0).values());
+      if (own_) values = std::move(group_->gatherv(values, 0).values());
       if (group_->is_chief()) state.slots.push_back(std::move(values));
     }
     if (group_->is_chief()) state.parameters = weights_.host_parameters();
@@ -295,6 +297,7 @@ class Replica {
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
+    if (own_) use.slot_bytes = (own_->end - own_->begin) * sizeof(T);
     return use;
   }
   /// Bytes of the workspaces of all partitions, for `rows` rows of this process.

@@ -13,6 +13,7 @@
 
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/row_range.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/description.hpp"
@@ -54,6 +55,17 @@ class Updater : public OptimizerProgress<Optimizer> {
     for (std::size_t s = 0; s < slots; ++s)
       slots_.push_back(
           make_view<Slot>(space, "trireme::optimizer_slot", elements_, static_cast<T>(this->optimizer().initial(s))));
+  }
+
+  /// Keeps the slots of the elements `own` alone, which this process updates from now on.
+  void keep(RowRange const& own) {
+    elements_ = own.end - own.begin;
+    first_ = own.begin;
+    for (Slot& slot : slots_) {
+      Slot const part = uninitialized_view<Slot>("trireme::optimizer_slot", elements_);
+      copy_view(part, Kokkos::subview(slot, std::pair(own.begin, own.end)));
+      slot = part;
+    }
   }
 
   /// For a process that holds a part of the model: sums over tensors become sums over `parts`.
@@ -117,6 +129,7 @@ class Updater : public OptimizerProgress<Optimizer> {
     set_iteration(iteration() + 1);
     kernels::OptimizerStep<T, Rule> kernel{optimizer().template step<T>(iteration(), rate), parameters, gradients, {}};
     for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
+    kernel.first = first_;
     return kernel;
   }
 
@@ -208,7 +221,8 @@ class Updater : public OptimizerProgress<Optimizer> {
 
   std::vector<ParameterInfo> parameters_;
   std::vector<StateInfo> states_;
-  std::size_t elements_;
+  std::size_t elements_;   ///< of the slots
+  std::size_t first_ = 0;  ///< element that they begin at
   std::vector<Slot> slots_;
   Sums sums_;
   Sums penalty_;

@@ -20,6 +20,7 @@ struct OptimizerStep {
   T* parameters;
   T const* gradients;
   T* slots[max_slots];
+  std::size_t first = 0;  ///< element that the slots begin at
   KOKKOS_FUNCTION void operator()(std::size_t i) const { step(i, parameters, gradients[i], slots); }
 
   /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on its
@@ -42,16 +43,18 @@ struct OptimizerStep {
   /// Another rule for the same elements.
   template <class Other>
   OptimizerStep<T, Other> with(Other const& other) const {
-    return {other, parameters, gradients, {slots[0], slots[1], slots[2], slots[3]}};
+    return {other, parameters, gradients, {slots[0], slots[1], slots[2], slots[3]}, first};
   }
 
-  /// The same step counted from element `begin`, whose gradient is the first of `values`.
+  /// The same step counted from element `begin`, whose gradient is the first of `values`. Any other call is for slots
+  /// that begin where the parameters do.
   OptimizerStep from(std::size_t begin, T const* values) const {
     OptimizerStep part = *this;
     part.parameters += begin;
     part.gradients = values;
     for (T*& slot : part.slots)
-      if (slot) slot += begin;
+      if (slot) slot += begin - first;
+    part.first = 0;
     return part;
   }
 
