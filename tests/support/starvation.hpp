@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -88,5 +90,17 @@ class OneProcessor {
   std::atomic<bool> ended_ = false;
   std::vector<std::thread> others_;
 };
+
+/// How often the thread has left its processor to sleep. A thread that yields has not.
+inline long sleeps_of(long process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; file >> word;)
+    if (word == "voluntary_ctxt_switches:") {
+      long count = 0;
+      file >> count;
+      return count;
+    }
+  return -1;
+}
 
 }  // namespace trireme::test

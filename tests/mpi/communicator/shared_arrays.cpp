@@ -5,9 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -120,18 +118,6 @@ BOOST_AUTO_TEST_CASE(sums_in_passing_leave_the_arenas_alone, *boost::unit_test::
 #ifdef __linux__
 namespace {
 
-/// How often the thread has left its processor to sleep. A thread that yields has not.
-long sleeps_of(long process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  for (std::string word; file >> word;)
-    if (word == "voluntary_ctxt_switches:") {
-      long count = 0;
-      file >> count;
-      return count;
-    }
-  return -1;
-}
-
 /// Processor time of this thread.
 std::chrono::microseconds processor_time() {
   rusage used{};
@@ -140,19 +126,19 @@ std::chrono::microseconds processor_time() {
          std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-constexpr long sleeps_seen = 20;
-
-/// Calls f, which waits for all ranks, on the last one only once each of the others has slept `sleeps_seen` times.
+/// Calls f, which waits for all ranks, on the last one only once each of the others has slept 20 times.
 template <class F>
 void check_that_ranks_sleep_for_the_last(F const& f) {
+  constexpr long sleeps_seen = 20;
   auto const processes = world().allgather(static_cast<long>(syscall(SYS_gettid)));
   std::size_t const last = world().size() - 1;
-  auto const before = world().allgather(sleeps_of(processes[world().rank()]));
+  auto const before = world().allgather(test::sleeps_of(processes[world().rank()]));
   BOOST_REQUIRE(before[world().rank()] >= 0);
   if (world().rank() == last) {
     auto const gives_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     for (std::size_t rank = 0; rank < last; ++rank)
-      while (sleeps_of(processes[rank]) - before[rank] < sleeps_seen && std::chrono::steady_clock::now() < gives_up)
+      while (test::sleeps_of(processes[rank]) - before[rank] < sleeps_seen &&
+             std::chrono::steady_clock::now() < gives_up)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     BOOST_TEST((std::chrono::steady_clock::now() < gives_up));
     f();

@@ -50,12 +50,13 @@ class DeadlineWait {
   explicit DeadlineWait(char const* call);
   DeadlineWait(DeadlineWait const&) = delete;
   DeadlineWait& operator=(DeadlineWait const&) = delete;
-  ~DeadlineWait() { detail::status().end_call(); }
+  ~DeadlineWait();
 
   /// From this call on the deadline counts from the last progress seen of another process of the node.
   void be_patient() { patient_ = true; }
 
-  /// Ends all processes with a message once the deadline has passed. After the first turns it yields.
+  /// Ends all processes with a message once the deadline has passed. After the first turns it
+  /// yields, or sleeps for a while if another process has just used the core for long.
   void turn();
   /// The same for a loop that sleeps: at once, without yielding.
   void look();
@@ -63,13 +64,17 @@ class DeadlineWait {
  private:
   /// Short waits, which are those that matter, read no clock.
   static constexpr std::size_t patient_turns = 2000, turns_of_clock = 64;
+  /// MPI makes progress only while it is called, and wakes no process: between sleeps it is called often.
+  static constexpr std::size_t turns_of_sleep = 128;
 
   void end_if_neighbour_is_gone() const;
   void look_at_clock();
+  void yield();
 
   char const* call_;
-  bool patient_ = false;
+  bool patient_ = false, yields_ = false;
   std::size_t turns_ = 0;
+  std::chrono::nanoseconds sleep_{20'000};  ///< the next one
   Clock::time_point last_{};
   Clock::duration waited_{0};
 };

@@ -12,6 +12,7 @@
 
 #include <mpi.h>
 
+#include "trireme/backend/threads/backoff.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/fault/abort_message.hpp"
@@ -80,6 +81,12 @@ TRIREME_INLINE void end_at_deadline(char const* call, double waited) {
   end_all(diagnose_wait(*board, call, waited));
 }
 
+/// Whether the waits of this thread yield.
+TRIREME_INLINE Backoff& yields() {
+  static thread_local Backoff own;
+  return own;
+}
+
 }  // namespace trireme::detail
 
 namespace trireme {
@@ -89,11 +96,34 @@ TRIREME_INLINE DeadlineWait::DeadlineWait(char const* call) : call_(call) {
   detail::status().begin_call(call);
 }
 
+TRIREME_INLINE DeadlineWait::~DeadlineWait() {
+  if (yields_) detail::yields().add(true);
+  detail::status().end_call();
+}
+
 TRIREME_INLINE void DeadlineWait::turn() {
   if (++turns_ < patient_turns) return;
+  if (turns_ == patient_turns) yields_ = detail::yields().tries();
   end_if_neighbour_is_gone();
+  if (yields_) {
+    yield();
+    if (turns_ % turns_of_clock == 0) look_at_clock();
+  } else if (turns_ % turns_of_sleep == 0) {
+    std::this_thread::sleep_for(sleep_);
+    sleep_ = std::min<std::chrono::nanoseconds>(sleep_ + sleep_ / 4, std::chrono::milliseconds(1));
+    look_at_clock();
+  }
+}
+
+TRIREME_INLINE void DeadlineWait::yield() {
+  auto const begin = Clock::now();
   std::this_thread::yield();  // perhaps to the process that it waits for
-  if (turns_ % turns_of_clock == 0) look_at_clock();
+  // Otherwise to one that never rests and had the core for a time slice. Each yield would give it another one, and as
+  // long as this process runs, Linux moves neither of the two to a core that has nothing to do.
+  constexpr std::chrono::microseconds below_a_time_slice{500};
+  if (Clock::now() - begin < below_a_time_slice) return;
+  yields_ = false;
+  detail::yields().add(false);
 }
 
 TRIREME_INLINE void DeadlineWait::look() {
