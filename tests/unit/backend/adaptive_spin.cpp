@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(after_each_spin_in_vain_more_waits_spin_briefly) {
 BOOST_AUTO_TEST_CASE(spins_that_end_in_time_make_it_spin_again) {
   AdaptiveSpin spin;
   for (int i = 0; i < 20; ++i) brief_waits(spin);
-  for (std::uint32_t i = 0; i < detail::Backoff::most; ++i) BOOST_TEST(!spin([] { return false; }));
+  for (std::uint32_t i = 0; i < detail::Backoff::usual_most; ++i) BOOST_TEST(!spin([] { return false; }));
   for (int i = 0; i < 10; ++i) BOOST_TEST(spin([] { return true; }));
   BOOST_TEST(spins_long(spin));
   BOOST_TEST(brief_waits(spin) == 1u);

@@ -1,16 +1,17 @@
 /// AdaptiveYield: yielding the core before sleep, for a process that waits for others many times a second.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <thread>
 
+#include "trireme/backend/threads/backoff.hpp"
+
 namespace trireme::detail {
 
 /// Where several processes of a run share a core, a yield brings the others on faster than sleep, from which each has
-/// to be woken; where another process keeps the core, it costs a time slice. After a yield that took long the next wait
-/// yields not at all, after another one twice as many waits, up to `most_skipped_waits`.
+/// to be woken; where another process keeps the core, it costs a time slice. After yields that took long the next waits
+/// do not yield (Backoff).
 class AdaptiveYield {
  public:
   static constexpr std::uint32_t turns = 16;
@@ -25,25 +26,16 @@ class AdaptiveYield {
   /// The same with another yield and clock.
   template <class Test, class Yield, class Now>
   bool run(Test const& is_over, Yield const& yield, Now const& now) {
-    if (skipped_waits_left_ != 0) {
-      --skipped_waits_left_;
-      return false;
-    }
-    for (std::uint32_t turn = 0; turn < turns; ++turn) {
+    if (!backoff_.tries()) return false;
+    bool over = false, long_away = false;
+    for (std::uint32_t turn = 0; turn < turns && !over && !long_away; ++turn) {
       auto const begin = now();
       yield();
-      bool const over = is_over();
-      if (now() - begin > long_absence) {
-        skipped_waits_ = std::min(2 * skipped_waits_ + 1, most_skipped_waits);
-        skipped_waits_left_ = skipped_waits_;
-        return over;
-      }
-      if (over) {
-        skipped_waits_ /= 2;
-        return true;
-      }
+      over = is_over();
+      long_away = now() - begin > long_absence;
     }
-    return false;
+    backoff_.add(!long_away);
+    return over;
   }
 
  private:
@@ -51,8 +43,7 @@ class AdaptiveYield {
   /// A few times as long as waking a process takes, and short beside a time slice of the scheduler.
   static constexpr std::chrono::nanoseconds long_absence{200'000};
 
-  std::uint32_t skipped_waits_ = 0;  ///< after the next long absence, twice as many and one
-  std::uint32_t skipped_waits_left_ = 0;
+  Backoff backoff_{most_skipped_waits};
 };
 
 }  // namespace trireme::detail
