@@ -10,12 +10,13 @@
 #include <vector>
 
 #ifdef __linux__
+#include "support/starvation.hpp"
+
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
-#include "support/starvation.hpp"
 #include "trireme/mpi/shared_arrays.hpp"
 #include "trireme/strategies/gradients/shared_gradients.hpp"
 
