@@ -197,10 +197,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_deferred_is_left_to_one_thread_each) {
 BOOST_AUTO_TEST_CASE(processes_add_up_products_that_are_copied_and_gradients_that_are_stored) {
   // Two processes of two partitions copy operands; a third has stored its gradients, a fourth has no rows.
   constexpr std::size_t m = 70, n = 60, offset = 16, elements = offset + m * n + 5, all_rows = 9;
-  OperandRoom const room{.partitions = 2, .products = 1, .columns = m + n, .rows = 6};
+  OperandRoom const room{.partitions = 2, .products = 1, .columns = m + n};
   std::vector<double> expected(elements, 0.0), stored(elements, 0.0);
   std::vector<std::vector<std::uint64_t>> memory(4, std::vector<std::uint64_t>(room.list_words()));
-  std::vector<std::vector<double>> operands(4, std::vector<double>(room.values()));
+  std::vector<std::vector<double>> operands(4, std::vector<double>(6 * room.columns));
   std::vector<ProductList<double>> lists(4 * room.partitions);
   DeferredProducts<double> products(room.partitions);
   std::vector<double> arena(elements);

@@ -15,7 +15,7 @@ namespace trireme::detail {
 class AdaptiveYield {
  public:
   static constexpr std::uint32_t turns = 16;
-  static constexpr std::uint32_t most_skipped_waits = 16383;  ///< of a second or more
+  static constexpr std::uint32_t most_skipped_waits = 16383;  ///< they take a second or more
 
   /// Yields until `is_over()`, for a limited number of times. \return its last result; if false, the thread sleeps
   template <class Test>

@@ -76,7 +76,7 @@ class BatchPartitions {
   bool trains_by_samples(std::size_t rows) const {
     return plan_.by_samples && (plan_.whole_rows == 0 || rows > plan_.whole_rows);
   }
-  /// Divides batches by samples from now on, if there is one thread, as which both are alike.
+  /// Takes batches by samples from now on, if there is one thread: layers then defer products.
   void prefer_samples() {
     if (!is_host_space<Space> || plan_.partitions != 1 || context_.threads() != 1) return;
     plan_.by_samples = true;
@@ -100,8 +100,8 @@ class BatchPartitions {
 
   /// Runs forward and backward over all partitions and sums the gradients; notifies `sink` of final gradients.
   /// If it trains by samples an `update`, if given, receives the sums: then the arena does not have those of all
-  /// trained elements. If not, one partition has the gradients, and `sink` receives those of partition 0. Where
-  /// `copies` are given, products may be left to `update_range`.
+  /// trained elements. If not, one partition has the gradients, and `sink` receives those of partition 0. Products
+  /// whose operands fit into `copies` are left to `update_range`.
   void train(Model const& model, Slice<T, L> const& batch, PerOutput<Model::outputs> const& scales, T const* parameters,
              StepKeys const& keys, GradientSink<T>* sink, ProcessSum const* processes,
              UpdateRange<T> const& update = {}, OperandCopies<T>* copies = nullptr) {

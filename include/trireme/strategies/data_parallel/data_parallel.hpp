@@ -14,6 +14,7 @@
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/divided_update.hpp"
 #include "trireme/strategies/data_parallel/local_replica.hpp"
+#include "trireme/strategies/data_parallel/partition_plan.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/synchronization.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
@@ -32,7 +33,7 @@ template <class Model>
   requires requires { Model::has_tables; }
 inline constexpr bool may_have_tables<Model> = Model::has_tables;
 
-/// Where updates are never divided.
+/// The place of a DividedUpdate in engines that never divide.
 struct NoDividedUpdate {};
 
 template <class Model, class Space, class Group, class Synchronization>
@@ -132,6 +133,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use = parts_.memory_use(rows);
     if constexpr (requires { synchronization_.memory_bytes(); }) use.workspace_bytes += synchronization_.memory_bytes();
+    if constexpr (may_divide)
+      if (divided_) use.workspace_bytes += divided_->operand_bytes(rows * parts_.group().size());
     return use;
   }
 
@@ -156,7 +159,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   void state(Archive& archive) {
     archive.placed("was placed otherwise", "placement", parts_.placement());
     parts_.state(archive);
-    archive.placed("exchanged gradients otherwise", "exchange", synchronization_.placement());
+    archive.placed("exchanged gradients otherwise", "exchange", exchange());
     if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
   }
   /// Called when all of a checkpoint has been set.
@@ -199,15 +202,25 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   Synchronization synchronization_;
 
  private:
-  /// Divides updates among the ranks, if the weights of a rank depend on the gradients of these alone.
+  /// Divides updates among the ranks, if each weight's update depends on its own gradient alone and the weights do not
+  /// lie in the application's memory.
   template <class Shared>
   void divide_updates(Shared& shared, Parallelism plan) {
+    if constexpr (requires { parts_.model().parameter_view(); }) return;
     if (!shared.is_whole() || !parts_.optimizer().changes_only_parameters()) return;
-    if (plan == Parallelism::automatic) parts_.partitions().prefer_samples();
     divided_ =
         DividedUpdate<T, Space>::make(parts_.group(), parts_.weights().space(), shared, parts_.model().description(),
                                       parts_.weights(), parts_.partitions().plan().partitions);
-    if (divided_) parts_.divide_updates(divided_->own());
+    if (!divided_) return;
+    parts_.divide_updates(divided_->own());
+    if (plan == Parallelism::automatic && rows_for_owned_weights(parts_.model().description()) > 0)
+      parts_.partitions().prefer_samples();
+  }
+  /// A text of what the order of summands depends on.
+  std::string exchange() const {
+    if constexpr (may_divide)
+      if (divided_) return synchronization_.placement() + ", by ranges of the weights";
+    return synchronization_.placement();
   }
   void update_ranges() {
     divided_->meet();

@@ -148,7 +148,8 @@ class DeferredProducts {
   std::vector<Product> const& products() const {
     for (ProductList<T> const* list : lists_)
       if (!list->products.empty()) return list->products;
-    return partitions_.front().list.products;
+    static std::vector<Product> const none;
+    return none;
   }
 
   /// Rows of a matrix with elements in `own`, of those a thread's.

@@ -12,6 +12,7 @@
 #include "trireme/backend/threads/host_loop.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/row_range.hpp"
+#include "trireme/layers/gradient.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/shared_arrays.hpp"
@@ -22,7 +23,7 @@
 
 namespace trireme {
 
-/// First element of a rank's range: ranges are equal but for a row of a matrix, or a cache line elsewhere.
+/// First element of a rank's range. Ranges are equal, except for a row of a matrix, or a cache line elsewhere.
 template <class T>
 std::size_t first_of_range(ModelDescription const& model, std::size_t rank, std::size_t ranks) {
   if (rank == ranks) return model.elements;
@@ -35,17 +36,29 @@ std::size_t first_of_range(ModelDescription const& model, std::size_t rank, std:
   return even;
 }
 
-/// Room for the operands of the products of a model's matrices.
-inline OperandRoom operand_room(ModelDescription const& model, std::size_t partitions, std::size_t rows) {
-  OperandRoom room{.partitions = partitions, .products = 0, .columns = 0, .rows = rows};
-  for (ParameterInfo const& p : model.parameters) {
-    if (p.shape.rank < 2) continue;
-    std::size_t const n = p.shape.extents[p.shape.rank - 1];
-    ++room.products;
-    room.columns += n + p.size / n;
+/// The matrices of a model whose products may be deferred.
+struct DeferrableMatrices {
+  struct Matrix {
+    std::size_t m, n;
+  };
+  std::vector<Matrix> matrices;
+
+  /// Matrices of a model.
+  explicit DeferrableMatrices(ModelDescription const& model) {
+    for (ParameterInfo const& p : model.parameters) {
+      if (p.shape.rank < 2 || p.size == 0) continue;
+      std::size_t const n = p.shape.extents[p.shape.rank - 1];
+      matrices.push_back({p.size / n, n});
+    }
   }
-  return room;
-}
+  /// Columns of all operands of a sample, in batches of so many rows of all ranks.
+  std::size_t columns(std::size_t global_rows) const {
+    std::size_t sum = 0;
+    for (Matrix const& matrix : matrices)
+      if (pays_to_defer(matrix.m, matrix.n, global_rows)) sum += matrix.m + matrix.n;
+    return sum;
+  }
+};
 
 /// Each rank of a node sums the gradients of its range of the weights over all ranks and updates this range, which the
 /// others then copy. Gradients of matrices with few samples are not even stored: from their operands each rank computes
@@ -59,29 +72,38 @@ class DividedUpdate {
   static std::unique_ptr<DividedUpdate> make(Communicator const& communicator, Space const& space,
                                              SharedGradients<T, Space>& gradients, ModelDescription const& model,
                                              Weights& weights, std::size_t partitions) {
+    DeferrableMatrices matrices(model);
+    OperandRoom const room{.partitions = partitions, .products = matrices.matrices.size(), .columns = 0};
     auto arrays = SharedArrays<T>::make(communicator, weights.size());
     if (!arrays) return nullptr;
-    auto lists = SharedArrays<std::uint64_t>::make(communicator, operand_room(model, partitions, 0).list_words());
+    auto lists = SharedArrays<std::uint64_t>::make(communicator, room.list_words());
     if (!lists) return nullptr;
-    std::unique_ptr<DividedUpdate> update(
-        new DividedUpdate(communicator, space, gradients, model, std::move(arrays), std::move(lists), partitions));
-    weights.place(update->weights_->own(), [arrays = update->weights_.get()] { arrays->wait(); });
+    std::unique_ptr<DividedUpdate> update(new DividedUpdate(communicator, space, gradients, model, std::move(matrices),
+                                                            std::move(arrays), std::move(lists), room));
+    weights.place(update->weights_->own());
     return update;
   }
 
   /// The elements that this rank updates.
   RowRange own() const { return ranges_[weights_->rank()]; }
+  /// Bytes of a rank for operands in batches of so many rows of all ranks.
+  std::size_t operand_bytes(std::size_t global_rows) const { return operands_of(global_rows) * sizeof(T); }
 
   /// Begins a step of so many rows of this rank, and of all. \param copied  false if layers store all gradients
   OperandCopies<T>* begin(std::size_t rows, std::size_t global_rows, bool copied) {
-    if (global_rows > reserved_rows_) reserve(global_rows);
-    // Depends on this step alone: a run that was resumed copies in the same steps.
-    bool const fits = operands_ != nullptr && rows <= most_rows(global_rows);
+    std::size_t const needed = operands_of(global_rows);
+    if (needed > requested_) request(needed);
+    bool const fits = needed > 0 && needed <= room_for_ && rows <= most_rows(global_rows);
+    room_.columns = matrices_.columns(global_rows);
+    copies_ = {room_, lists_->own(), operands_ ? operands_->own() : nullptr};
     copies_.begin(rows, global_rows, products_.size(), copied && fits);
     return &copies_;
   }
   /// The same for a step whose gradients are all stored, also those of ranks without rows.
-  void begin_stored() { copies_.begin(1, 0, products_.size(), false); }
+  void begin_stored() {
+    copies_ = {room_, lists_->own(), nullptr};
+    copies_.begin(1, 0, products_.size(), false);
+  }
 
   /// Waits until the gradients and operands of all ranks are complete.
   void meet() {
@@ -101,7 +123,7 @@ class DividedUpdate {
     gradients_->for_each_sum(begin, end, f);
   }
 
-  /// Brings the ranges that the ranks have updated to all of them.
+  /// Brings the ranges that the ranks have updated to all of them. Then no rank reads the weights of another.
   void exchange() {
     ProfilingRegion const region("trireme::DividedUpdate::exchange");
     gradients_->meet();
@@ -110,48 +132,53 @@ class DividedUpdate {
       kernels::CopyRange<T> const copy{weights_->all()[rank], weights_->own(), ranges_[rank].begin, ranges_[rank].end};
       detail::host_loop(space_, threads_, "trireme::copy_weights", copy.blocks(), copy);
     }
-    weights_->arrive();
+    gradients_->meet();
   }
 
  private:
   DividedUpdate(Communicator const& communicator, Space const& space, SharedGradients<T, Space>& gradients,
-                ModelDescription const& model, std::unique_ptr<SharedArrays<T>> weights,
-                std::unique_ptr<SharedArrays<std::uint64_t>> lists, std::size_t partitions)
+                ModelDescription const& model, DeferrableMatrices matrices, std::unique_ptr<SharedArrays<T>> weights,
+                std::unique_ptr<SharedArrays<std::uint64_t>> lists, OperandRoom const& room)
       : communicator_(&communicator),
         space_(space),
         gradients_(&gradients),
+        matrices_(std::move(matrices)),
         weights_(std::move(weights)),
         lists_(std::move(lists)),
-        room_(operand_room(model, partitions, 0)),
-        partitions_(communicator.allgatherv(std::vector<std::size_t>{partitions}).values()),
+        room_(room),
+        partitions_(communicator.allgatherv(std::vector<std::size_t>{room.partitions}).values()),
         products_(std::accumulate(partitions_.begin(), partitions_.end(), std::size_t{0})) {
     for (std::size_t rank = 0; rank < communicator.size(); ++rank)
       ranges_.push_back({first_of_range<T>(model, rank, communicator.size()),
                          first_of_range<T>(model, rank + 1, communicator.size())});
-    copies_ = {room_, lists_->own(), nullptr};
   }
 
-  /// Rows of a rank, of so many of all, whose operands are copied: those of one that has many more than others would
-  /// take memory on all.
-  std::size_t most_rows(std::size_t global_rows) const { return global_rows / ranges_.size() + room_.partitions + 1; }
-
-  /// Makes room for batches of so many rows of all ranks.
-  void reserve(std::size_t global_rows) {
-    reserved_rows_ = global_rows;
-    room_.rows = most_rows(global_rows);
-    operands_.reset();
-    operands_ = SharedArrays<T>::make(*communicator_, room_.values());
-    copies_ = {room_, lists_->own(), operands_ ? operands_->own() : nullptr};
+  /// Rows of a rank, of so many of all, whose operands are copied. One that has many more rows than others stores its
+  /// gradients, since room for them would be needed on all ranks. Depends on the step alone, so that a run that was
+  /// resumed copies in the same steps.
+  std::size_t most_rows(std::size_t global_rows) const {
+    return (global_rows + ranges_.size() - 1) / ranges_.size() + 1;
+  }
+  std::size_t operands_of(std::size_t global_rows) const {
+    return most_rows(global_rows) * matrices_.columns(global_rows);
+  }
+  void request(std::size_t needed) {
+    requested_ = needed;
+    auto larger = SharedArrays<T>::make(*communicator_, needed);
+    if (!larger) return;
+    operands_ = std::move(larger);
+    room_for_ = needed;
   }
 
   Communicator const* communicator_;
   Space space_;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());  // asking allocates
   SharedGradients<T, Space>* gradients_;
+  DeferrableMatrices matrices_;
   std::unique_ptr<SharedArrays<T>> weights_;
-  std::unique_ptr<SharedArrays<T>> operands_;  ///< null before the first step, or if there is no more memory
+  std::unique_ptr<SharedArrays<T>> operands_;  ///< null before the first step that defers, or without memory for it
   std::unique_ptr<SharedArrays<std::uint64_t>> lists_;
-  std::size_t reserved_rows_ = 0;
+  std::size_t requested_ = 0, room_for_ = 0;  ///< numbers in `operands_`
   OperandRoom room_;
   OperandCopies<T> copies_;
   std::vector<std::size_t> partitions_;   ///< of each rank

@@ -16,8 +16,9 @@
 
 namespace trireme {
 
-/// Sums of gradients and metrics are reduced with MPI, bucket by bucket, while backward still computes. Works on any
-/// communicator, which is duplicated; strategies on the parts of a split one are independent.
+/// Sums of gradients and metrics are reduced with MPI, bucket by bucket, while backward still computes; ranks that
+/// share memory divide the update instead. Works on any communicator, which is duplicated; strategies on the parts of a
+/// split one are independent.
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
 class MultiWorkerMirroredStrategy {
  public:

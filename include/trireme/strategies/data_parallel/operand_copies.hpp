@@ -13,15 +13,14 @@
 
 namespace trireme {
 
-/// Room for the operands of a process's deferred products, in numbers.
+/// Room for the operands of a process's deferred products.
 struct OperandRoom {
   std::size_t partitions;
   std::size_t products;  ///< of each partition
   std::size_t columns;   ///< of all operands of a sample
-  std::size_t rows;      ///< of all partitions
 
+  /// Words of the list of all products.
   std::size_t list_words() const { return 1 + partitions * (1 + products * words_of_product); }
-  std::size_t values() const { return rows * columns; }
   static constexpr std::size_t words_of_product = 6;
 };
 
@@ -31,6 +30,7 @@ template <class T>
 class OperandCopies {
  public:
   OperandCopies() = default;
+  /// Copies in `values`, with the list of them in `list`.
   OperandCopies(OperandRoom const& room, std::uint64_t* list, T* values) : room_(room), list_(list), values_(values) {}
 
   /// Begins a step of so many rows of this process, and of all, in so many partitions of all.
@@ -45,7 +45,9 @@ class OperandCopies {
 
   /// True if products of this step are copied.
   bool copies() const { return copies_; }
+  /// Rows of the step's batch in all processes.
   std::size_t all_rows() const { return all_rows_; }
+  /// Partitions of all processes.
   std::size_t all_partitions() const { return all_partitions_; }
 
   /// True if there is room for a product of a partition that has `columns` columns of operands already.

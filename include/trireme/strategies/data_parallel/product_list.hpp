@@ -22,6 +22,7 @@ struct ProductList {
   /// Gradient arena of a process that has stored all gradients of its rows; null if it has none, or defers.
   T const* stored = nullptr;
 
+  /// Adds a product, in the order of their places.
   void insert(Product const& product) {
     auto const after = [&](Product const& other) { return other.offset > product.offset; };
     products.insert(std::find_if(products.begin(), products.end(), after), product);

@@ -135,7 +135,7 @@ class Replica {
   bool differentiates_no_rows() const { return model_.description().row_scope != StatisticsScope::none; }
   /// Puts this process's summands of the mean gradient, and of the states' updates, into the gradient arena.
   void differentiate(Step const& step, GradientSink<T>* sink) { differentiate(step, sink, &processes_); }
-  /// The same, but what products there is room for in `copies` goes there.
+  /// The same, except for products that layers defer, whose operands go to `copies`.
   void differentiate(Step const& step, GradientSink<T>* sink, OperandCopies<T>& copies) {
     partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, &processes_, {}, &copies);
   }
@@ -155,7 +155,7 @@ class Replica {
     own_ = own;
     updater_.keep(own);
   }
-  /// The optimizer's step for its own elements, from what `ranks` has of all processes; see DividedUpdate.
+  /// The optimizer's step for its own elements, from the gradients and operands of all ranks (DividedUpdate).
   template <class Ranks>
   void update_range(Ranks const& ranks) {
     auto const next = updater_.next_step(weights_.data(), partitions_.gradients());

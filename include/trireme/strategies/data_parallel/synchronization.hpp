@@ -24,7 +24,8 @@ struct LocalWeights {
 ///   begin(gradients)        called before backward; the sums are to be in this arena
 ///   sink()                  the sink of the gradients of backward, or null: they are stored
 ///   finish()                called after backward; returns when the sums over all processes are there. Collective.
-///   shared()                the arena that other processes read, or null
+///   shared()                the arena that other processes read, or null. If there is one, and each weight's update
+///                           depends on its own gradient alone, ranks divide the update and do not call `finish`
 /// or says `static constexpr bool local_steps = true` and changes weights between steps:
 ///   before_step(weights)    (optional)
 ///   after_update(weights)   on all processes after each step, also on those without rows

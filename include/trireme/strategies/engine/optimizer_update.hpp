@@ -57,7 +57,8 @@ class Updater : public OptimizerProgress<Optimizer> {
           make_view<Slot>(space, "trireme::optimizer_slot", elements_, static_cast<T>(this->optimizer().initial(s))));
   }
 
-  /// Keeps the slots of the elements `own` alone, which this process updates from now on.
+  /// Keeps the slots of the elements `own` alone, which this process updates by `next_step(...).from(...)` from now on;
+  /// `apply` is for updaters of all elements.
   void keep(RowRange const& own) {
     elements_ = own.end - own.begin;
     first_ = own.begin;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -33,20 +32,15 @@ class WholeWeights {
   /// The instance that the engine computes on, in whose memory the weights are.
   SpaceType const& space() const { return space_; }
 
-  /// Moves the arena to `values`, which other processes read: `before_change` returns when they have, and precedes each
-  /// change outside of steps.
-  void place(T* values, std::function<void()> before_change) {
+  /// Moves the arena to `values`, which other processes read within steps.
+  void place(T* values) {
     Parameters const placed(values, size());
     copy_view(placed, parameters_);
     parameters_ = placed;
-    before_change_ = std::move(before_change);
   }
 
   Snapshot snapshot() const { return clone_view(space_, "trireme::snapshot", parameters_); }
-  void restore(Snapshot const& snapshot) {
-    if (before_change_) before_change_();
-    copy_view(parameters_, snapshot);
-  }
+  void restore(Snapshot const& snapshot) { copy_view(parameters_, snapshot); }
 
   /// The complete snapshot, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
@@ -82,7 +76,6 @@ class WholeWeights {
   }
   /// The same with this process's own values. Not collective.
   void assign(std::size_t offset, std::span<T const> values) {
-    if (before_change_) before_change_();
     copy_view(space_view<SpaceType>(data() + offset, values.size()), host_view(values));
   }
 
@@ -98,7 +91,6 @@ class WholeWeights {
  private:
   SpaceType space_;
   Parameters parameters_;
-  std::function<void()> before_change_{};
 };
 
 }  // namespace trireme

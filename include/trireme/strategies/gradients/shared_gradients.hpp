@@ -119,9 +119,9 @@ class SharedGradients {
     barrier();  // now the others have this rank's share too, and the arena is the caller's
   }
 
-  /// Waits until the gradients of all ranks are complete, or all have read them.
+  /// Waits until all ranks have called it: their gradients are complete, or have been read.
   void meet() {
-    space_.fence(tool_label("trireme: gradients complete before other ranks read them"));
+    space_.fence(tool_label("trireme: complete before other ranks read"));
     barrier();
   }
 
