@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -31,21 +32,25 @@ inline std::vector<pid_t> threads_of_this_process() {
   return threads;
 }
 
-/// Stops threads of the process at random as long as it lives.
+/// Stops threads of the process at random as long as it lives. Between two stops lies `pause`, in which a thread that
+/// is stopped most of the time goes on.
 class RandomStops {
  public:
-  explicit RandomStops(unsigned seed = 7) {
+  explicit RandomStops(unsigned seed = 7, std::chrono::microseconds pause = {}) {
     struct sigaction action{};
     action.sa_handler = stop_for_a_while;
     action.sa_flags = SA_RESTART;
     sigaction(SIGUSR2, &action, nullptr);  // for good: a signal may arrive later
-    stopper_ = std::thread([this, seed] {
+    stopper_ = std::thread([this, seed, pause] {
       std::mt19937 random(seed);
       while (!ended_) {
         auto const threads = threads_of_this_process();
         pid_t const thread = threads[random() % threads.size()];
         if (thread != static_cast<pid_t>(syscall(SYS_gettid))) syscall(SYS_tgkill, getpid(), thread, SIGUSR2);
-        std::this_thread::yield();
+        if (pause.count() == 0)
+          std::this_thread::yield();
+        else
+          std::this_thread::sleep_for(pause);
       }
     });
   }

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(ranks_sleep_until_the_last_has_come, *boost::unit_test::pre
 BOOST_AUTO_TEST_CASE(ranks_that_are_stopped_at_random_read_what_the_others_wrote,
                      *boost::unit_test::precondition(with_memory)) {
   auto const arrays = SharedArrays<float>::make(world(), 3);
-  test::RandomStops const stops(static_cast<unsigned>(world().rank()));
+  test::RandomStops const stops(static_cast<unsigned>(world().rank()), std::chrono::milliseconds(1));
   std::size_t wrong = 0;
   for (std::size_t step = 0; step < 3000; ++step) {
     arrays->own()[0] = value(world().rank(), step, 0);
