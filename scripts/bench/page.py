@@ -71,7 +71,7 @@ scripts/bench.sh --cases "mlp_b32 cnn_b64" --peers jax --pairs 1   # a part of i
 scripts/bench.sh --busy 2 --cases mlp_b32                          # beside two processes that compute all the time
 scripts/bench.sh --sweep                                           # perceptrons of many sizes
 scripts/bench.sh --kernels                                         # layers and products, beside those of vendors
-scripts/bench.sh --compile-time                                    # the quickstart's translation unit
+scripts/bench.sh --compile-time                                    # two examples, beside the packages' headers alone
 ```
 
 The first run makes a Python environment of the peers (3 GB of downloads, in `~/.cache/trireme/bench-venv`). Let nothing
