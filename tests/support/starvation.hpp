@@ -96,7 +96,7 @@ class OneProcessor {
   std::vector<std::thread> others_;
 };
 
-/// How often the thread has left its processor to sleep. A thread that yields has not.
+/// Number of times that the thread has left its processor to sleep; a yield does not count.
 inline long sleeps_of(long process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/status");
   for (std::string word; file >> word;)

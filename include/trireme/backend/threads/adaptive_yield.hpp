@@ -9,8 +9,8 @@
 
 namespace trireme::detail {
 
-/// Where several processes of a run share a core, a yield brings the others on faster than sleep, from which each has
-/// to be woken; where another process keeps the core, it costs a time slice. After yields that took long the next waits
+/// A yield brings the other processes of a run that share the core on faster than sleep, from which each has to be
+/// woken; beside another process that keeps the core, it costs a time slice. After yields that took long the next waits
 /// do not yield (Backoff).
 class AdaptiveYield {
  public:

@@ -81,7 +81,7 @@ TRIREME_INLINE void end_at_deadline(char const* call, double waited) {
   end_all(diagnose_wait(*board, call, waited));
 }
 
-/// Whether the waits of this thread yield.
+/// Back-off of the yields in this thread's waits.
 TRIREME_INLINE Backoff& yields() {
   static thread_local Backoff own;
   return own;
