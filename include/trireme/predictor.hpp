@@ -62,7 +62,7 @@ class Predictor {
     auto const samples = data::sample_rows(std::forward<X>(x));
     std::size_t const rows = rows_of(samples);
     auto const& tensor = samples.tensor;
-    data::verify_indices(tensor.data, rows, input_size(), state_->needed.indices,
+    data::verify_indices(RowsView(tensor.data), rows, input_size(), state_->needed.indices,
                          [&](std::size_t row) { return formatted("of sample {} of {}", row, tensor.name()); });
     using Given = typename std::remove_cvref_t<decltype(tensor)>::value_type;
     if constexpr (std::is_same_v<Given, T>) {
@@ -97,7 +97,7 @@ class Predictor {
       throw ShapeError(formatted("{} outputs were given where the {} rows of the inputs need {}", y.size(), rows,
                                  rows * output_size()));
     if constexpr (is_host_space<Space>)
-      data::verify_indices(x.data(), rows, input_size(), state_->needed.indices,
+      data::verify_indices(RowsView(x.data()), rows, input_size(), state_->needed.indices,
                            [](std::size_t row) { return formatted("of row {} of the inputs", row); });
     state_->predict(rows, x.data(), y.data());
   }

@@ -239,7 +239,6 @@
 #include "trireme/strategies/data_parallel/compressed.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
 #include "trireme/strategies/data_parallel/device_replicas.hpp"
-#include "trireme/strategies/data_parallel/input_rows.hpp"
 #include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"

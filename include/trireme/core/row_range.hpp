@@ -8,6 +8,11 @@ namespace trireme {
 /// The rows [begin, end).
 struct RowRange {
   std::size_t begin, end;
+
+  /// Number of rows.
+  constexpr std::size_t size() const { return end - begin; }
+  /// True without rows.
+  constexpr bool empty() const { return begin == end; }
 };
 
 /// The rows of part `index` of `count`: as even as possible, possibly none.

@@ -2,47 +2,25 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 
+#include "trireme/backend/gemm/rows_view.hpp"
+
 namespace trireme {
-
-/// Pointers to `count` rows that lie apart.
-template <class X>
-struct RowList {
-  X const* const* rows = nullptr;
-  std::size_t count = 0;
-  std::uint64_t ticket = 0;  ///< a number that no other list of the program has; 0: none
-};
-
-/// New ticket; lists of all types share one count.
-inline std::uint64_t new_ticket() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
 
 /// Rows of one global batch that this process trains on. Pointers go to host memory, row-major.
 ///
 /// A batch of 0 rows is normal: the process takes part in the step, with nothing of its own to add.
 template <class X, class Y>
 struct Batch {
-  X const* x = nullptr;            ///< (rows, extents of a sample...)
+  /// (rows, extents of a sample...); scattered on request (StreamOptions::scattered).
+  RowsView<X> x{};
   Y const* y = nullptr;            ///< (rows, extents of a target...)
   double const* weight = nullptr;  ///< (rows), or null: every sample weighs 1
   std::size_t rows = 0;
   std::size_t first_row = 0;    ///< of these rows in the global batch
   std::size_t global_rows = 0;  ///< over all processes
-  /// The inputs of each row, which lie apart: set on request (StreamOptions::scattered), where `x` is null and there
-  /// are rows.
-  X const* const* x_rows = nullptr;
-  /// Ticket of x_rows: that of `next` in the batch before, if these are its rows; otherwise 0, as in a batch that was
-  /// changed.
-  std::uint64_t ticket = 0;
-  /// Beside x_rows, the inputs of the batch after this one if that is known: they may be put together while this one is
-  /// in use.
-  RowList<X> next{};
 };
 
 /// Part of each global batch that a process draws: part `index` of `count`.

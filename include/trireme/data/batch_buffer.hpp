@@ -11,7 +11,7 @@ namespace trireme::data {
 template <class T, class L>
 struct BatchBuffer {
   std::vector<T> x;
-  std::vector<T const*> x_rows, next_x_rows;
+  std::vector<T const*> x_rows;
   std::vector<L> y;
   std::vector<double> weight;
   Batch<T, L> batch;

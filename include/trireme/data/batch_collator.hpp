@@ -81,20 +81,6 @@ class BatchCollator {
     weigh_classes(slot);
   }
 
-  /// Stores in the buffer's batch the inputs of the next one, which has these rows; false if they are not known.
-  bool announce(BatchRows const& next, std::uint64_t ticket, BatchBuffer<T, L>& slot) {
-    if constexpr (std::is_same_v<X, T>) {
-      if (!find(next)) return false;
-      reserve(slot.next_x_rows, capacity_);
-      for (std::size_t row = 0; row < next.rows; ++row) {
-        slot.next_x_rows[row] = found_[row].x;
-        trireme::detail::prefetch(found_[row].y, source_->y_size());
-      }
-      slot.batch.next = {slot.next_x_rows.data(), next.rows, ticket};
-    }
-    return std::is_same_v<X, T>;
-  }
-
   // For reading sample by sample.
   /// Makes room in the buffer for so many rows.
   void make_room(BatchBuffer<T, L>& slot, std::size_t rows) {
@@ -122,7 +108,7 @@ class BatchCollator {
   void cut(BatchRows const& rows, BatchBuffer<T, L>& slot) {
     slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
     point_at_slot(slot);
-    slot.batch.x += rows.first_row * source_->x_size();
+    slot.batch.x = slot.batch.x.from_row(rows.first_row, source_->x_size());
     if (options_.targets) slot.batch.y += rows.first_row * source_->y_size();
     if (slot.batch.weight) slot.batch.weight += rows.first_row;
     weigh_classes(slot);
@@ -136,9 +122,7 @@ class BatchCollator {
       return formatted("of row {} of a batch{}", batch.first_row + row,
                        options_.x_name.empty() ? "" : " of " + options_.x_name);
     };
-    if (!batch.x_rows) return verify_indices(batch.x, batch.rows, nx, options_.indices, place);
-    for (std::size_t row = 0; row < batch.rows; ++row)
-      verify_indices(batch.x_rows[row], 1, nx, options_.indices, [&](std::size_t) { return place(row); });
+    verify_indices(batch.x, batch.rows, nx, options_.indices, place);
   }
 
  private:
@@ -182,8 +166,7 @@ class BatchCollator {
   }
 
   void point_at_slot(BatchBuffer<T, L>& slot) {
-    slot.batch.x = in_place_ ? nullptr : slot.x.data();
-    slot.batch.x_rows = in_place_ ? slot.x_rows.data() : nullptr;
+    slot.batch.x = in_place_ ? RowsView<T>::scattered(slot.x_rows.data()) : slot.x.data();
     slot.batch.y = options_.targets ? slot.y.data() : nullptr;
     slot.batch.weight = source_->weighted() ? slot.weight.data() : nullptr;
   }

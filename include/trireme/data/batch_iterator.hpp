@@ -73,7 +73,6 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
                                      .targets = options.targets(),
                                      .in_order = !acquires,
                                      .scattered = scattered,
-                                     .looks_ahead = options.trains() && !acquires,
                                      .x_name = options.data(),
                                      .y_name = options.data()});
 }

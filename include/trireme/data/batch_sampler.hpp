@@ -35,7 +35,6 @@ class BatchSampler {
         order_(std::move(order)),
         batch_(batch),
         share_(share),
-        looks_ahead_(options.looks_ahead),
         filler_(std::move(source), plan_ ? plan_->max_rows() : batch, plan_.has_value(), std::move(options)) {}
 
   /// True if inputs are never copied or computed, so that nothing can be done ahead of their use.
@@ -51,7 +50,6 @@ class BatchSampler {
   /// Goes to another batch of the epoch that was started. Costs nothing where samples are found by their number; others
   /// are read up to there, from the beginning if they are past it.
   void seek(std::size_t batch) {
-    at_.announced = 0;
     if (filler_.random_access() || (plan_ && batch >= at_.position))
       at_.position = batch;
     else if (batch < at_.position)
@@ -77,7 +75,6 @@ class BatchSampler {
     std::size_t unread = 0;        // batches to read and drop first
     std::size_t pass_batches = 0;  // in a pass: the number, or only a lower bound
     bool pass_known = false;
-    std::uint64_t announced = 0;  // ticket of the batch that the one before named as its next
   };
   /// Likewise, of a pass over the source.
   struct Pass {
@@ -95,8 +92,6 @@ class BatchSampler {
         if (plan_) filler_.fill((*plan_)(place->batch), slot);
         if (plan_ || gather_unsized(place->batch, slot)) {
           ++at_.position;
-          slot.batch.ticket = std::exchange(at_.announced, 0);
-          if (slot.batch.x_rows && looks_ahead_) look_ahead(slot);
           return true;
         }
         // The pass ended before this batch: now its number of batches is known, and the position lies elsewhere.
@@ -115,14 +110,6 @@ class BatchSampler {
     pass_ = Pass{repetition};
     // A generator that is repeated without end shows only here, and alike on all processes, that it has no samples.
     pass_->empty = plan_ && !plan_->local() && !filler_.random_access() && !filler_.reader().at(0);
-  }
-
-  /// Stores the addresses of the next batch's inputs. Nothing else of that batch is read before its turn.
-  void look_ahead(BatchBuffer<T, L>& slot) {
-    auto const place = order_.locate(at_.position, {at_.pass_batches, at_.pass_known});
-    if (!place || place->repetition != pass_->repetition) return;
-    std::uint64_t const ticket = new_ticket();
-    if (filler_.announce((*plan_)(place->batch), ticket, slot)) at_.announced = ticket;
   }
 
   // Reads the whole global batch of a generator, since only then the size of the last one is known.
@@ -150,7 +137,6 @@ class BatchSampler {
   BatchOrder order_;
   std::size_t batch_;
   DataShard share_;
-  bool looks_ahead_;
   BatchCollator<X, Y, T, L> filler_;
   Place at_;
   std::optional<Pass> pass_;

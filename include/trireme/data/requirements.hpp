@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -93,11 +94,11 @@ void for_each_index(std::vector<IndexColumns> const& columns, std::size_t rows, 
 /// Checks that inputs are indices where they have to be. `place(row)` says in the message which sample one is of.
 /// \throws ValueError naming place and value of the first that is not.
 template <class X, class Place>
-void verify_indices(X const* inputs, std::size_t rows, std::size_t row_size, std::vector<IndexColumns> const& columns,
-                    Place const& place) {
+void verify_indices(RowsView<X> const& inputs, std::size_t rows, std::size_t row_size,
+                    std::vector<IndexColumns> const& columns, Place const& place) {
   for_each_index(columns, rows, row_size, [&](std::size_t i, IndexColumns const& of) {
     std::size_t const vocabulary = of.count;
-    X const index = inputs[i];
+    X const index = inputs.row(i / row_size, row_size)[i % row_size];
     if constexpr (std::is_floating_point_v<X>)
       if (!(std::trunc(index) == index))
         throw ValueError(
@@ -114,7 +115,7 @@ void verify_indices(X const* inputs, std::size_t rows, std::size_t row_size, std
 template <class X>
 void verify_indices(HostTensor<X> const& inputs, std::vector<IndexColumns> const& columns, std::string const& name) {
   std::size_t const rows = inputs.samples();
-  verify_indices(inputs.data, rows, rows == 0 ? 1 : std::max<std::size_t>(inputs.size() / rows, 1), columns,
+  verify_indices(RowsView(inputs.data), rows, rows == 0 ? 1 : std::max<std::size_t>(inputs.size() / rows, 1), columns,
                  [&](std::size_t row) { return formatted("of sample {} of {}", row, name); });
 }
 

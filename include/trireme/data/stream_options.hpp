@@ -22,8 +22,7 @@ struct StreamOptions {
   std::vector<IndexColumns> labels{};     ///< of targets of several outputs, checked likewise
   bool targets = true;                    ///< false: targets are not read, and a batch has none
   bool in_order = true;            ///< false: the next batch is known only on request, so that none is gathered ahead
-  bool scattered = false;          ///< inputs may stay where they lie, row by row: Batch::x_rows instead of Batch::x
-  bool looks_ahead = false;        ///< such a batch names the inputs of the next one: Batch::next
+  bool scattered = false;          ///< inputs may stay where they lie, row by row
   std::string x_name{}, y_name{};  ///< of data that have none, in messages
 
   /// \throws ValueError if class weights do not go with the samples.

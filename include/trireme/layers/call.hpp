@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/layers/gradient.hpp"
 #include "trireme/layers/parameter.hpp"
 
@@ -52,8 +53,8 @@ struct Forward {
   bool training;
   bool frozen;  ///< true if the layer is Frozen: it takes no statistics of the batch
   LayerTensors<T const*> states;
-  LayerTensors<T*> state_updates;    ///< while training: this slice's part of the batch's mean; otherwise null
-  T const* const* x_rows = nullptr;  ///< where x is null: its rows, which lie apart; see takes_scattered_rows
+  LayerTensors<T*> state_updates;  ///< while training: this slice's part of the batch's mean; otherwise null
+  RowsView<T> input{};             ///< x, or rows that are scattered where x is null; see `takes_scattered_rows`
 };
 
 /// Arguments of a layer's backward: it reads x (rows, input extents), y and dy (rows, output extents), and writes dx
@@ -73,8 +74,8 @@ struct Backward {
   LayerTensors<T*> saved;
   StepKeys keys;
   bool frozen;
-  LayerTensors<T const*> states;     ///< as forward found them
-  T const* const* x_rows = nullptr;  ///< as in Forward
+  LayerTensors<T const*> states;  ///< as forward found them
+  RowsView<T> input{};            ///< as in Forward
 };
 
 /// Address of saved tensor i as numbers of another type U than the model's scalar, as `SavedTensor::of<U>` declares it.

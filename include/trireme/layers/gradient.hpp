@@ -103,12 +103,11 @@ inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Con
 /// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
 
-/// Matrix (rows, columns): a block of rows, or where `values` is null, pointers to rows that lie apart.
+/// Matrix of rows of so many columns.
 template <class T>
-struct RowsView {
-  T const* values;
+struct MatrixOperand {
+  RowsView<T> rows;
   std::size_t columns;
-  T const* const* rows = nullptr;
 };
 
 /// Lifetime of the operands of a product: they stay as they are until backward of the layer returns, or until the step
@@ -138,22 +137,21 @@ class Gradient {
   /// x^T dy, for matrices x (k, m) and dy (k, n) whose product has as many elements as the parameter. To be called when
   /// the layer has finished reading the parameter. With Lifetime::step the sink may compute it later.
   template <class Context>
-  void product(Context& context, std::size_t k, RowsView<T> const& x, RowsView<T> const& dy,
+  void product(Context& context, std::size_t k, MatrixOperand<T> const& x, MatrixOperand<T> const& dy,
                Lifetime operands = Lifetime::call) const {
     if (!values_) return;
     if (operands == Lifetime::step && defers(context, k, x.columns, dy.columns))
-      return sink_->defer({x.columns, dy.columns, k, x.values, dy.values, values_, x.rows});
+      return sink_->defer({x.columns, dy.columns, k, x.rows, dy.rows, values_});
     Product<T> const whole{.m = x.columns,
                            .n = dy.columns,
                            .k = k,
-                           .a = x.values,
+                           .a = x.rows,
                            .lda = x.columns,
-                           .b = dy.values,
+                           .b = dy.rows,
                            .ldb = dy.columns,
                            .c = values_,
                            .ldc = dy.columns,
-                           .transpose_a = true,
-                           .a_rows = x.rows};
+                           .transpose_a = true};
     if constexpr (is_host_context<Context>) {
       if (detail::has_simd && sink_ && k > 0 && k <= gradient_block_rows<T> && sink_->takes(values_, size_)) {
         kernels::GradientBlocks<T> const blocks(whole, sink_, detail::threads_for_product(context.threads(), whole));

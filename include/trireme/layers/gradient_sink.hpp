@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "trireme/backend/gemm/rows_view.hpp"
+
 namespace trireme {
 
 /// Gradient (m, n) of a matrix of weights as a product not computed yet: x^T dy, of a layer's input x (k, m) and of the
@@ -10,9 +12,9 @@ namespace trireme {
 template <class T>
 struct DeferredProduct {
   std::size_t m, n, k;
-  T const *x, *dy;
+  RowsView<T> x;
+  T const* dy;
   T const* gradients;
-  T const* const* x_rows = nullptr;  ///< where x is null: pointers to its rows, which lie apart
 };
 
 /// Receiver of the gradients of a backward pass. Addresses of gradients lie in the gradient arena. Layers reach it

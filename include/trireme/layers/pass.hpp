@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/layers/call.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/tensor/arena.hpp"
@@ -16,7 +17,7 @@ namespace trireme {
 template <class T>
 struct ForwardPass {
   std::size_t rows;
-  T const* x;
+  RowsView<T> x;
   T* y;
   T const* parameters;
   std::byte* workspace;
@@ -26,7 +27,6 @@ struct ForwardPass {
   T* state_updates = nullptr;         ///< while training: this slice's part of the batch's mean
   T const* frozen_weights = nullptr;  ///< of the layers within it that are Frozen
   bool frozen = false;                ///< true if the layer itself is Frozen
-  T const* const* x_rows = nullptr;   ///< where x is null: its rows, which lie apart
 };
 
 /// Backward through the same layers, from dy (rows, output extents) to dx (rows, input extents), which may be null.
@@ -34,7 +34,7 @@ struct ForwardPass {
 template <class T>
 struct BackwardPass {
   std::size_t rows;
-  T const* x;
+  RowsView<T> x;
   T const* y;
   T* dy;
   T* dx;
@@ -46,7 +46,6 @@ struct BackwardPass {
   T const* states = nullptr;
   T const* frozen_weights = nullptr;
   bool frozen = false;
-  T const* const* x_rows = nullptr;  ///< as in ForwardPass
 };
 
 namespace detail {
@@ -131,7 +130,7 @@ void run_forward(Context& context, L const& layer, In const& in, ForwardPass<T> 
                              .frozen = pass.frozen,
                              .states = layer_tensors(states, pass.states),
                              .state_updates = layer_tensors(states, pass.state_updates),
-                             .x_rows = pass.x_rows});
+                             .input = pass.x});
   }
 }
 
@@ -154,7 +153,7 @@ void run_backward(Context& context, L const& layer, In const& in, BackwardPass<T
                     .keys = pass.keys,
                     .frozen = pass.frozen,
                     .states = layer_tensors(states_of(layer, in), pass.states),
-                    .x_rows = pass.x_rows});
+                    .input = pass.x});
   }
 }
 

@@ -61,7 +61,7 @@ class GraphPass {
   }
 
   void forward(Context& context, ForwardPass<T> const& f) const {
-    Memory const memory{f.rows, const_cast<T*>(f.x), f.y, f.workspace};
+    Memory const memory{f.rows, block_of(f.x), f.y, f.workspace};
     ForwardPass<T> call = f;
     call.workspace += own_bytes(f.rows);
     std::size_t node = 0;
@@ -82,7 +82,7 @@ class GraphPass {
 
   /// Tells the sink when a node's gradients are final.
   void backward(Context& context, BackwardPass<T> const& b) const {
-    State state{{b.rows, const_cast<T*>(b.x), const_cast<T*>(b.y), b.workspace}, {b.rows, b.dx, b.dy, b.workspace}};
+    State state{{b.rows, block_of(b.x), const_cast<T*>(b.y), b.workspace}, {b.rows, b.dx, b.dy, b.workspace}};
     find_wanted(b, state);
     begin_gradients(context, b, state);
     BackwardPass<T> call = b;
@@ -99,6 +99,9 @@ class GraphPass {
   }
 
  private:
+  /// Address of the input, which the pass does not change; null if its rows are scattered.
+  static T* block_of(RowsView<T> const& x) { return const_cast<T*>(static_cast<T const*>(x)); }
+
   constexpr Plan const& plan() const { return graph_.plan(); }
   constexpr std::size_t size(std::size_t value) const { return graph_.size(value); }
 
@@ -159,8 +162,8 @@ class GraphPass {
                         std::exchange(first, false));
       });
     } else {
-      call.x = input_of(context, node, in, memory, places, plan().gathered[node], true);
-      call.x_rows = call.x ? nullptr : f.x_rows;
+      T const* const x = input_of(context, node, in, memory, places, plan().gathered[node], true);
+      call.x = x ? RowsView<T>(x) : f.x;
       call.y = y;
       run_forward(context, layer, in, call);
     }
@@ -258,8 +261,8 @@ class GraphPass {
       auto const& places = plan().values_in_backward;
       bool const in_place = plan().in_place[node];
       T* const dx = state.gradients.values(in_place ? plan().gradients[wires.inputs[0]] : plan().input_gradients[node]);
-      call.x = input_of(context, node, in, state.memory, places, plan().gathered_in_backward[node], stores);
-      call.x_rows = call.x ? nullptr : b.x_rows;
+      T const* const x = input_of(context, node, in, state.memory, places, plan().gathered_in_backward[node], stores);
+      call.x = x ? RowsView<T>(x) : b.x;
       call.y = state.memory.values(places[wires.first_output]);
       call.dy = dy;
       call.dx = wants_dx ? dx : nullptr;

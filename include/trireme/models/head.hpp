@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/losses/targets.hpp"
@@ -25,13 +26,10 @@ namespace trireme {
 /// `weight` (rows), which is null where all weights are 1.
 template <class T, class L>
 struct Slice {
-  T const* x;
+  RowsView<T> x;
   L const* y;
   double const* weight;
   std::size_t rows;
-  T const* const* x_rows = nullptr;  ///< where x is null: the inputs of each row, which lie apart
-  std::uint64_t ticket = 0;          ///< of x_rows
-  RowList<T> next{};                 ///< of the batch after this one, if that is known
 };
 
 /// One number for each output of a model, such as the positions that the mean of its loss is over.

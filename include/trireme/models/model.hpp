@@ -132,7 +132,7 @@ class Model {
     return detail::step_workspace<T, Context, on_logits>(architecture_, rows);
   }
 
-  /// True if `train` and `test` take `rows` rows that lie apart (Slice::x_rows).
+  /// True if `train` and `test` take `rows` scattered rows (Slice::x).
   template <class Context>
   bool takes_scattered_rows(std::size_t rows) const {
     if constexpr (several_inputs)
@@ -150,13 +150,12 @@ class Model {
     T* const z = workspace.template take<T>(slice.rows * output_size());
     T* const y = take_output(workspace, slice.rows, z);
     T* const dz = workspace.template take<T>(slice.rows * output_size());
-    T const* const x = take_input(context, slice.rows, slice.x, workspace);
+    RowsView<T> const x = take_input(context, slice.rows, slice.x, workspace);
     std::byte* const inner = workspace.template take<std::byte>(0);
     ForwardPass<T> pass = forward_pass(slice.rows, x, z, parameters, inner);
     pass.keys = keys;
     pass.training = true;
     pass.state_updates = gradients + description_->elements;
-    pass.x_rows = slice.x_rows;
     architecture_.forward(context, input_, pass);
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, scales, dz, totals);
@@ -172,8 +171,7 @@ class Model {
                                            .keys = keys,
                                            .sink = sink,
                                            .states = pass.states,
-                                           .frozen_weights = pass.frozen_weights,
-                                           .x_rows = slice.x_rows});
+                                           .frozen_weights = pass.frozen_weights});
   }
 
   /// Forward, loss and metrics.
@@ -183,10 +181,9 @@ class Model {
     Workspace workspace(memory);
     T* const z = workspace.template take<T>(slice.rows * output_size());
     T* const y = take_output(workspace, slice.rows, z);
-    T const* const x = take_input(context, slice.rows, slice.x, workspace);
+    RowsView<T> const x = take_input(context, slice.rows, slice.x, workspace);
     std::byte* const inner = workspace.template take<std::byte>(0);
     ForwardPass<T> pass = forward_pass(slice.rows, x, z, parameters, inner);
-    pass.x_rows = slice.x_rows;
     architecture_.forward(context, input_, pass);
     activate(context, slice.rows, z, y);
     head_.score(context, slice, z, y, {}, static_cast<T*>(nullptr), totals);

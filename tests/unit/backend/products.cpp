@@ -72,9 +72,7 @@ double error_of(Factors<T> const& factors, bool accumulate, bool scattered) {
       memory.push_back(std::move(row));
     }
     for (std::size_t i = 0; i < count; ++i) rows.push_back(memory[count - 1 - i].data());
-    product.a = nullptr;
-    product.a_rows = rows.data();
-    product.a_first = gap;
+    product.a = tr::RowsView<T>::scattered(rows.data()).from_column(gap);
   }
   tr::detail::cache_gemm(product);
   double difference = 0, norm = 0;
@@ -184,8 +182,7 @@ BOOST_AUTO_TEST_CASE(scattered_rows_have_the_sums_of_those_that_lie_together_to_
                                  .ldc = n,
                                  .transpose_a = transpose_a};
       tr::detail::cache_gemm(product);
-      product.a = nullptr;
-      product.a_rows = rows.data();
+      product.a = tr::RowsView<float>::scattered(rows.data());
       product.c = apart.data();
       tr::detail::cache_gemm(product);
       BOOST_TEST((apart == together), "m " << height << ", n " << n);

@@ -87,8 +87,7 @@ BOOST_AUTO_TEST_CASE(parts_of_the_depth_read_scattered_rows) {
   Product<float> product{
       .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = whole.data(), .ldc = n};
   detail::host_blas_gemm(product);
-  product.a = nullptr;
-  product.a_rows = rows.data();
+  product.a = RowsView<float>::scattered(rows.data());
   product.c = split.data();
   for (std::size_t const threads : {2u, 3u}) {
     std::fill(split.begin(), split.end(), 9.0f);

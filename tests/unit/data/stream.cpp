@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(rows_that_lie_apart_stay_where_they_are_if_that_is_wanted) 
     while (copied.next(expected)) {
       BOOST_TEST_REQUIRE(scattered.next(batch));
       BOOST_TEST_REQUIRE(batch.rows == expected.rows);
-      BOOST_TEST(batch.x == nullptr);
+      BOOST_TEST(batch.x.is_scattered());
       for (std::size_t row = 0; row < batch.rows; ++row) {
-        float const* const x = batch.x_rows[row];
+        float const* const x = batch.x.row(row, 2);
         BOOST_TEST((x >= samples.x.data() && x < samples.x.data() + samples.x.size()));
         BOOST_TEST(
             (std::vector<float>(x, x + 2) == std::vector<float>(expected.x + 2 * row, expected.x + 2 * row + 2)));
@@ -77,56 +77,6 @@ BOOST_AUTO_TEST_CASE(rows_that_lie_apart_stay_where_they_are_if_that_is_wanted) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_says_where_the_rows_of_the_next_one_lie) {
-  Samples const samples(10);
-  auto const shuffled = data::from_tensor_slices(inputs(samples), samples.y).shuffle(10, 3);
-  auto const batches = shuffled.batch(GlobalBatch{4}), others = shuffled.skip(1).batch(GlobalBatch{2}).skip(1);
-  // The next pass has an order of its own, which is not known before it begins.
-  for (auto const& [data, expected] : {std::pair(batches, 2), std::pair(batches.repeat(2), 4), std::pair(others, 3),
-                                       std::pair(shuffled.repeat(2).batch(GlobalBatch{5}), 2)})
-    for (DataShard const share : {DataShard{}, DataShard{1, 3}}) {
-      auto stream = data.stream<float, std::int32_t>(share, 0, 0, {.scattered = true, .looks_ahead = true});
-      Batch<float, std::int32_t> batch;
-      RowList<float> next;
-      int announced = 0;
-      while (stream.next(batch)) {
-        BOOST_TEST(batch.ticket == next.ticket);
-        if (next.ticket != 0) {
-          ++announced;
-          BOOST_TEST(std::vector<float const*>(next.rows, next.rows + next.count) ==
-                         std::vector<float const*>(batch.x_rows, batch.x_rows + batch.rows),
-                     per_element());
-        }
-        next = batch.next;
-      }
-      BOOST_TEST(next.ticket == 0u);
-      BOOST_TEST(announced == expected);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(what_was_announced_is_not_the_next_batch_after_a_jump) {
-  Samples const samples(20);
-  auto const data = data::from_tensor_slices(inputs(samples), samples.y).shuffle(20, 3).batch(GlobalBatch{4});
-  data::StreamOptions const options{.scattered = true, .looks_ahead = true};
-  auto stream = data.stream<float, std::int32_t>({}, 0, 0, options);
-  std::vector<std::uint8_t> const bytes(20, 1);  // a stream of another type
-  auto other = data::from_tensor_slices(inputs(samples), bytes)
-                   .shuffle(20, 3)
-                   .batch(GlobalBatch{4})
-                   .stream<float, std::int32_t>({}, 0, 0, options);
-  Batch<float, std::int32_t> batch, others;
-  BOOST_TEST_REQUIRE(stream.next(batch));
-  BOOST_TEST_REQUIRE(other.next(others));
-  BOOST_TEST(batch.next.ticket != 0u);
-  BOOST_TEST(batch.next.ticket != others.next.ticket);
-  stream.seek(3);
-  BOOST_TEST_REQUIRE(stream.next(batch));
-  BOOST_TEST(batch.ticket == 0u);
-  stream.rewind(1);
-  BOOST_TEST_REQUIRE(stream.next(batch));
-  BOOST_TEST(batch.ticket == 0u);
-}
-
 BOOST_AUTO_TEST_CASE(indices_are_checked_where_they_lie) {
   Samples samples(10);
   for (float& x : samples.x) x = 2;
@@ -135,7 +85,7 @@ BOOST_AUTO_TEST_CASE(indices_are_checked_where_they_lie) {
   auto const read = [&] {
     auto stream = data.stream<float, std::int32_t>({}, 0, 0, options);
     Batch<float, std::int32_t> batch;
-    while (stream.next(batch)) BOOST_TEST(batch.x_rows != nullptr);
+    while (stream.next(batch)) BOOST_TEST(batch.x.is_scattered());
   };
   samples.x[1] = 7;  // of a sample that is left out
   read();
@@ -153,16 +103,16 @@ BOOST_AUTO_TEST_CASE(rows_that_are_one_block_or_have_to_be_computed_are_not_scat
   data::StreamOptions const scattered{.scattered = true};
   auto block = data.batch(GlobalBatch{4}).stream<float, std::int32_t>({}, 0, 0, scattered);
   BOOST_TEST_REQUIRE(block.next(batch));
-  BOOST_TEST((batch.x == samples.x.data() && !batch.x_rows));
+  BOOST_TEST((batch.x == samples.x.data() && !batch.x.is_scattered()));
   for (auto const& computed : {data.map({2}, twice).shuffle(10, 3), data.map({2}, twice).cache().shuffle(10, 3)}) {
     auto stream = computed.batch(GlobalBatch{4}).stream<float, std::int32_t>({}, 0, 0, scattered);
     BOOST_TEST_REQUIRE(stream.next(batch));
-    BOOST_TEST((batch.x && !batch.x_rows));
+    BOOST_TEST((batch.x && !batch.x.is_scattered()));
   }
   auto other_scalar = data.shuffle(10, 3).batch(GlobalBatch{4}).stream<double, std::int32_t>({}, 0, 0, scattered);
   Batch<double, std::int32_t> other;
   BOOST_TEST_REQUIRE(other_scalar.next(other));
-  BOOST_TEST((other.x && !other.x_rows));
+  BOOST_TEST((other.x && !other.x.is_scattered()));
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_of_data_in_order_and_of_the_right_scalar_points_into_the_source) {

@@ -61,8 +61,7 @@ struct DeferredArena {
           m, n, rows[partition], x[partition].data(), dy[partition].data(), numbers.data() + first};
       if (partition == 2) {  // as its rows might lie apart
         for (std::size_t row = 0; row < rows[partition]; ++row) x_rows.back().push_back(x[partition].data() + row * m);
-        small.x = nullptr;
-        small.x_rows = x_rows.back().data();
+        small.x = RowsView<double>::scattered(x_rows.back().data());
       }
       DeferredProduct<double> const wide{wide_m,
                                          wide_n,

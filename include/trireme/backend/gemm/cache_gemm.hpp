@@ -91,22 +91,21 @@ void scattered_gemm(Product<T> const& p) {
           TileProduct<T, std::decay_t<decltype(a)>>{p.m, p.n, a, p.b, p.ldb, p.c, p.ldc, p.accumulate, p.transpose_b});
     };
     if (reads_scattered_rows(p))
-      return p.transpose_a ? run(ColumnsOperand<T>{p.a_rows, p.a_first, p.k})
-                           : run(RowsOperand<T>{p.a_rows, p.a_first, p.k});
+      return p.transpose_a ? run(TransposedScatteredOperand<T>{p.a.rows(), p.a.first(), p.k})
+                           : run(ScatteredOperand<T>{p.a.rows(), p.a.first(), p.k});
   }
   std::size_t const rows = p.transpose_a ? p.k : p.m, columns = p.transpose_a ? p.m : p.k;
   T* const together = pack_buffer<T, 3>(rows * columns);
-  for (std::size_t i = 0; i < rows; ++i) std::copy_n(p.a_rows[i] + p.a_first, columns, together + i * columns);
+  gather_rows(p.a, rows, columns, together);
   Product<T> whole = p;
   whole.a = together;
   whole.lda = columns;
-  whole.a_rows = nullptr;
   cache_gemm(whole);
 }
 
 template <class T>
 void cache_gemm(Product<T> const& p) {
-  if (p.a_rows) return scattered_gemm(p);
+  if (p.a.is_scattered()) return scattered_gemm(p);
   if (by_dots(p)) return dot_gemm(p);
   if (is_thin(p)) return ThinGemm<T>::run(p);
   if (!by_tiles(p)) return host_blas_gemm(p);

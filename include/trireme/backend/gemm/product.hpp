@@ -5,13 +5,15 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/gemm/rows_view.hpp"
+
 namespace trireme {
 
 /// c (m, n) = op(a) (m, k) op(b) (k, n), or c += …; row-major, `ld` is the distance between rows as stored.
 template <class T>
 struct Product {
   std::size_t m, n, k;
-  T const* a;
+  RowsView<T> a;  ///< scattered rows only on hosts
   std::size_t lda;
   T const* b;
   std::size_t ldb;
@@ -20,28 +22,13 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  /// Pointers to the stored rows of a, if a is null: these may be scattered. Only on hosts.
-  T const* const* a_rows = nullptr;
-  std::size_t a_first = 0;  ///< index of the first number used of such a row
 
   /// Makes it the product for the rows of op(a) from i on. The caller sets `m` and `c`.
-  void skip_left_rows(std::size_t i) {
-    if (!a_rows)
-      a += transpose_a ? i : i * lda;
-    else if (transpose_a)
-      a_first += i;
-    else
-      a_rows += i;
-  }
+  void skip_left_rows(std::size_t i) { a = transpose_a ? a.from_column(i) : a.from_row(i, lda); }
 
   /// Makes it the product from column i of op(a) and row i of op(b) on. The caller sets `k`.
   void skip_depth(std::size_t i) {
-    if (!a_rows)
-      a += transpose_a ? i * lda : i;
-    else if (transpose_a)
-      a_rows += i;
-    else
-      a_first += i;
+    a = transpose_a ? a.from_row(i, lda) : a.from_column(i);
     b += transpose_b ? i : i * ldb;
   }
 };
@@ -63,7 +50,7 @@ struct ProductBatch {
   KOKKOS_FUNCTION Product<T> operator[](std::size_t i) const {
     std::size_t const outer = i / group, inner = i % group;
     Product<T> p = first;
-    p.a += outer * groups.a + inner * within.a;
+    p.a = p.a + (outer * groups.a + inner * within.a);
     p.b += outer * groups.b + inner * within.b;
     p.c += outer * groups.c + inner * within.c;
     return p;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "trireme/backend/gemm/pack.hpp"
-#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/backend/gemm/tile_operand.hpp"
 #include "trireme/backend/simd/simd.hpp"
 #include "trireme/backend/simd/simd_vector.hpp"
@@ -205,7 +204,6 @@ class TileGemm {
   template <class Operand>
   static void run_tile(std::size_t vectors, std::size_t height, Operand const& a, std::size_t row, T const* b,
                        std::size_t ldb, T* c, std::size_t ldc, bool accumulate) {
-    RowGather<T>::further();
     tile_of<Operand>(vectors, height)(a, row, b, ldb, c, ldc, accumulate);
   }
 

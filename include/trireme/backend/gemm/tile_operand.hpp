@@ -63,14 +63,14 @@ struct StridedOperand {
 
 /// Scattered rows: element (i, k) is rows[i][first + k].
 template <class T>
-struct RowsOperand {
+struct ScatteredOperand {
   T const* const* rows;
   std::size_t first, segment;
   static constexpr std::size_t segments = 1;
 
   std::size_t depth() const { return segment; }
-  RowsOperand from_row(std::size_t i) const { return {rows + i, first, segment}; }
-  RowsOperand between(std::size_t k, std::size_t count) const { return {rows, first + k, count}; }
+  ScatteredOperand from_row(std::size_t i) const { return {rows + i, first, segment}; }
+  ScatteredOperand between(std::size_t k, std::size_t count) const { return {rows, first + k, count}; }
 
   void ask(std::size_t i, std::size_t count) const {
     for (std::size_t row = i; row < i + count; ++row) prefetch(rows[row] + first, segment);
@@ -93,14 +93,14 @@ struct RowsOperand {
 
 /// The transposed of such rows: element (i, k) is rows[k][first + i].
 template <class T>
-struct ColumnsOperand {
+struct TransposedScatteredOperand {
   T const* const* rows;
   std::size_t first, segment;
   static constexpr std::size_t segments = 1;
 
   std::size_t depth() const { return segment; }
-  ColumnsOperand from_row(std::size_t i) const { return {rows, first + i, segment}; }
-  ColumnsOperand between(std::size_t k, std::size_t count) const { return {rows + k, first, count}; }
+  TransposedScatteredOperand from_row(std::size_t i) const { return {rows, first + i, segment}; }
+  TransposedScatteredOperand between(std::size_t k, std::size_t count) const { return {rows + k, first, count}; }
 
   bool reads_badly(std::size_t m, std::size_t bytes) const { return m * segment * sizeof(T) > bytes; }
   void pack(std::size_t m, T* to) const {

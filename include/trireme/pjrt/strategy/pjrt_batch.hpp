@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pjrt/runtime/buffer.hpp"
 
@@ -114,11 +115,7 @@ class ReplicaBatch {
                                    RowRange const& rows) {
     T* const to = x_.template write<T>();
     std::size_t const count = rows.end - rows.begin;
-    if (batch.x)
-      std::copy_n(batch.x + rows.begin * input_size_, count * input_size_, to);
-    else
-      for (std::size_t row = 0; row < count; ++row)
-        std::copy_n(batch.x_rows[rows.begin + row], input_size_, to + row * input_size_);
+    trireme::detail::gather_rows(batch.x.from_row(rows.begin, input_size_), count, input_size_, to);
     std::fill(to + count * input_size_, to + std::max(count, filled_) * input_size_, T{0});
     filled_ = count;
     return x_.lend(client, devices);

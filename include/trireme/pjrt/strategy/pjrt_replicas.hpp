@@ -154,8 +154,7 @@ class PjrtReplicas {
   /// Collective; sends nothing here, since every process holds the complete state.
   template <class State>
   void gather_state(State& state) const {
-    state.iteration = static_cast<std::int64_t>(optimizer_.iteration());
-    if (!optimizer_.has_schedule()) state.learning_rate = static_cast<T>(optimizer_.learning_rate());
+    optimizer_.store(state);
     if (!group_->is_chief()) return;
     state.parameters = host_parameters();
     for (auto const& slot : slots_) state.slots.push_back(slot.to_host(0, description()));

@@ -27,6 +27,7 @@
 #include "trireme/strategies/data_parallel/no_rows.hpp"
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_memory.hpp"
+#include "trireme/strategies/data_parallel/partition_rows.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
@@ -42,7 +43,6 @@ class BatchPartitions {
   using T = typename Model::scalar;
   using L = typename Model::label;
   using Memory = typename PartitionMemory<Model, Space>::Partition;
-  using Gathering = typename detail::RowGather<T>::Meanwhile;
 
  public:
   using Context = SpaceContext<Space>;
@@ -54,6 +54,7 @@ class BatchPartitions {
   BatchPartitions(Space const& space, Model const& model, PartitionPlan const& plan, std::vector<PartitionPair> order)
       : context_(space),
         plan_(plan),
+        rows_(plan),
         order_(std::move(order)),
         elements_(model.description().reduced_elements()),
         row_flops_(model.description().flops()),
@@ -92,11 +93,8 @@ class BatchPartitions {
   /// Gradients of a partition.
   T* gradients(std::size_t partition) { return memory_[partition].gradients.data(); }
 
-  /// Sets, for a plan of shards, the shard of partition 0 in the next batches, of so many rows over all processes.
-  void set_shards(std::size_t first, std::size_t global_rows) {
-    first_shard_ = first;
-    global_rows_ = global_rows;
-  }
+  /// See PartitionRows.
+  void set_shards(std::size_t first, std::size_t global_rows) { rows_.set_shards(first, global_rows); }
 
   /// Runs forward and backward over all partitions and sums the gradients; notifies `sink` of final gradients.
   /// If it trains by samples an `update`, if given, receives the sums: then the arena does not have those of all
@@ -108,22 +106,19 @@ class BatchPartitions {
     bool const by_samples = trains_by_samples(batch.rows), whole = plan_.by_samples && !by_samples;
     auto const train_partition = [&](auto& context, std::size_t index, GradientSink<T>* own) {
       auto& partition = memory_[index];
-      auto const rows = whole ? RowRange{0, batch.rows} : partition_rows(index, batch.rows);
-      bool const empty = rows.begin == rows.end;
+      auto const rows = whole ? RowRange{0, batch.rows} : rows_(index, batch.rows);
+      bool const empty = rows.empty();
       StepKeys partition_keys = keys;
       partition_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, own);
       Slice<T, L> const part = slice<std::decay_t<decltype(context)>>(model, batch, rows, partition);
-      Gathering const gathering(
-          partition.inputs.begin(whole ? RowList<T>{} : next_rows(model, batch, index), model.input_size()));
       if (!empty || mixes_rows_)  // where partitions sum over rows, empty ones take part
         model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
                     totals_.data(index, Phase::train), partition_keys, empty && own ? &none : own);
       // An empty partition adds nothing; but the first one holds the sum, and shards may hold one each.
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
-    memory_.reserve(model, std::max<std::size_t>(1, batch.rows),
-                    batch.x_rows ? std::max(batch.rows, batch.next.count) : 0);
+    memory_.reserve(model, std::max<std::size_t>(1, batch.rows), batch.x.is_scattered() ? batch.rows : 0);
     cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update || copies);
@@ -135,7 +130,7 @@ class BatchPartitions {
         auto const pass = [&](std::size_t partition) {
           PartitionSum exchange(cross_replica_sum_, partition, barrier);
           ThreadContext context(&exchange);
-          RowRange const rows = partition_rows(partition, batch.rows);
+          RowRange const rows = rows_(partition, batch.rows);
           train_partition(context, partition, products_.sink(partition, rows, gradients(partition)));
         };
         ProfilingLoop const loop(context_.space(), "trireme::train");
@@ -144,7 +139,6 @@ class BatchPartitions {
         else
           threads.run(plan_.partitions, pass);
         threads.run(plan_.threads, [&](std::size_t part) {
-          Gathering const gathering(memory_[part].inputs.gathering());  // of the rows of the next batch
           if (!copies) products_.compute(ThreadContext(), part, plan_.threads, all_elements(), gradients(0), update);
           sum_partitions(ThreadContext(), part, batch.rows, update);
         });
@@ -164,27 +158,26 @@ class BatchPartitions {
   }
 
   /// The gradients of the elements `own` over all processes go to `update`, on the threads of the space.
-  /// \param lists  deferred products of all processes
-  /// \param sums  sums(begin, end, f) calls f(begin, n, values) for the sums of stored gradients
-  template <class Sums>
-  void update_range(RowRange const& own, std::vector<ProductList<T>> const& lists, Sums const& sums,
-                    UpdateRange<T> const& update) {
-    products_.join(lists);
+  /// \param ranks  products() of all processes, and for_each_sum(begin, end, f) of stored gradients (DividedUpdate)
+  template <class Ranks>
+  void update_range(RowRange const& own, Ranks const& ranks, UpdateRange<T> const& update) {
+    products_.join(ranks.products());
     std::size_t const threads = plan_.by_samples ? plan_.threads : context_.threads();
     ProfilingLoop const loop(context_.space(), "trireme::update_range");
     pool().run(threads, [&](std::size_t thread) {
       ThreadContext const context;
       products_.compute(context, thread, threads, own, nullptr, update);
       products_.for_each_other(thread, threads, own, [&](std::size_t begin, std::size_t end) {
-        sums(begin, end,
-             [&](std::size_t first, std::size_t n, T const* values) { update(context, first, first + n, values); });
+        ranks.for_each_sum(begin, end, [&](std::size_t first, std::size_t n, T const* values) {
+          update(context, first, first + n, values);
+        });
       });
     });
   }
 
   /// Forward and metrics over all partitions.
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
-    memory_.reserve(model, batch.rows, batch.x_rows ? batch.rows : 0);
+    memory_.reserve(model, batch.rows, batch.x.is_scattered() ? batch.rows : 0);
     for_partitions(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
       auto& partition = memory_[index];
       model.test(context, slice<std::decay_t<decltype(context)>>(model, batch, rows, partition), parameters,
@@ -196,8 +189,8 @@ class BatchPartitions {
   void predict(Model const& model, std::size_t rows, T const* x, T* y, T const* parameters) {
     memory_.reserve(model, rows);
     for_partitions(rows, [&](auto& context, std::size_t partition, RowRange const& range) {
-      model.predict(context, range.end - range.begin, x + range.begin * model.input_size(),
-                    y + range.begin * model.output_size(), parameters, memory_[partition].workspace.data());
+      model.predict(context, range.size(), x + range.begin * model.input_size(), y + range.begin * model.output_size(),
+                    parameters, memory_[partition].workspace.data());
     });
   }
 
@@ -219,18 +212,12 @@ class BatchPartitions {
     return order;
   }
 
-  RowRange partition_rows(std::size_t partition, std::size_t rows) const {
-    if (plan_.shards == 0) return trireme::partition_rows(plan_, partition, rows);
-    auto const begin = [this](std::size_t shard) { return row_range(global_rows_, shard, plan_.shards).begin; };
-    std::size_t const own = begin(first_shard_);
-    return {begin(first_shard_ + partition) - own, begin(first_shard_ + partition + 1) - own};
-  }
   template <class Running>
   Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Memory& memory) const {
     Slice<T, L> part = rows_of(model, batch, rows);
-    if (part.x_rows && !takes_scattered_rows<Running>(model, part.rows)) {
-      part.x = memory.inputs.gather({part.x_rows, part.rows, batch.ticket}, model.input_size());
-      part.x_rows = nullptr;
+    if (part.x.is_scattered() && !takes_scattered_rows<Running>(model, part.rows)) {
+      detail::gather_rows(part.x, part.rows, model.input_size(), memory.inputs.data());
+      part.x = memory.inputs.data();
     }
     return part;
   }
@@ -242,20 +229,12 @@ class BatchPartitions {
     else
       return false;
   }
-  /// A partition's rows of the next batch, if they are to be gathered. None with shards: their boundaries depend on the
-  /// batch's size over all processes, which is not known yet.
-  RowList<T> next_rows(Model const& model, Slice<T, L> const& batch, std::size_t partition) const {
-    if (!batch.x_rows || plan_.shards != 0) return {};
-    auto const rows = partition_rows(partition, batch.next.count);
-    if (takes_scattered_rows<ThreadContext>(model, rows.end - rows.begin)) return {};
-    return {batch.next.rows + rows.begin, rows.end - rows.begin, batch.next.ticket};
-  }
 
   template <class F>
   void for_partitions(std::size_t rows, F const& f) {
     auto const run_partition = [&](auto& context, std::size_t index) {
-      RowRange const range = partition_rows(index, rows);
-      if (range.begin != range.end) f(context, index, range);
+      RowRange const range = rows_(index, rows);
+      if (!range.empty()) f(context, index, range);
     };
     if constexpr (is_host_space<Space>) {
       if (plan_.by_samples) {
@@ -279,8 +258,7 @@ class BatchPartitions {
   ThreadPool& pool() { return own_pool_ ? *own_pool_ : ThreadPool::of(context_.space()); }
 
   bool has_gradients(std::size_t partition, std::size_t rows) const {
-    RowRange const range = partition_rows(partition, rows);
-    return plan_.shards != 0 || range.begin != range.end;
+    return plan_.shards != 0 || !rows_(partition, rows).empty();
   }
 
   RowRange all_elements() const { return {0, elements_}; }
@@ -302,9 +280,9 @@ class BatchPartitions {
 
   Context context_;
   PartitionPlan plan_;
+  PartitionRows rows_;
   std::vector<PartitionPair> order_;
   std::unique_ptr<ThreadPool> own_pool_;  ///< if more partitions run at once than the space has threads
-  std::size_t first_shard_ = 0, global_rows_ = 0;
   std::size_t elements_, row_flops_;
   bool mixes_rows_;
   CrossReplicaSum cross_replica_sum_;

@@ -140,7 +140,7 @@ class DeferredProducts {
         copies->copy(index, rows, columns, p, offset);
         columns += p.m + p.n;
       }
-      list.insert({p.m, p.n, p.k, p.x, p.dy, offset, p.x_rows});
+      list.insert({p.m, p.n, p.k, p.x, p.dy, offset});
     }
   };
 
@@ -196,8 +196,7 @@ class DeferredProducts {
                                .c = c,
                                .ldc = ldc,
                                .transpose_a = true,
-                               .accumulate = !std::exchange(first, false),
-                               .a_rows = p.x_rows};
+                               .accumulate = !std::exchange(first, false)};
       part.skip_left_rows(row);
       detail::cache_gemm(part);
     }

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/core/row_range.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
@@ -58,10 +59,7 @@ class OperandCopies {
   void copy(std::size_t partition, RowRange const& rows, std::size_t columns, DeferredProduct<T> const& p,
             std::size_t offset) {
     std::size_t const x = rows.begin * room_.columns + (rows.end - rows.begin) * columns, dy = x + p.k * p.m;
-    if (p.x)
-      std::copy_n(p.x, p.k * p.m, values_ + x);
-    else
-      for (std::size_t row = 0; row < p.k; ++row) std::copy_n(p.x_rows[row], p.m, values_ + x + row * p.m);
+    detail::gather_rows(p.x, p.k, p.m, values_ + x);
     std::copy_n(p.dy, p.k * p.n, values_ + dy);
     std::uint64_t* const list = list_of(partition);
     std::uint64_t* const words = list + 1 + (*list)++ * OperandRoom::words_of_product;
@@ -91,7 +89,7 @@ void read_products(std::size_t products, std::uint64_t const* list, T const* ope
     own.products.clear();
     for (std::size_t i = 0; i < *list; ++i) {
       std::uint64_t const* const words = list + 1 + i * OperandRoom::words_of_product;
-      own.insert({words[0], words[1], words[2], operands + words[4], operands + words[5], words[3], nullptr});
+      own.insert({words[0], words[1], words[2], operands + words[4], operands + words[5], words[3]});
     }
     list += 1 + products * OperandRoom::words_of_product;
   }

@@ -11,7 +11,6 @@
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/strategies/data_parallel/input_rows.hpp"
 #include "trireme/strategies/data_parallel/workspace.hpp"
 #include "trireme/tensor/arena.hpp"
 
@@ -27,7 +26,7 @@ class PartitionMemory {
   struct Partition {
     Arena<T, Space> gradients;
     Bytes workspace;
-    InputRows<T> inputs;
+    Kokkos::View<T*, Kokkos::HostSpace> inputs;  ///< gathered from scattered rows
   };
 
   /// \param elements  of each gradient arena.
@@ -57,9 +56,10 @@ class PartitionMemory {
   void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
     if (scattered_rows > reserved_inputs_) {
       for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
-        partitions_[partition].inputs.reserve(std::max(partition_capacity(plan_, partition, scattered_rows),
-                                                       partition == 0 ? whole_capacity(plan_, scattered_rows) : 0) *
-                                              model.input_size());
+        partitions_[partition].inputs = uninitialized_view<decltype(Partition::inputs)>(
+            "trireme::inputs", std::max(partition_capacity(plan_, partition, scattered_rows),
+                                        partition == 0 ? whole_capacity(plan_, scattered_rows) : 0) *
+                                   model.input_size());
       reserved_inputs_ = scattered_rows;
     }
     if (rows <= reserved_rows_) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
@@ -26,6 +27,11 @@ std::size_t rows_for_owned_weights(ModelDescription const& model);
 /// its layers sums over the rows of each replica.
 PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas, std::size_t concurrency,
                          std::size_t scalar_size, bool host);
+
+/// The plan as text, for a group of `size` processes with threads of a space: "2 processes with 4 threads of OpenMP,
+/// …".
+std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
+                           char const* space);
 
 }  // namespace trireme
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
@@ -47,6 +48,13 @@ TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Paralleli
         "{} threads; take no more replicas than threads, or one kind of BatchNormalization",
         replicas, concurrency));
   return plan_partitions(plan, 1, concurrency, model.elements * scalar_size, host);
+}
+
+TRIREME_INLINE std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
+                                          char const* space) {
+  return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", size, members, threads, space,
+                   plan.replicas, plan.partitions, plan.by_samples ? "samples" : "intra_op",
+                   plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
 }
 
 }  // namespace trireme

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/backend/gemm/rows_view.hpp"
+
 namespace trireme {
 
 /// The deferred products of one partition, by their places in the gradient arena.
@@ -12,9 +14,9 @@ template <class T>
 struct ProductList {
   struct Product {
     std::size_t m, n, k;
-    T const *x, *dy;
+    RowsView<T> x;
+    T const* dy;
     std::size_t offset;
-    T const* const* x_rows;
     std::size_t end() const { return offset + m * n; }
   };
 

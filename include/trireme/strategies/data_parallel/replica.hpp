@@ -99,15 +99,9 @@ class Replica {
 
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
   void predict(Batch<T, L> const& batch, T* out) {
-    auto const slice = batch_.upload(weights_.space(), {.x = batch.x, .rows = batch.rows});
-    auto const host = host_view(out, batch.rows * model_.output_size());
-    if constexpr (is_host_space<Space>) {
-      partitions_.predict(model_, slice.rows, slice.x, out, weights_.data());
-    } else {
-      auto const y = uninitialized_view<Arena<T, Space>>(weights_.space(), "trireme::prediction", host.extent(0));
-      partitions_.predict(model_, slice.rows, slice.x, y.data(), weights_.data());
-      copy_view(host, y);
-    }
+    predict_batch(batch_, weights_.space(), batch, model_.output_size(), out, [&](std::size_t rows, T const* x, T* y) {
+      partitions_.predict(model_, rows, x, y, weights_.data());
+    });
     context().fence("trireme: predictions complete");
   }
 
@@ -162,8 +156,7 @@ class Replica {
     auto const update = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
       context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
-    auto const sums = [&](std::size_t begin, std::size_t end, auto const& f) { ranks.for_each_sum(begin, end, f); };
-    partitions_.update_range(*own_, ranks.products(), sums, UpdateRange<T>(update));
+    partitions_.update_range(*own_, ranks, UpdateRange<T>(update));
   }
 
   /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
@@ -221,14 +214,9 @@ class Replica {
   /// Loss and metrics from totals over all processes.
   Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
     auto values = model_.results(totals.data());
-    if (updater_.penalized() && totals[1] > 0) values[0] += mean_penalty(phase, totals[1]);
+    if (updater_.penalized() && totals[1] > 0)
+      values[0] += updater_.mean_penalty(context(), phase, weights_.data(), totals[1]);
     return detail::UniformAccess::make(values);
-  }
-
-  /// The mean over positions of the penalty: in training it changes with every step and is summed up there; in a test
-  /// it is that of the weights.
-  double mean_penalty(Phase phase, double positions) {
-    return phase == Phase::train ? updater_.trained_penalty() / positions : penalty();
   }
   /// The penalty of the weights.
   double penalty() { return updater_.penalty(context(), weights_.data()); }
@@ -238,15 +226,14 @@ class Replica {
   std::size_t slots() const { return updater_.slots().size(); }
   void set_slot(std::size_t slot, std::span<T> values) {
     group_->broadcast(values);
-    if (own_) values = values.subspan(own_->begin, own_->end - own_->begin);
+    if (own_) values = values.subspan(own_->begin, own_->size());
     copy_view(updater_.slots()[slot], host_view(values));
   }
 
   /// Collective; every process holds everything, so nothing is sent, unless updates are divided.
   template <class State>
   void gather_state(State& state) const {
-    state.iteration = static_cast<std::int64_t>(updater_.iteration());
-    if (!updater_.has_schedule()) state.learning_rate = static_cast<T>(updater_.learning_rate());
+    updater_.store(state);
     for (auto const& slot : updater_.slots()) {
       if (!own_ && !group_->is_chief()) continue;
       auto values = to_host(slot);
@@ -286,18 +273,15 @@ class Replica {
   }
 
   std::string placement() const {
-    PartitionPlan const& plan = partitions_.plan();
-    return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", group_->size(),
-                     detail::members_name<Group>, weights_.space().concurrency(), Space::name(), plan.replicas,
-                     plan.partitions, plan.by_samples ? "samples" : "intra_op",
-                     plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
+    return placement_text(partitions_.plan(), group_->size(), detail::members_name<Group>,
+                          weights_.space().concurrency(), Space::name());
   }
 
   /// Memory of this process for batches of up to `rows` rows of its own.
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
-    if (own_) use.slot_bytes = (own_->end - own_->begin) * sizeof(T);
+    if (own_) use.slot_bytes = own_->size() * sizeof(T);
     return use;
   }
   /// Bytes of the workspaces of all partitions, for `rows` rows of this process.

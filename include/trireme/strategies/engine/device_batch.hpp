@@ -28,7 +28,7 @@ class DeviceBatch {
   /// space makes after its work so far.
   Slice<T, L> upload(Space const& space, Batch<T, L> const& batch) {
     if constexpr (is_host_space<Space>) {
-      return {batch.x, batch.y, batch.weight, batch.rows, batch.x_rows, batch.ticket, batch.next};
+      return {batch.x, batch.y, batch.weight, batch.rows};
     } else {
       std::size_t const x = aligned(batch.rows * input_size_ * sizeof(T));
       std::size_t const y = batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0;
@@ -72,5 +72,21 @@ class DeviceBatch {
   Kokkos::View<std::byte*, detail::PinnedSpace> pinned_;
   Kokkos::View<std::byte*, typename Space::memory_space> device_;
 };
+
+/// Predictions for the rows of a batch, in host memory: out (rows, output) = f(rows, x, y), which computes y from x in
+/// the memory of the space. May be under way on host spaces when it returns.
+template <class T, class L, class Space, class F>
+void predict_batch(DeviceBatch<T, L, Space>& batches, Space const& space, Batch<T, L> const& batch, std::size_t output,
+                   T* out, F const& f) {
+  auto const slice = batches.upload(space, {.x = batch.x, .rows = batch.rows});
+  if constexpr (is_host_space<Space>) {
+    f(slice.rows, slice.x, out);
+  } else {
+    auto const y = uninitialized_view<Kokkos::View<T*, typename Space::memory_space>>(space, "trireme::prediction",
+                                                                                      batch.rows * output);
+    f(slice.rows, slice.x, y.data());
+    copy_view(host_view(out, y.extent(0)), y);
+  }
+}
 
 }  // namespace trireme

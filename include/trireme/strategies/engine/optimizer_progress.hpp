@@ -32,6 +32,12 @@ class OptimizerProgress {
     require_in(intervals::not_negative, "the learning rate", rate);
     rate_ = rate;
   }
+  /// Puts the number of steps, and the rate if no schedule decides it, into the state of a model.
+  template <class State>
+  void store(State& state) const {
+    state.iteration = static_cast<std::int64_t>(iteration_);
+    if (!has_schedule()) state.learning_rate = static_cast<decltype(state.learning_rate)>(rate_);
+  }
 
  private:
   Optimizer optimizer_;

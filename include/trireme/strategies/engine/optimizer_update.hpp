@@ -13,6 +13,7 @@
 
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/phase.hpp"
 #include "trireme/core/row_range.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
@@ -60,7 +61,7 @@ class Updater : public OptimizerProgress<Optimizer> {
   /// Keeps the slots of the elements `own` alone, which this process updates by `next_step(...).from(...)` from now on;
   /// `apply` is for updaters of all elements.
   void keep(RowRange const& own) {
-    elements_ = own.end - own.begin;
+    elements_ = own.size();
     first_ = own.begin;
     for (Slot& slot : slots_) {
       Slot const part = uninitialized_view<Slot>("trireme::optimizer_slot", elements_);
@@ -91,6 +92,11 @@ class Updater : public OptimizerProgress<Optimizer> {
   /// The penalties summed up over steps, since they change with each: those of the weights before the step, times its
   /// positions.
   double trained_penalty() const { return to_host(penalty_)[0]; }
+  /// The mean over so many positions of the penalty: in a test that of the weights; in training it changes with every
+  /// step and has been summed up.
+  double mean_penalty(Context& context, Phase phase, T const* parameters, double positions) const {
+    return phase == Phase::train ? trained_penalty() / positions : penalty(context, parameters);
+  }
   /// Sets the sum of penalties: 0 where a sum begins.
   void set_trained_penalty(double penalty) { copy_view(penalty_, host_view(&penalty, 1)); }
 

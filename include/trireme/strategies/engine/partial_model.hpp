@@ -86,6 +86,11 @@ class PartialModel {
 
   /// Rows of the batch in the space's memory.
   Slice<T, L> upload(Batch<T, L> const& batch) { return batch_.upload(context_.space(), batch); }
+  /// See predict_batch.
+  template <class F>
+  void predict(Batch<T, L> const& batch, T* out, F const& f) {
+    predict_batch(batch_, context_.space(), batch, model_.output_size(), out, f);
+  }
   /// Collective if the loss leaves some positions out. \param counts  true if this process counts its rows: one process
   /// for each row does.
   Step begin_step(Batch<T, L> const& batch, bool counts = true) {
@@ -124,8 +129,7 @@ class PartialModel {
   /// Sends the complete state to the chief. Collective.
   template <class State>
   void gather_state(State& state) const {
-    state.iteration = static_cast<std::int64_t>(updater_.iteration());
-    if (!updater_.has_schedule()) state.learning_rate = static_cast<T>(updater_.learning_rate());
+    updater_.store(state);
     weights_.collect(state.parameters);
     for (auto const& slot : updater_.slots()) {
       std::vector<T> unused;
@@ -165,9 +169,7 @@ class PartialModel {
 
   /// Each process computes the penalty of the parameters that it updates.
   double mean_penalty(Phase phase, double positions) {
-    double const own =
-        phase == Phase::train ? updater_.trained_penalty() / positions : updater_.penalty(context_, own_parameters());
-    return holders_->allreduce_sum(own).value();
+    return holders_->allreduce_sum(updater_.mean_penalty(context_, phase, own_parameters(), positions)).value();
   }
 
   Model model_;

@@ -41,13 +41,10 @@ auto own_positions(Model const& model, Batch const& batch, std::size_t rows) {
 /// Some rows of a slice.
 template <class Model, class T, class L>
 Slice<T, L> rows_of(Model const& model, Slice<T, L> slice, RowRange const& rows) {
-  if (slice.x) slice.x += rows.begin * model.input_size();
-  if (slice.x_rows) slice.x_rows += rows.begin;
+  slice.x = slice.x.from_row(rows.begin, model.input_size());
   if (slice.y) slice.y += rows.begin * model.target_size();
   if (slice.weight) slice.weight += rows.begin;
   slice.rows = rows.end - rows.begin;
-  slice.ticket = 0;  // the ticket is that of the whole slice
-  slice.next = {};
   return slice;
 }
 

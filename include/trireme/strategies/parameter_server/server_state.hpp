@@ -127,8 +127,7 @@ class ServerState {
   /// it, as the servers have it then.
   template <class State>
   void gather_state(State& state) const {
-    if (!has_schedule()) state.learning_rate = static_cast<T>(learning_rate());
-    state.iteration = static_cast<std::int64_t>(iteration());
+    progress().store(state);
     if (weights_.apart()) {
       if (!group_->is_chief()) return;
       servers().fetch();

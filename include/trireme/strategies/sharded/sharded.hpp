@@ -84,16 +84,8 @@ class ShardedEngine
 
   /// Predictions for this process's rows, (rows, output) in host memory. Collective under stage 3.
   void predict_step(Batch<T, L> const& batch, T* out) {
-    auto const slice = parts_.upload({.x = batch.x, .rows = batch.rows});
-    std::size_t const count = slice.rows * parts_.model().output_size();
-    if constexpr (is_host_space<Space>) {
-      predict(slice.rows, slice.x, out);
-      parts_.context().fence("trireme: predictions complete");
-    } else {
-      auto const y = uninitialized_view<Arena<T, Space>>(parts_.context().space(), "trireme::prediction", count);
-      predict(slice.rows, slice.x, y.data());
-      copy_view(host_view(out, count), y);
-    }
+    parts_.predict(batch, out, [this](std::size_t rows, T const* x, T* y) { predict(rows, x, y); });
+    parts_.context().fence("trireme: predictions complete");
   }
 
   /// y (rows, output) for x (rows, input), both in the space's memory; complete on return, not collective.

@@ -1,5 +1,5 @@
-// Inputs whose rows lie apart, put together while products of the same thread are under way.
-#define BOOST_TEST_MODULE input_rows
+// Shuffled samples in memory, whose rows partitions read in place or gather.
+#define BOOST_TEST_MODULE batch_partitions
 #include "support/kokkos_fixture.hpp"
 #include "support/numbers.hpp"
 #include "support/same_bits.hpp"
@@ -9,114 +9,18 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <vector>
 
-#include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
-#include "trireme/strategies/data_parallel/input_rows.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
-using boost::test_tools::per_element;
-
-namespace {
-
-using Scalars = std::tuple<float, double>;
-
-/// Rows of numbers in an order of their own.
-template <class T>
-struct Rows {
-  std::size_t size;
-  std::vector<T> numbers;
-  std::vector<T const*> order;
-
-  Rows(std::size_t count, std::size_t row_size) : size(row_size), numbers(test::numbers<T>(count * row_size, 7)) {
-    for (std::size_t i = 0; i < count; ++i) order.push_back(numbers.data() + (i * 7 + 3) % count * size);
-  }
-  RowList<T> list(std::uint64_t ticket) const { return {order.data(), order.size(), ticket}; }
-  std::vector<T> together() const {
-    std::vector<T> all;
-    for (T const* row : order) all.insert(all.end(), row, row + size);
-    return all;
-  }
-};
-
-/// So many tiles that each furthers a gather.
-template <class T>
-void multiply(std::size_t rows) {
-  std::vector<T> const a = test::numbers<T>(rows * 32, 1), b = test::numbers<T>(32 * 16, 2);
-  std::vector<T> c(rows * 16);
-  Product<T> product{};
-  product.m = rows, product.n = 16, product.k = 32;
-  product.a = a.data(), product.lda = 32;
-  product.b = b.data(), product.ldb = 16;
-  product.c = c.data(), product.ldc = 16;
-  detail::cache_gemm(product);
-}
-
-template <class T>
-std::vector<T> copy_of(T const* from, std::size_t count) {
-  return {from, from + count};
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE_TEMPLATE(rows_are_put_together_in_their_order, T, Scalars) {
-  for (std::size_t const count : {1u, 2u, 3u, 11u})
-    for (std::size_t const size : {1u, 255u, 256u, 257u, 784u}) {
-      Rows<T> const rows(count, size);
-      InputRows<T> inputs;
-      inputs.reserve(count * size);
-      BOOST_TEST(copy_of(inputs.gather(rows.list(0), size), count * size) == rows.together(), per_element());
-      // Ahead, as far as the products of a step come.
-      for (std::size_t const products : {0u, 6u, 60u, 6000u}) {
-        {
-          typename detail::RowGather<T>::Meanwhile const gathering(inputs.begin(rows.list(5), size));
-          multiply<T>(products);
-        }
-        multiply<T>(600);  // furthers nothing any more
-        BOOST_TEST(copy_of(inputs.gather(rows.list(5), size), count * size) == rows.together(), per_element());
-      }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(rows_are_there_before_their_step_and_what_the_step_reads_stays) {
-  if (!detail::has_simd) return;  // products are the BLAS's alone then
-  Rows<float> first(5, 300), next(5, 300);
-  for (float& x : next.numbers) x += 10;
-  InputRows<float> inputs;
-  inputs.reserve(5 * 300);
-  float const* const read = inputs.gather(first.list(0), 300);
-  auto const expected = next.together();
-  {
-    detail::RowGather<float>::Meanwhile const gathering(inputs.begin(next.list(5), 300));
-    multiply<float>(1000);
-  }
-  BOOST_TEST(copy_of(read, 5 * 300) == first.together(), per_element());
-  for (float& x : next.numbers) x = -1;  // whatever is read from now on would show
-  BOOST_TEST(copy_of(inputs.gather(next.list(5), 300), 5 * 300) == expected, per_element());
-}
-
-BOOST_AUTO_TEST_CASE(only_the_rows_that_were_announced_are_taken_for_them) {
-  Rows<float> const announced(4, 40), other(3, 40);
-  InputRows<float> inputs;
-  inputs.reserve(4 * 40);
-  for (std::uint64_t const ticket : {0u, 5u, 6u}) {
-    inputs.begin(announced.list(5), 40).finish();
-    BOOST_TEST(copy_of(inputs.gather(other.list(ticket), 40), 3 * 40) == other.together(), per_element());
-    BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
-  }
-  inputs.begin(announced.list(5), 40).finish();
-  inputs.reserve(8 * 40);  // what was begun is gone with the memory
-  BOOST_TEST(copy_of(inputs.gather(announced.list(5), 40), 4 * 40) == announced.together(), per_element());
-}
 
 namespace {
 

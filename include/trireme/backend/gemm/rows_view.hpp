@@ -1,0 +1,63 @@
+/// RowsView: rows of numbers, as batches, the inputs of layers and matrix products share them.
+#pragma once
+
+#include <cstddef>
+
+#include <Kokkos_Macros.hpp>
+
+namespace trireme {
+
+/// Rows in one block, or scattered over memory with a pointer to each, which readers then gather or read in place.
+/// Converts from the address of a block and to it. Rows that are scattered lie in host memory.
+template <class T>
+class RowsView {
+ public:
+  constexpr RowsView() = default;
+  /// Rows that follow each other from `block` on, at a distance that readers know.
+  KOKKOS_FUNCTION constexpr RowsView(T const* block) : block_(block) {}
+  /// Rows that `rows` points to, one by one.
+  static constexpr RowsView scattered(T const* const* rows) {
+    RowsView view;
+    view.rows_ = rows;
+    return view;
+  }
+
+  /// Address of the block; null if the rows are scattered.
+  KOKKOS_FUNCTION constexpr operator T const*() const { return block_; }
+  /// True if there is a pointer to each row instead of a block.
+  constexpr bool is_scattered() const { return rows_ != nullptr; }
+  /// Pointers to scattered rows, of which numbers are used from index `first` on.
+  constexpr T const* const* rows() const { return rows_; }
+  /// Index of the first number used of scattered rows.
+  constexpr std::size_t first() const { return first_; }
+
+  /// Address of row i; `pitch` is the distance between rows of a block.
+  constexpr T const* row(std::size_t i, std::size_t pitch) const {
+    return rows_ ? rows_[i] + first_ : block_ + i * pitch;
+  }
+  /// The rows from i on.
+  constexpr RowsView from_row(std::size_t i, std::size_t pitch) const {
+    RowsView rest = *this;
+    if (rows_)
+      rest.rows_ += i;
+    else if (block_)
+      rest.block_ += i * pitch;
+    return rest;
+  }
+  /// The rows without their first i numbers.
+  constexpr RowsView from_column(std::size_t i) const {
+    RowsView rest = *this;
+    if (rows_)
+      rest.first_ += i;
+    else
+      rest.block_ += i;
+    return rest;
+  }
+
+ private:
+  T const* block_ = nullptr;
+  T const* const* rows_ = nullptr;
+  std::size_t first_ = 0;
+};
+
+}  // namespace trireme
