@@ -106,7 +106,8 @@ class PlacedModel {
   std::vector<std::string> weight_names() const { return detail::weight_names(description()); }
 
   /// Copy of a parameter or state in its extents, as weight_names lists them: `weights("dense/kernel")` of (inputs,
-  /// units). Collective if processes hold only parts of the model.
+  /// units). Collective if processes hold only parts of the model, as under ShardedStrategy and PipelineStrategy;
+  /// otherwise local: one process may read alone, and its error is its own.
   /// \throws ValueError that lists all paths, if the model has none of this name. Where the call is collective, on all
   /// processes, and also if they read different parameters.
   xt::xarray<T> weights(std::string_view path) const {
@@ -157,8 +158,9 @@ class PlacedModel {
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
   /// where it has others, which are left out. Only the chief reads the file, for all processes. Collective.
-  /// \throws FileError on all processes if the file cannot be read, or has other weights; ValueError on all if
-  /// processes name different files; nothing is changed then.
+  /// \throws FileError on all processes if the file cannot be read, or has other weights, or a learning rate or number
+  /// of steps that is negative or not finite; ValueError on all if processes name different files; nothing is changed
+  /// then.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
     detail::require_same_load(engine_, path);

@@ -16,6 +16,7 @@
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/callbacks/stored_values.hpp"
+#include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/stored_tensor.hpp"
 
@@ -197,7 +198,9 @@ class Archive : public StoredValues {
           require_elements(of_chief, engine_->model().description().arena_elements(), of_each);
         });
       on_chief("weights", weights);
-      if (loads()) snapshot.set(engine_->weights().scatter(weights));
+      if (loads())
+        snapshot.set(SnapshotHandle<Handle>{.weights = engine_->weights().scatter(weights),
+                                            .moment = {.history = data::hash_bytes(folder().data(), folder().size())}});
     });
   }
 

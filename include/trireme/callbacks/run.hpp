@@ -18,6 +18,7 @@
 #include "trireme/callbacks/checkpoint.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/progress.hpp"
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/callbacks/terminal.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/hash.hpp"
@@ -102,14 +103,25 @@ class Run {
 
   /// Copy of the model's weights in the memory of its space, which `restore` sets again. Under LocalSGD and strategies
   /// like it processes have the same weights at the end of an epoch only.
-  auto snapshot() const { return engine().weights().snapshot(); }
+  auto snapshot() const {
+    return SnapshotHandle<decltype(engine().weights().snapshot())>{
+        .weights = engine().weights().snapshot(), .moment = {.step = step(), .history = restores_hash_}};
+  }
   /// Sets the model's weights to those of a snapshot that this process has made. Every process has to restore one of
-  /// the same moment. One that restores more often than the others ends the run with an error of all processes, before
-  /// the next epoch's first step, or at the end of the epoch or the run.
-  template <class Snapshot>
-  void restore(Snapshot const& snapshot) {
-    engine().weights().restore(snapshot);
+  /// the same moment, after the same step. One that restores others, or more often, ends the run with an error of all
+  /// processes, before the next epoch's first step, or at the end of the epoch or the run.
+  template <class Weights>
+  void restore(SnapshotHandle<Weights> const& snapshot) {
+    engine().weights().restore(snapshot.weights);
+    std::uint64_t const numbers[]{restores_hash_, step(), snapshot.moment.step, snapshot.moment.history};
+    restores_hash_ = data::hash_bytes(numbers, sizeof(numbers));
     ++restores_;
+    last_restored_step_ = snapshot.moment.step;
+  }
+  /// The same with weights of the engine, whose moment is not known and not compared.
+  template <class Weights>
+  void restore(Weights const& weights) {
+    restore(SnapshotHandle<Weights>{.weights = weights});
   }
 
   /// Writes weights and optimizer state to one file that is whole or absent. Collective.
@@ -188,13 +200,15 @@ class Run {
   }
   /// Notes the step in this process's status record, for messages.
   void note_step() const { detail::status().at(epoch(), step()); }
-  /// Throws on all processes where hooks of one have set other learning rates, or restored weights more often.
+  /// Throws on all processes where hooks of one have set other learning rates, or restored other weights.
   /// Collective.
   void require_same_changes() const {
     if (processes() == 1) return;
     detail::require_same_config(engine().group(), "fit", [&](Config& c) {
       detail::list_learning_rate(c, engine());
       c.add("the number of restored snapshots", formatted("{}", restores_));
+      c.add("a snapshot restored, the last one of step", formatted("{}", last_restored_step_));
+      c.add("the checksum of the moments and snapshots that hooks have restored", formatted("{:016x}", restores_hash_));
       c.add("the number of learning rates that hooks have set", formatted("{}", rates_set_));
       c.add("a learning rate that a hook has set, the last one at step", formatted("{}", last_rate_step_));
       c.add("the checksum of the steps and learning rates that hooks have set", formatted("{:016x}", rates_hash_));
@@ -251,7 +265,9 @@ class Run {
   std::size_t batch_ = 0, batches_ = 0;
   std::size_t restores_ = 0, rates_set_ = 0;
   std::uint64_t last_rate_step_ = 0;
-  std::uint64_t rates_hash_ = 0;  ///< of the learning rates that hooks have set, and of their steps
+  std::uint64_t last_restored_step_ = 0;  ///< at which the snapshot that was restored last was made
+  std::uint64_t restores_hash_ = 0;       ///< of the snapshots that hooks have restored, and of the steps
+  std::uint64_t rates_hash_ = 0;          ///< of the learning rates that hooks have set, and of their steps
   Logs logs_;
 };
 

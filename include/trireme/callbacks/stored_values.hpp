@@ -42,6 +42,9 @@ class StoredValues {
   void require_complete() const;
 
  protected:
+  /// Path of the folder in which names lie now, "callbacks/0/".
+  std::string const& folder() const { return folder_; }
+
   /// Calls f(), whose names lie in a folder of this name.
   template <class F>
   void in_folder(std::string_view name, F const& f) {

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -123,6 +124,10 @@ HostState<typename Engine::T> state_to_read(Engine const& engine) {
 /// True if the file has an optimizer's state of so many variables. A warning says if it has another number of them.
 bool holds_optimizer(std::string const& path, std::size_t variables);
 
+/// Checks a file's number of steps, and its learning rate if that is read. \throws FileError "<path>: the learning rate
+/// is -0.5, which is outside of [0, inf)"
+void require_optimizer_numbers(std::string const& path, std::int64_t iteration, std::optional<double> learning_rate);
+
 /// The groups of all layers, of those within them and of the composites around them, with the names that users see.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);
 
@@ -176,6 +181,10 @@ void load_state(Engine& engine, std::string const& path) {
       if (with_optimizer) all = std::move(with_slots);
     }
     read_weights(path, all);
+    if (!with_optimizer) return;
+    std::optional<double> rate;
+    if (!engine.optimizer().has_schedule()) rate = static_cast<double>(state.learning_rate);
+    detail::require_optimizer_numbers(path, state.iteration, rate);  // here, before anything is set
   });
   engine.weights().set_parameters(state.parameters);
   if constexpr (is_trainable<typename Engine::Model>) {

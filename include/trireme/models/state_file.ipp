@@ -4,11 +4,14 @@
 #include "trireme/models/state_file.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
@@ -35,6 +38,16 @@ TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variabl
                 "this model's optimizer",
                 path, variables));
   return false;
+}
+
+TRIREME_INLINE void require_optimizer_numbers(std::string const& path, std::int64_t iteration,
+                                              std::optional<double> learning_rate) {
+  try {
+    require_in(intervals::count, "the number of steps", static_cast<double>(iteration));
+    if (learning_rate) require_in(intervals::not_negative, "the learning rate", *learning_rate);
+  } catch (ValueError const& error) {
+    throw FileError(path, error.what());
+  }
 }
 
 TRIREME_INLINE std::vector<NamedGroup> layer_groups(ModelDescription const& model) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -24,7 +25,10 @@
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
+#include "trireme/io/named_tensor.hpp"
+#include "trireme/io/weights_file.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/models/state_file.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
@@ -225,6 +229,48 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_that_differs_on_one_rank_gives_all_the_stat
   BOOST_TEST(bits_of(other.model) == bits_of(trained.model));
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_with_a_wrong_optimizer_state_is_an_error_of_all_and_changes_nothing, Strategy,
+                              Strategies) {
+  Trained<Strategy> trained, other, untouched;
+  Folder const folder;
+  trained.train(1);
+  trained.model.save_weights(folder.path + "/0.npz");
+  std::string const path = folder.path + "/wrong.npz";
+  auto const before = bits_of(other.model);
+  /// The file at `path` has another learning rate and number of steps.
+  auto const write = [&](float rate, std::int64_t iteration) {
+    world().on_chief(
+        [](auto const&, auto const* engine, std::string const& good, std::string const& wrong, float bad_rate,
+           std::int64_t bad_iteration) {
+          auto state = trireme::detail::state_to_read(*engine);
+          auto const tensors = [&](auto const& make, auto tensor) {
+            return trireme::detail::state_tensors<decltype(tensor), Adam>(engine->model().description(), state, true,
+                                                                          true, make);
+          };
+          read_weights(good, tensors([](auto&&... all) { return named_destination(all...); }, NamedDestination{}));
+          state.learning_rate = bad_rate;
+          state.iteration = bad_iteration;
+          write_weights(wrong, tensors([](auto&&... all) { return named_tensor(all...); }, NamedTensor{}));
+        },
+        &std::as_const(other.model.engine()), folder.path + "/0.npz", path, rate, iteration);
+  };
+  auto const refused = [&](float rate, std::int64_t iteration, std::string const& what) {
+    write(rate, iteration);
+    BOOST_TEST(message_of<FileError>([&] { other.model.load_weights(path); }) ==
+               (world().size() == 1 ? "" : "on rank 0: ") + path + ": " + what);
+    BOOST_TEST(bits_of(other.model) == before);
+    BOOST_TEST(other.model.engine().iteration() == 0u);
+    BOOST_TEST(other.model.engine().optimizer().learning_rate() == 0.25);
+  };
+  refused(-0.5f, 4, "the learning rate is -0.5, which is outside of [0, inf)");
+  refused(std::numeric_limits<float>::quiet_NaN(), 4, "the learning rate is nan, which is outside of [0, inf)");
+  refused(0.5f, -3, "the number of steps is -3, which is outside of [0, 2^53]");
+  // Nor the moments of Adam, which the next steps show.
+  other.train(1);
+  untouched.train(1);
+  BOOST_TEST(bits_of(other.model) == bits_of(untouched.model));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(another_learning_rate_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
   auto const error = sentence("fit", "the learning rate", "0.125", "0.25");
   auto const rate = [] { return on_last_rank() ? 0.125 : 0.25; };
@@ -280,6 +326,75 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all
                                                    if (on_last_rank()) first.restore_to(run);
                                                  }});
              }) == error);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_snapshot_restored_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  Snapshot first, second;
+  Trained<Strategy> trained, again, late;
+  auto const take = [](Snapshot& snapshot) { return [&snapshot](auto& run) { snapshot.take(run); }; };
+  BOOST_TEST(message_of([&] {
+               trained.train(2,
+                             LambdaCallback{.on_train_begin = take(first),
+                                            .on_epoch_end = [&](auto& run) {
+                                              if (run.epoch() == 0)
+                                                second.take(run);
+                                              else
+                                                (on_last_rank() ? second : first).restore_to(run);
+                                            }});
+             }) == sentence("fit", "a snapshot restored, the last one of step", "4", "0"));
+  // The last one is the same, and the one before it is not.
+  auto const text = message_of([&] {
+    again.train(2, LambdaCallback{.on_train_begin = take(first), .on_epoch_end = [&](auto& run) {
+                                    if (run.epoch() == 0) return second.take(run);
+                                    (on_last_rank() ? second : first).restore_to(run);
+                                    first.restore_to(run);
+                                  }});
+  });
+  BOOST_TEST((text.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1), text);
+  // The same one, but a step later, in between which the weights were others.
+  auto const later = message_of([&] {
+    late.train(1, LambdaCallback{.on_train_begin = take(first), .on_train_batch_end = [&](auto& run) {
+                                   if (run.batch() == (on_last_rank() ? 2u : 1u)) first.restore_to(run);
+                                 }});
+  });
+  BOOST_TEST((later.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1), later);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(equal_snapshots_that_ranks_take_in_other_hooks_can_be_restored, Strategy, Strategies) {
+  Snapshot kept;
+  Trained<Strategy> trained;
+  std::uint64_t bits = 0;
+  BOOST_TEST(message_of([&] {
+               trained.train(2, LambdaCallback{.on_epoch_begin =
+                                                   [&](auto& run) {
+                                                     if (run.epoch() == 1 && on_last_rank()) kept.take(run);
+                                                   },
+                                               .on_epoch_end =
+                                                   [&](auto& run) {
+                                                     if (run.epoch() == 1) return kept.restore_to(run);
+                                                     bits = bits_of(run.model());
+                                                     if (!on_last_rank()) kept.take(run);
+                                                   }});
+             }) == "");
+  BOOST_TEST(bits_of(trained.model) == bits);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_unknown_weight_on_one_rank_is_an_error_of_all_or_of_that_rank_alone, Strategy,
+                              Strategies) {
+  Trained<Strategy> trained;
+  auto const known = trained.model.weight_names().front();
+  auto const read = [&] { trained.model.weights(on_last_rank() ? "unknown" : known); };
+  constexpr bool is_collective = trireme::detail::is_divided<typename decltype(trained.model)::Engine>;
+  if constexpr (is_collective) {
+    auto const text = message_of([&] { read(); });
+    BOOST_TEST((text.find("unknown") != std::string::npos) == (world().size() > 1), text);
+  } else if (on_last_rank()) {
+    // Local: the other ranks neither wait for it nor see it, and training goes on.
+    BOOST_CHECK_EXCEPTION(read(), ValueError, [](ValueError const& error) { return !error.uniform(); });
+  } else if (bits_of(trained.model) != 0) {  // of a server it is an error too
+    read();
+  }
+  trained.train(1);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_to_all_ranks, Strategy, Strategies) {
