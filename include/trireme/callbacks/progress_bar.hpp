@@ -20,14 +20,17 @@ namespace trireme {
 ///
 /// While an epoch runs it shows steps, time and what is left, and in a run of one process the running loss and metrics.
 /// With several processes these would be a collective call, and come at the epoch's end. Colours are for terminals, and
-/// for none where NO_COLOR is set; a line is never wider than the terminal. Designated initializers name the members in
-/// this order.
+/// for none where NO_COLOR is set; a line is never wider than the terminal. The bar narrows, in steps of five columns,
+/// where the text behind it needs more room, and does not widen again in the same call. Designated initializers name the
+/// members in this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: detected
   /// On other outputs than terminals: time from line to line while an epoch runs, so that a job's log shows how far it
   /// is. 0: no such lines.
   std::chrono::milliseconds every = std::chrono::minutes(1);
+
+  static constexpr std::size_t widest_bar = 20;
 
   // State of the bar, within a run.
   bool training = false;
@@ -36,13 +39,14 @@ struct ProgressBar {
   std::size_t steps = 0;
   std::size_t first_step = 0;      ///< steps of the epoch that an earlier process took
   std::size_t steps_expected = 0;  ///< 0: not known yet
+  std::size_t bar_width = widest_bar;
   std::chrono::steady_clock::time_point started{};
   std::chrono::steady_clock::time_point drawn{};
 
   template <class Run>
   void on_train_begin(Run& run) {
     training = true;
-    steps_expected = 0;
+    reset();
     find_out(run);
   }
 
@@ -119,9 +123,15 @@ struct ProgressBar {
         this);
   }
 
+  /// State at the begin of a call.
+  void reset() {
+    steps_expected = 0;
+    bar_width = widest_bar;
+  }
+
   template <class Run>
   void begin_alone(Run& run) {
-    steps_expected = 0;
+    reset();
     find_out(run);
     start(run);
   }
@@ -144,7 +154,7 @@ struct ProgressBar {
   bool is_due();
 
   /// The line of a running epoch or test.
-  void draw(Logs const& running) const;
+  void draw(Logs const& running);
 
   void finish(Logs const& logs);
 
@@ -152,11 +162,11 @@ struct ProgressBar {
 
   std::string counted() const;
 
-  /// Steps, the bar and a text in ASCII. While an epoch runs the line gives up first the bar and then the text's end to
-  /// fit the terminal; a line that stays is whole.
-  std::string with_bar(std::string const& text, bool stays) const;
+  /// Steps, the bar and a text. While an epoch runs the line gives up first the bar and then the text's end to fit the
+  /// terminal; a line that stays has a whole text, and the bar of the line before.
+  std::string with_bar(std::string const& text, bool stays);
 
-  std::string bar(std::size_t width) const;
+  std::string bar() const;
 
   /// "12s", "3:25", "1:02:45"
   static std::string duration(double seconds);

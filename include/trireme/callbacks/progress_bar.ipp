@@ -26,7 +26,7 @@ TRIREME_INLINE bool ProgressBar::is_due() {
   return true;
 }
 
-TRIREME_INLINE void ProgressBar::draw(Logs const& running) const {
+TRIREME_INLINE void ProgressBar::draw(Logs const& running) {
   double const elapsed = std::chrono::duration<double>(drawn - started).count();
   double const step = elapsed / static_cast<double>(steps - first_step);
   std::string times = duration(elapsed);
@@ -62,22 +62,27 @@ TRIREME_INLINE std::string ProgressBar::counted() const {
   return formatted("{:>{}}/{}", steps, total.size(), total);
 }
 
-TRIREME_INLINE std::string ProgressBar::with_bar(std::string const& text, bool stays) const {
+TRIREME_INLINE std::string ProgressBar::with_bar(std::string const& text, bool stays) {
   std::string line = counted();
-  std::size_t const taken = line.size() + text.size() + 3;  // with two blanks, and a last column that stays free
-  std::size_t const room = look.columns > taken ? look.columns - taken : 0;
-  std::size_t const width = std::min<std::size_t>(20, stays ? 20 : room);
-  if (steps_expected != 0 && width >= 5) line += ' ' + bar(width);
-  if (stays || room > 0) return line + ' ' + text;
-  return (line + ' ' + text).substr(0, look.columns - 1);
+  bool const has_bar = steps_expected != 0;
+  if (has_bar) {
+    // With two blanks, and a last column that stays free.
+    std::size_t const taken = line.size() + detail::text_columns(text, look.utf8) + 3;
+    std::size_t const room = look.columns > taken ? look.columns - taken : 0;
+    if (!stays) bar_width = std::min(bar_width, room / 5 * 5);
+    if (bar_width > 0) line += ' ' + bar();
+  }
+  line += ' ' + text;
+  if (stays || (has_bar && bar_width > 0)) return line;  // a bar with colours is wider as text
+  return std::string(detail::first_columns(line, look.columns - 1, look.utf8));
 }
 
-TRIREME_INLINE std::string ProgressBar::bar(std::size_t width) const {
-  std::size_t const full = steps_expected == 0 ? width : std::min(width, width * steps / steps_expected);
+TRIREME_INLINE std::string ProgressBar::bar() const {
+  std::size_t const full = steps_expected == 0 ? bar_width : std::min(bar_width, bar_width * steps / steps_expected);
   std::string text = look.colours ? "\x1b[32m" : "";
   for (std::size_t i = 0; i < full; ++i) text += look.utf8 ? "━" : "=";
   if (look.colours) text += "\x1b[0m";
-  for (std::size_t i = full; i < width; ++i) text += look.utf8 ? "─" : ".";
+  for (std::size_t i = full; i < bar_width; ++i) text += look.utf8 ? "─" : ".";
   return text;
 }
 

@@ -17,6 +17,12 @@ bool has_utf8();
 /// Columns of the output's terminal; $COLUMNS or 80 where it does not say.
 std::size_t terminal_columns([[maybe_unused]] int file);
 
+/// Columns that a text in UTF-8 takes on a terminal; where that shows single bytes, a column for each byte.
+std::size_t text_columns(std::string_view text, bool utf8);
+
+/// Start of a text of so many columns at most, cut between letters.
+std::string_view first_columns(std::string_view text, std::size_t columns, bool utf8);
+
 struct Terminal {
   bool moves = false;    ///< a line can be drawn over
   bool colours = false;  ///< and in colours, unless NO_COLOR is set

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -56,6 +58,19 @@ class Variables {
  private:
   std::vector<std::pair<char const*, std::optional<std::string>>> before_;
 };
+
+/// Letters of a text in UTF-8, each of which has to be whole.
+std::vector<std::string> letters(std::string const& text) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < text.size(); i += all.back().size()) {
+    auto const lead = static_cast<unsigned char>(text[i]);
+    all.push_back(text.substr(i, lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4));
+    bool whole = lead < 0x80 || (lead >= 0xC2 && all.back().size() == (lead < 0xE0 ? 2u : lead < 0xF0 ? 3u : 4u));
+    for (char const byte : all.back().substr(1)) whole = whole && (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+    BOOST_TEST_REQUIRE(whole, text);
+  }
+  return all;
+}
 
 void train(tr::ProgressBar& bar, ScriptedRun& run, std::size_t epochs) {
   run.epoch_count = epochs;
@@ -177,6 +192,60 @@ BOOST_FIXTURE_TEST_CASE(one_process_shows_running_values, Output) {
   evaluation.on_test_begin(run);
   evaluation.on_test_batch_end(run);
   BOOST_TEST(second.text().find("/step - loss: 0.7500 - accuracy: 0.5000\x1b") != std::string::npos, second.text());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_bar_narrows_for_a_longer_text_and_does_not_widen_again, Output) {
+  Variables const set{{"LC_ALL", "C"}, {"NO_COLOR", "1"}, {"COLUMNS", "78"}};
+  tr::ProgressBar bar{.output = file, .terminal = true};
+  ScriptedRun run;
+  run.process_count = 1;
+  train(bar, run, 1);
+  bar.on_epoch_begin(run);
+  run.batch_now = 0;
+  for (double const loss : {0.75, 1e30, 0.75, 1e6, 0.75}) {
+    run.batch_logs.set("loss", uniform(loss));
+    bar.drawn = {};  // long ago
+    bar.on_train_batch_end(run);
+    ++run.batch_now;
+  }
+  bar.on_epoch_end(run);
+  std::string const all = text();
+  std::regex const drawn("\r *[0-9]+/[0-9]+ ([=.]+) [^\r]*loss");
+  std::vector<long> widths;
+  for (std::sregex_iterator found(all.begin(), all.end(), drawn), end; found != end; ++found)
+    widths.push_back((*found)[1].length());
+  // The first one is the end of the first epoch.
+  BOOST_TEST(widths == (std::vector<long>{20, 20, 5, 5, 5, 5, 5}), boost::test_tools::per_element());
+
+  Output next;
+  bar.output = next.file;
+  train(bar, run, 1);
+  BOOST_TEST(next.text().find("\r12/12 ==================== ") != std::string::npos, next.text());
+}
+
+BOOST_FIXTURE_TEST_CASE(names_are_cut_between_letters, Output) {
+  for (std::size_t columns = 12; columns < 60; ++columns) {
+    std::string const width = std::to_string(columns);
+    Variables const set{{"LC_ALL", "en_GB.UTF-8"}, {"NO_COLOR", "1"}, {"COLUMNS", width.c_str()}};
+    Output out;
+    tr::ProgressBar bar{.output = out.file, .terminal = true};
+    ScriptedRun run;
+    run.process_count = 1;
+    run.batch_logs.set("précisionéé", uniform(0.5));
+    run.batch_logs.set("損失", uniform(0.25));
+    train(bar, run, 2);
+    std::string const all = out.text();
+    std::regex const line("\r([^\r\n]*)\x1b\\[K(?!\n)");
+    std::size_t lines = 0;
+    for (std::sregex_iterator found(all.begin(), all.end(), line), end; found != end; ++found, ++lines) {
+      std::string const drawn = (*found)[1];
+      std::size_t taken = 0;
+      for (std::string const& letter : letters(drawn)) taken += letter == "損" || letter == "失" ? 2 : 1;
+      BOOST_TEST(taken < columns, drawn);
+      BOOST_TEST(taken + 2 >= std::min<std::size_t>(columns, 21), drawn);  // and no shorter than need be
+    }
+    BOOST_TEST(lines >= 2u);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(batches_cost_no_collective_call_and_other_ranks_print_nothing, Output) {
