@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/detail/weights_call.hpp"
+#include "trireme/environment/error_barrier.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/layer_placement.hpp"
@@ -25,6 +28,7 @@
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
+#include "trireme/mpi/communicator.hpp"
 #include "trireme/predictor.hpp"
 #include "trireme/tensor/flat_elements.hpp"
 #include "trireme/tensor/tensor_view.hpp"
@@ -61,7 +65,8 @@ class PlacedModel {
       : needs_kokkos_(std::move(other.needs_kokkos_)),
         engine_(std::move(other.engine_)),
         shared_(std::move(other.shared_)),
-        use_(std::move(other.use_)) {
+        use_(std::move(other.use_)),
+        error_barrier_(std::move(other.error_barrier_)) {
     shared_.follow(engine_);
   }
   PlacedModel& operator=(PlacedModel&& other) noexcept {
@@ -70,6 +75,7 @@ class PlacedModel {
     shared_ = std::move(other.shared_);
     shared_.follow(engine_);
     use_ = std::move(other.use_);
+    error_barrier_ = std::move(other.error_barrier_);
     return *this;
   }
 
@@ -255,6 +261,9 @@ class PlacedModel {
       return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
   }
 
+  /// Barrier of processes that leave `fit` by an error; null in a model of one process. For the training loop. Local.
+  detail::ErrorBarrier* error_barrier() const { return error_barrier_.get(); }
+
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() {
     if constexpr (detail::HoldsWeights<Engine>) {
@@ -273,6 +282,8 @@ class PlacedModel {
     else if (!description().shared.empty())
       throw ValueError(
           "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
+    if constexpr (is_trainable<Model> && std::is_same_v<std::decay_t<decltype(engine_.group())>, Communicator>)
+      if (engine_.group().size() > 1) error_barrier_ = std::make_unique<detail::ErrorBarrier>(engine_.group());
   }
 
  private:
@@ -285,6 +296,7 @@ class PlacedModel {
   Engine engine_;
   detail::SharedLinks<Engine> shared_;
   detail::ModelUse use_;
+  std::unique_ptr<detail::ErrorBarrier> error_barrier_;
 };
 
 /// Model with weights and optimizer state under a strategy, the result of `compile`. `fit`, `evaluate` and `predict` go

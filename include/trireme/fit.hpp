@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch_iterator.hpp"
 #include "trireme/detail/training_call.hpp"
+#include "trireme/environment/error_barrier.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/models/predictions.hpp"
@@ -71,6 +73,8 @@ template <class Engine, class Model, class Data, class... Callbacks>
 auto prediction_loop(PlacedModel<Engine, Model>&, Data const&, Callbacks&...);
 template <class R, class Engine, class Batches, class List>
 void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
+template <class Engine, class Model, class Loop>
+auto leave_together(PlacedModel<Engine, Model>&, Loop const&);
 
 }  // namespace detail
 
@@ -90,14 +94,17 @@ void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
 /// `steps_per_epoch` is not set; if a label, an index for an Embedding, or a number of options or callbacks is outside
 /// of its range; if options or data differ between processes; if the model was moved from.
 /// \throws FileError if a callback cannot write or read its files; Interrupted on all processes if BackupAndRestore
-/// saved the run because of a signal.
+/// saved the run because of a signal. An error that is thrown on some processes alone, as by a hook, ends all processes
+/// with its message, unless the others throw one too: at once where nothing catches it, otherwise after
+/// EnvironmentOptions::patience.
 template <class Strategy, class CompiledModel, class Train, class ValidationData, class... Callbacks>
 History fit(Strategy const&, CompiledModel& model, Train const& train, Validation<ValidationData> const& validation,
             FitOptions const& options, Callbacks&&... callbacks) {
   if constexpr (detail::require_call<Strategy, CompiledModel, Train, Callbacks...>() &&
                 detail::require_validation<ValidationData>()) {
     static_assert(detail::require_trainable<typename CompiledModel::Model>());
-    return detail::training_loop(model, train, validation, options, callbacks...);
+    return detail::leave_together(
+        model, [&] { return detail::training_loop(model, train, validation, options, callbacks...); });
   }
 }
 
@@ -269,6 +276,19 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
   batches.finish();
   run.log(Phase::test, prefix);
   list.test_end();
+}
+
+/// Calls the loop. An error that leaves it on this process alone ends all of them, which would wait for this one.
+template <class Engine, class Model, class Loop>
+auto detail::leave_together(PlacedModel<Engine, Model>& model, Loop const& loop) {
+  ErrorBarrier::Scope together(model.error_barrier());
+  if (model.error_barrier() == nullptr) return loop();
+  try {
+    return loop();
+  } catch (...) {
+    together.note(std::current_exception());
+    throw;
+  }
 }
 
 }  // namespace trireme

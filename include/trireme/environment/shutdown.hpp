@@ -45,6 +45,13 @@ class Shutdown {
   /// if MPI fails, or this process has failed and the others did not arrive within its patience.
   std::optional<std::size_t> await_others(bool failed) noexcept;
 
+  /// True if an Environment lives.
+  static bool lives() { return innermost() != nullptr; }
+  /// The patience of the Environment that began last; ten seconds without one.
+  static std::chrono::milliseconds current_patience() {
+    return lives() ? innermost()->patience() : std::chrono::milliseconds(std::chrono::seconds(10));
+  }
+
   /// True unless an Environment that began later still lives.
   bool is_innermost() const { return innermost() == this; }
 

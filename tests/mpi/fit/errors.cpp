@@ -6,15 +6,19 @@
 #include "support/uniform_error.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
@@ -313,5 +317,23 @@ BOOST_FIXTURE_TEST_CASE(after_an_error_the_same_model_trains, Fixture) {
   message_of<ValueError>([&] { train(wrong.data()); });
   train(samples.data());
   BOOST_TEST(model.engine().iteration() == 4u);
+  test::check_equal_on_all(world(), model);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_that_all_ranks_throw_by_themselves_is_caught_and_training_goes_on, Fixture) {
+  for (std::size_t fails : {0u, 2u}) {
+    auto const message = fmt::format("no more on rank {}", world().rank());
+    BOOST_CHECK_EXCEPTION(train(samples.data(), LambdaCallback{.on_train_batch_end =
+                                                                   [&](auto& run) {
+                                                                     if (run.batch() != fails) return;
+                                                                     if (on_last_rank())  // the others wait for it
+                                                                       std::this_thread::sleep_for(
+                                                                           std::chrono::milliseconds(50));
+                                                                     throw std::runtime_error(message);
+                                                                   }}),
+                          std::runtime_error, [&](auto const& error) { return error.what() == message; });
+    BOOST_TEST(world().allreduce_and(true).value());
+  }
+  train(samples.data());
   test::check_equal_on_all(world(), model);
 }

@@ -1,0 +1,57 @@
+/// ErrorBarrier: a barrier for processes that an error takes out of a call which all of them have entered.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "trireme/mpi/communicator.hpp"
+
+namespace trireme::detail {
+
+/// Owner of a communicator for the barrier alone, since the other processes may wait in any collective of the group.
+class ErrorBarrier {
+ public:
+  /// Collective.
+  explicit ErrorBarrier(Communicator const& group);
+
+  /// Scope of a call that all processes of the group have entered.
+  class Scope {
+   public:
+    explicit Scope(ErrorBarrier* barrier) : barrier_(barrier) {}
+    /// Awaits the other processes after an error. Destructors run only if a caller catches the error; one that nothing
+    /// catches ends all processes at once.
+    ~Scope() {
+      if (fails_) barrier_->await(what_);
+    }
+    Scope(Scope const&) = delete;
+    Scope& operator=(Scope const&) = delete;
+
+    /// Notes the error that leaves the call, unless it is one of all processes. \param error  not null
+    void note(std::exception_ptr const& error);
+
+   private:
+    ErrorBarrier* barrier_;
+    bool fails_ = false;
+    std::string what_;
+  };
+
+ private:
+  /// Returns when an error has taken all processes of the group out of the call. Until then it waits as long as one of
+  /// them, of this node, does not wait in a call, and for the Environment's patience after that. Then, or at the
+  /// deadline, all processes end with the message `what`.
+  void await(std::string const& what) noexcept;
+  /// True if another process of the group, and of this node, does not wait in a call.
+  bool others_work() const;
+  [[noreturn]] void end(std::string const& what) const noexcept;
+
+  Communicator communicator_;
+  std::vector<std::uint32_t> members_;  ///< ranks of the group in the run's registry, in order
+};
+
+}  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/environment/error_barrier.ipp"
+#endif
