@@ -21,8 +21,8 @@ namespace trireme {
 /// While an epoch runs it shows steps, time and what is left, and in a run of one process the running loss and metrics.
 /// With several processes these would be a collective call, and come at the epoch's end. Colours are for terminals, and
 /// for none where NO_COLOR is set; a line is never wider than the terminal. The bar narrows, in steps of five columns,
-/// where the text behind it needs more room, and does not widen again in the same call. Designated initializers name the
-/// members in this order.
+/// where the text behind it needs more room, and does not widen again in the same call. Designated initializers name
+/// the members in this order.
 struct ProgressBar {
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: detected

@@ -9,8 +9,9 @@ namespace trireme {
 
 /// Moment of a run at which a snapshot was made. Snapshots of one moment have the same weights on all processes.
 struct SnapshotMoment {
-  std::uint64_t step = 0;     ///< optimizer steps so far
-  std::uint64_t history = 0;  ///< hash of the snapshots restored before; of a resumed one, of its name in the checkpoint
+  std::uint64_t step = 0;  ///< optimizer steps so far
+  std::uint64_t history =
+      0;  ///< hash of the snapshots restored before; of a resumed one, of its name in the checkpoint
 };
 
 /// Handle that `run.snapshot()` returns: weights, and the moment that all processes have to restore alike.

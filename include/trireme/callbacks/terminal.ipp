@@ -70,13 +70,13 @@ struct Letter {
     // Marks above the letter before; letters of East Asia, and pictures.
     static constexpr std::array<std::array<std::uint32_t, 2>, 2> none{{{0x300, 0x36F}, {0x200B, 0x200F}}};
     static constexpr std::array<std::array<std::uint32_t, 2>, 8> two{{{0x1100, 0x115F},
-                                                                       {0x2E80, 0xA4CF},
-                                                                       {0xAC00, 0xD7A3},
-                                                                       {0xF900, 0xFAFF},
-                                                                       {0xFE30, 0xFE6F},
-                                                                       {0xFF00, 0xFF60},
-                                                                       {0x1F300, 0x1FAFF},
-                                                                       {0x20000, 0x3FFFD}}};
+                                                                      {0x2E80, 0xA4CF},
+                                                                      {0xAC00, 0xD7A3},
+                                                                      {0xF900, 0xFAFF},
+                                                                      {0xFE30, 0xFE6F},
+                                                                      {0xFF00, 0xFF60},
+                                                                      {0x1F300, 0x1FAFF},
+                                                                      {0x20000, 0x3FFFD}}};
     auto const holds = [&](auto const& range) { return code >= range[0] && code <= range[1]; };
     if (std::ranges::any_of(none, holds)) columns = 0;
     if (std::ranges::any_of(two, holds)) columns = 2;

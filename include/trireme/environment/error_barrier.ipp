@@ -14,7 +14,6 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
-#include "trireme/core/text.hpp"
 #include "trireme/environment/shutdown.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
@@ -68,13 +67,14 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {
 TRIREME_INLINE bool ErrorBarrier::others_work() const {
   RankRegistry const* const board = RankRegistry::current();
   return board != nullptr && std::ranges::any_of(board->others(), [this](StatusRecord const* other) {
-           return other->waiting.load(std::memory_order_relaxed) == 0 && std::ranges::binary_search(members_, other->rank);
+           return other->waiting.load(std::memory_order_relaxed) == 0 &&
+                  std::ranges::binary_search(members_, other->rank);
          });
 }
 
 TRIREME_INLINE void ErrorBarrier::end(std::string const& what) const noexcept {
   if (Shutdown::lives()) Shutdown::end(what, false);
-  end_all(formatted("trireme: rank {}: {}", communicator_.rank(), what));
+  end_all("trireme: " + what);  // without an Environment
 }
 
 }  // namespace trireme::detail

@@ -333,14 +333,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(another_snapshot_restored_on_one_rank_is_an_error_
   Trained<Strategy> trained, again, late;
   auto const take = [](Snapshot& snapshot) { return [&snapshot](auto& run) { snapshot.take(run); }; };
   BOOST_TEST(message_of([&] {
-               trained.train(2,
-                             LambdaCallback{.on_train_begin = take(first),
-                                            .on_epoch_end = [&](auto& run) {
-                                              if (run.epoch() == 0)
-                                                second.take(run);
-                                              else
-                                                (on_last_rank() ? second : first).restore_to(run);
-                                            }});
+               trained.train(2, LambdaCallback{.on_train_begin = take(first), .on_epoch_end = [&](auto& run) {
+                                                 if (run.epoch() == 0)
+                                                   second.take(run);
+                                                 else
+                                                   (on_last_rank() ? second : first).restore_to(run);
+                                               }});
              }) == sentence("fit", "a snapshot restored, the last one of step", "4", "0"));
   // The last one is the same, and the one before it is not.
   auto const text = message_of([&] {
@@ -350,14 +348,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(another_snapshot_restored_on_one_rank_is_an_error_
                                     first.restore_to(run);
                                   }});
   });
-  BOOST_TEST((text.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1), text);
+  BOOST_TEST(
+      (text.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1),
+      text);
   // The same one, but a step later, in between which the weights were others.
   auto const later = message_of([&] {
     late.train(1, LambdaCallback{.on_train_begin = take(first), .on_train_batch_end = [&](auto& run) {
                                    if (run.batch() == (on_last_rank() ? 2u : 1u)) first.restore_to(run);
                                  }});
   });
-  BOOST_TEST((later.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1), later);
+  BOOST_TEST(
+      (later.find("the moments and snapshots that hooks have restored") != std::string::npos) == (world().size() > 1),
+      later);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(equal_snapshots_that_ranks_take_in_other_hooks_can_be_restored, Strategy, Strategies) {

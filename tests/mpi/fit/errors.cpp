@@ -323,15 +323,15 @@ BOOST_FIXTURE_TEST_CASE(after_an_error_the_same_model_trains, Fixture) {
 BOOST_FIXTURE_TEST_CASE(an_error_that_all_ranks_throw_by_themselves_is_caught_and_training_goes_on, Fixture) {
   for (std::size_t fails : {0u, 2u}) {
     auto const message = fmt::format("no more on rank {}", world().rank());
-    BOOST_CHECK_EXCEPTION(train(samples.data(), LambdaCallback{.on_train_batch_end =
-                                                                   [&](auto& run) {
-                                                                     if (run.batch() != fails) return;
-                                                                     if (on_last_rank())  // the others wait for it
-                                                                       std::this_thread::sleep_for(
-                                                                           std::chrono::milliseconds(50));
-                                                                     throw std::runtime_error(message);
-                                                                   }}),
-                          std::runtime_error, [&](auto const& error) { return error.what() == message; });
+    BOOST_CHECK_EXCEPTION(
+        train(samples.data(), LambdaCallback{.on_train_batch_end =
+                                                 [&](auto& run) {
+                                                   if (run.batch() != fails) return;
+                                                   if (on_last_rank())  // the others wait for it
+                                                     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                                                   throw std::runtime_error(message);
+                                                 }}),
+        std::runtime_error, [&](auto const& error) { return error.what() == message; });
     BOOST_TEST(world().allreduce_and(true).value());
   }
   train(samples.data());
