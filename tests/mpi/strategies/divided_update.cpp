@@ -4,14 +4,21 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
 
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/data/from_local_slices.hpp"
+#include "trireme/mpi/fault/messages.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/data_parallel/divided_update.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
@@ -22,6 +29,9 @@ using namespace trireme;
 namespace {
 
 Communicator const& world() { return test::environment().world(); }
+
+/// As if other programs had taken the memory.
+bool shared_memory_is_full = false;
 
 auto layers() {
   return Sequential{test::law::input(), Flatten{}, Dense<128, Tanh>{}, Dense<256, ReLU>{}, Dense<test::classes>{}};
@@ -54,6 +64,17 @@ test::Samples<T> rows_of(test::Samples<T> const& all, std::size_t first, std::si
 }
 
 }  // namespace
+
+/// In place of the system's, for this program.
+extern "C" int statvfs(char const* path, struct statvfs* status) noexcept {
+  struct statfs all{};
+  if (::statfs(path, &all) != 0) return -1;
+  *status = {};
+  status->f_bsize = static_cast<unsigned long>(all.f_bsize);
+  status->f_frsize = static_cast<unsigned long>(all.f_frsize);
+  status->f_bavail = shared_memory_is_full ? 0 : all.f_bavail;
+  return 0;
+}
 
 BOOST_AUTO_TEST_CASE(ranges_cover_all_elements_and_cut_matrices_between_rows) {
   auto const model = compiled<float>(OneDeviceStrategy<>());
@@ -132,4 +153,35 @@ BOOST_AUTO_TEST_CASE(weights_set_right_after_a_step_are_those_of_all_ranks) {
   fit(strategy, model, data, {.epochs = 2, .verbose = false}, reset);
   BOOST_TEST((model.weights(model.weight_names().front()) == initial));
   test::check_equal_on_all(world(), model);
+}
+
+BOOST_AUTO_TEST_CASE(operands_without_shared_memory_are_stored_as_gradients_and_a_warning_says_so_once) {
+  auto const samples = test::cnn_samples<double>(96);
+  auto reference = compiled<double>(OneDeviceStrategy<>());
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto model = compiled<double>(strategy);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const file(std::tmpfile(), std::fclose);
+  trireme::detail::MessageScope const messages(file.get());
+  auto const train = [&](std::size_t batch) {
+    fit(OneDeviceStrategy<>(), reference, samples.data().batch(GlobalBatch{batch}), {.verbose = false});
+    fit(strategy, model, samples.data().batch(GlobalBatch{batch}), {.verbose = false});
+    test::check_same_weights(model, reference);
+    test::check_equal_on_all(world(), model);
+  };
+  train(4);
+  shared_memory_is_full = true;
+  for (std::size_t const batch : {2u, 8u, 16u, 8u}) train(batch);  // the first one has room
+  shared_memory_is_full = false;
+
+  std::rewind(file.get());
+  std::string text;
+  for (int c = std::fgetc(file.get()); c != EOF; c = std::fgetc(file.get())) text += static_cast<char>(c);
+  auto const warnings = [&](std::string const& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  bool const warns = world().size() > 1 && world().is_chief();
+  BOOST_TEST(warnings("trireme: warning: ") == (warns ? 1u : 0u), text);
+  BOOST_TEST(warnings("bytes more to share in /dev/shm") == (warns ? 1u : 0u), text);
 }

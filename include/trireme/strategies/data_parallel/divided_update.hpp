@@ -12,9 +12,11 @@
 #include "trireme/backend/threads/host_loop.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/row_range.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/layers/gradient.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/mpi/communicator.hpp"
+#include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/mpi/shared_arrays.hpp"
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
@@ -165,9 +167,17 @@ class DividedUpdate {
   void request(std::size_t needed) {
     requested_ = needed;
     auto larger = SharedArrays<T>::make(*communicator_, needed);
-    if (!larger) return;
+    if (!larger) return warn_of_stored(needed);
     operands_ = std::move(larger);
     room_for_ = needed;
+  }
+  /// Says once that steps have other rounding than in runs with enough memory.
+  void warn_of_stored(std::size_t needed) {
+    if (std::exchange(has_warned_, true) || !communicator_->is_chief()) return;
+    detail::report(
+        formatted("trireme: warning: the ranks of a node have no {} bytes more to share in /dev/shm, so layers store "
+                  "the gradients of larger batches: results differ by rounding, and steps take longer",
+                  needed * sizeof(T) * communicator_->size()));
   }
 
   Communicator const* communicator_;
@@ -179,6 +189,7 @@ class DividedUpdate {
   std::unique_ptr<SharedArrays<T>> operands_;  ///< null before the first step that defers, or without memory for it
   std::unique_ptr<SharedArrays<std::uint64_t>> lists_;
   std::size_t requested_ = 0, room_for_ = 0;  ///< numbers in `operands_`
+  bool has_warned_ = false;
   OperandRoom room_;
   OperandCopies<T> copies_;
   std::vector<std::size_t> partitions_;   ///< of each rank
