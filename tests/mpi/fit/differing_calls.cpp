@@ -478,3 +478,17 @@ BOOST_AUTO_TEST_CASE(setting_weights_while_workers_go_their_own_pace_is_an_error
       }});
   BOOST_TEST(model.engine().iteration() == 4u);
 }
+
+BOOST_AUTO_TEST_CASE(one_snapshot_is_restored_by_workers_servers_and_evaluators_at_any_pace) {
+  ParameterServerStrategy<Space> const strategy(world(), {.staleness = 4, .evaluator = world().size() > 2});
+  auto const samples = test::mlp_samples<float>(40);
+  auto model = compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  Snapshot kept;
+  BOOST_TEST(message_of([&] {
+               fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 3, .verbose = false},
+                   LambdaCallback{.on_epoch_end = [&](auto& run) {
+                     if (run.epoch() == 0) return kept.take(run);
+                     kept.restore_to(run);
+                   }});
+             }) == "");
+}
