@@ -262,7 +262,7 @@ class PlacedModel {
   }
 
   /// Barrier of processes that leave `fit` by an error; null in a model of one process. For the training loop. Local.
-  detail::ErrorBarrier* error_barrier() const { return error_barrier_.get(); }
+  auto* error_barrier() const { return error_barrier_.get(); }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() {
