@@ -85,7 +85,7 @@ class ModelArguments {
   Tensors<T> take_frozen(Builder& b) const {
     Tensors<T> tensors;
     for (auto const& info : model_.description().frozen)
-      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}, division_.of_frozen(tensors.size())));
+      tensors.push_back(take_weight(b, info, division_.of_frozen(tensors.size())));
     return tensors;
   }
   Tensors<T> take_slots(Builder& b) const {
@@ -166,9 +166,12 @@ class ModelArguments {
  private:
   Tensors<T> take_parameters(Builder& b) const {
     Tensors<T> tensors;
-    for (auto const& info : infos())
-      tensors.push_back(b.argument<T>(AnyExtents{info.shape.to_vector()}, division_.of_parameter(tensors.size())));
+    for (auto const& info : infos()) tensors.push_back(take_weight(b, info, division_.of_parameter(tensors.size())));
     return tensors;
+  }
+  static Value<T, AnyExtents> take_weight(Builder& b, WeightInfo const& info, Division::Weight const& divided) {
+    if (divided) return b.argument<T>(AnyExtents{divided->extents}, divided->axis);
+    return b.argument<T>(AnyExtents{info.shape.to_vector()});
   }
   bool penalized() const {
     for (auto const& info : infos())

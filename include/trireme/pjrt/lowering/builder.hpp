@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -114,8 +115,13 @@ class Builder : public ElementwiseBuilder {
   /// Tensors side by side along the last axis; `out` are the extents of the result.
   template <class Out, class T, class... E>
   Value<T, Out> concatenate_back(Out const& out, Value<T, E> const&... parts) {
+    return concatenate(out, Out::rank - 1, parts...);
+  }
+  /// Tensors side by side along an axis; `out` are the extents of the result.
+  template <class Out, class T, class... E>
+  Value<T, Out> concatenate(Out const& out, std::size_t axis, Value<T, E> const&... parts) {
     std::vector<std::string> const names{formatted("%v{}", parts.id)...}, types{type_text(parts)...};
-    return emit_call<T>(out, formatted("stablehlo.concatenate {}, dim = {}", fmt::join(names, ", "), Out::rank - 1),
+    return emit_call<T>(out, formatted("stablehlo.concatenate {}, dim = {}", fmt::join(names, ", "), axis),
                         formatted("({})", fmt::join(types, ", ")));
   }
   /// The columns of x from `begin` on, as many as the last of the extents.
@@ -188,12 +194,31 @@ class Builder : public ElementwiseBuilder {
   Value<T, Out> products(Value<T, E> const& a, Value<T, F> const& b, Out const& out,
                          std::array<std::vector<std::size_t>, 2> const& batch,
                          std::array<std::vector<std::size_t>, 2> const& summed) {
+    if (batch[0].empty()) return dot(a, b, out, summed[0], summed[1]);
     return emit_call<T>(
         out,
         formatted("stablehlo.dot_general %v{}, %v{}, batching_dims = [{}] x [{}], contracting_dims = [{}] x [{}]", a.id,
                   b.id, fmt::join(batch[0], ", "), fmt::join(batch[1], ", "), fmt::join(summed[0], ", "),
                   fmt::join(summed[1], ", ")),
         formatted("({}, {})", type_text(a), type_text(b)));
+  }
+
+  // ---- devices of a replica
+
+  /// x, divided along an axis by the devices, or whole on each. They exchange x itself where it is not, and nothing
+  /// that is computed from it.
+  template <class T, class E>
+  Value<T, E> placed(Value<T, E> const& x, std::optional<std::size_t> axis) {
+    if (shards() == 1) return x;
+    return emit_call<T>(x.extents,
+                        formatted("stablehlo.custom_call @Sharding(%v{}) {{mhlo.sharding = \"{}\"}}", x.id,
+                                  sharding_text(x.extents.to_vector().size(), axis, shards())),
+                        formatted("({})", type_text(x)));
+  }
+  /// x, whole on each device.
+  template <class T, class E>
+  Value<T, E> whole(Value<T, E> const& x) {
+    return placed(x, std::nullopt);
   }
 
   // ---- steps of a loop

@@ -23,20 +23,23 @@ struct LayerLowering<Conv2D<Filters, KH, KW, Options...>> {
     auto const in = without_front(x.extents);
     Window2D const window = layer.window(in);
     constexpr std::size_t channels = static_extent<E, 3>;
-    auto const kernel = trace.parameter(Extents<KH, KW, channels, Filters>{{KH, KW, in[2], layer.filters}});
-    auto z = convolution(b, window, x, kernel.value, with_rows(x.extents[0], layer.output(in)));
+    auto const kernel = trace.parameter(Extents<KH, KW, channels, Filters>{{KH, KW, in[2], layer.filters}}, {3, 2});
+    auto const from = trace.aligned(x, kernel, {{2, 3}});
+    auto z = convolution(b, window, from, kernel.value, with_rows(x.extents[0], layer.output(in)));
+    z = trace.aligned(z, kernel, {{3, 3}});
     Parameter<T, Extents<Filters>> bias{};
     if constexpr (Layer::use_bias) {
-      bias = trace.parameter(Extents<Filters>{{layer.filters}});
+      bias = trace.parameter(Extents<Filters>{{layer.filters}}, 0);
       z = b.add(z, b.along_back(bias.value, z.extents));
     }
     auto const y = ActivationLowering<A>::forward(b, layer.activation, z);
     return Lowered{y, [=](Trace<T>& t, decltype(y) const& dy) {
                      Builder& back = t.builder();
                      auto const dz = ActivationLowering<A>::backward(back, layer.activation, z, y, dy);
-                     t.set_gradient(kernel, convolution_kernel_gradient(back, window, x, dz, kernel.value.extents));
+                     t.set_gradient(kernel, convolution_kernel_gradient(back, window, from, dz, kernel.value.extents));
                      if constexpr (Layer::use_bias) t.set_gradient(bias, back.sum_to_back(dz));
-                     return convolution_input_gradient(back, window, kernel.value, dz, x.extents);
+                     auto const dx = convolution_input_gradient(back, window, kernel.value, dz, x.extents);
+                     return t.aligned(dx, kernel, {{2, 3}});
                    }};
   }
 };

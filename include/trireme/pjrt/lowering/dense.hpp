@@ -19,8 +19,10 @@ struct LayerLowering<Dense<Units, Options...>> {
     static_assert(require_activation_lowering<A>());
     Builder& b = trace.builder();
     constexpr std::size_t inputs = static_extent<E, E::rank - 1>;
-    auto const kernel = trace.parameter(Extents<inputs, Units>{{x.extents.back(), layer.units}}, 1);
-    auto z = b.product(x, kernel.value);
+    auto const kernel = trace.parameter(Extents<inputs, Units>{{x.extents.back(), layer.units}}, {1, 0});
+    constexpr std::size_t last = E::rank - 1;
+    auto const from = trace.aligned(x, kernel, {{0, last}});
+    auto z = trace.aligned(b.product(from, kernel.value), kernel, {{1, last}});
     Parameter<T, Extents<Units>> bias{};
     if constexpr (Layer::use_bias) {
       bias = trace.parameter(Extents<Units>{{layer.units}}, 0);
@@ -30,9 +32,9 @@ struct LayerLowering<Dense<Units, Options...>> {
     return Lowered{y, [=](Trace<T>& t, decltype(y) const& dy) {
                      Builder& back = t.builder();
                      auto const dz = ActivationLowering<A>::backward(back, layer.activation, z, y, dy);
-                     t.set_gradient(kernel, back.product_over_rows(x, dz));
+                     t.set_gradient(kernel, back.product_over_rows(from, dz));
                      if constexpr (Layer::use_bias) t.set_gradient(bias, back.sum_to_back(dz));
-                     return back.product_transposed(dz, kernel.value);
+                     return t.aligned(back.product_transposed(dz, kernel.value), kernel, {{0, last}});
                    }};
   }
 };

@@ -17,7 +17,7 @@ struct LayerLowering<Embedding<Vocabulary, Dim>> {
     Builder& b = trace.builder();
     std::size_t const positions = x.extents.size(), dim = layer.dim;
     Extents<dynamic, dynamic> const rows{{positions, dim}};
-    auto const table = trace.parameter(Extents<Vocabulary, Dim>{{layer.vocabulary, layer.dim}}, 0);
+    auto const table = trace.parameter(Extents<Vocabulary, Dim>{{layer.vocabulary, layer.dim}}, {0, 1});
     auto const flat = b.reshape(x, Extents<dynamic>{{positions}});
     auto const zero = b.constant_like<T>(T{0}, flat);
     auto const end = b.constant_like<T>(static_cast<T>(std::size_t{layer.vocabulary}), flat);

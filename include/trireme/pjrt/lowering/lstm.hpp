@@ -18,6 +18,7 @@ struct LayerLowering<LSTM<Units, Options...>> {
   using A = ActivationLowering<typename Layer::A>;
   using R = ActivationLowering<typename Layer::R>;
   using Two = Extents<dynamic, dynamic>;
+  using Three = Extents<dynamic, dynamic, dynamic>;
 
   template <class T, class E>
   static auto forward(Trace<T>& trace, Layer const& layer, Value<T, E> const& x) {
@@ -25,15 +26,17 @@ struct LayerLowering<LSTM<Units, Options...>> {
     using Any = typename Steps::Any;
     Builder& b = trace.builder();
     std::size_t const rows = x.extents[0], time = x.extents[1], units = layer.units;
-    auto const kernel = trace.parameter(Two{{x.extents[2], 4 * units}});
-    auto const recurrent = trace.parameter(Two{{units, 4 * units}});
+    // Devices divide the units, so that each has all gates of its own.
+    auto const kernel = trace.parameter(Three{{x.extents[2], 4, units}}, {2, 0});
+    auto const recurrent = trace.parameter(Three{{units, 4, units}}, 2);
     Steps const s(b, time, rows, Layer::backwards);
     // The contribution of the inputs, for all steps at once.
-    auto z = b.product(s.by_step(x), kernel.value);
-    Parameter<T, Extents<dynamic>> bias{};
+    auto z = s.product(trace.aligned(s.by_step(x), kernel, {{0, 2}}), kernel.value);
+    z = trace.aligned(z, kernel, {{1, 2}, {2, 3}});
+    Parameter<T, Two> bias{};
     if constexpr (Layer::use_bias) {
-      bias = trace.parameter(Extents<dynamic>{{4 * units}});
-      z = b.add(z, b.along_back(bias.value, z.extents));
+      bias = trace.parameter(Two{{4, units}}, 1);
+      z = b.add(z, b.repeat(bias.value, z.extents, {2, 3}));
     }
     // State and cell; then of each step its gates, the cell after it, and the cell and the state before it; outputs.
     std::vector<Any> carried{Steps::any(s.zeros(units)), Steps::any(s.zeros(units)), Steps::any(z)};
@@ -41,11 +44,11 @@ struct LayerLowering<LSTM<Units, Options...>> {
     auto const after = repeat_steps(b, time, carried, [&](auto const& step, std::vector<Any> v) {
       auto const t = s.time_of(step);
       auto const state = s.as_matrix(v[0]), cell = s.as_matrix(v[1]);
-      auto const gates = b.add(s.step(v[2], t), b.product(state, recurrent.value));
-      auto const in = R::forward(b, layer.recurrent_activation, s.gate(gates, 0, units));
-      auto const forget = R::forward(b, layer.recurrent_activation, s.gate(gates, 1, units));
-      auto const candidate = A::forward(b, layer.activation, s.gate(gates, 2, units));
-      auto const out = R::forward(b, layer.recurrent_activation, s.gate(gates, 3, units));
+      auto const gates = b.add(s.gates_step(v[2], t), s.product(trace.aligned(state, recurrent, {}), recurrent.value));
+      auto const in = R::forward(b, layer.recurrent_activation, s.gate(gates, 0));
+      auto const forget = R::forward(b, layer.recurrent_activation, s.gate(gates, 1));
+      auto const candidate = A::forward(b, layer.activation, s.gate(gates, 2));
+      auto const out = R::forward(b, layer.recurrent_activation, s.gate(gates, 3));
       auto const c = b.add(b.multiply(forget, cell), b.multiply(in, candidate));
       auto const h = b.multiply(out, A::forward(b, layer.activation, c));
       return std::vector<Any>{Steps::any(h),
@@ -65,8 +68,8 @@ struct LayerLowering<LSTM<Units, Options...>> {
 
  private:
   template <class T, class X, class Saved, class Y>
-  static X backward(Trace<T>& trace, Layer const& layer, X const& x, Parameter<T, Two> const& kernel,
-                    Parameter<T, Two> const& recurrent, Parameter<T, Extents<dynamic>> const& bias, Saved const& saved,
+  static X backward(Trace<T>& trace, Layer const& layer, X const& x, Parameter<T, Three> const& kernel,
+                    Parameter<T, Three> const& recurrent, Parameter<T, Two> const& bias, Saved const& saved,
                     Y const& dy) {
     using Steps = detail::TimeSteps<T>;
     using Any = typename Steps::Any;
@@ -84,9 +87,8 @@ struct LayerLowering<LSTM<Units, Options...>> {
       auto const step = s.from_the_end(index), t = s.time_of(step);
       auto dh = s.as_matrix(v[0]);
       if constexpr (Layer::sequences) dh = b.add(dh, s.step(outputs, step));
-      auto const gates = s.step(v[2], t);
-      auto const in = s.gate(gates, 0, units), forget = s.gate(gates, 1, units), candidate = s.gate(gates, 2, units),
-                 out = s.gate(gates, 3, units);
+      auto const gates = s.gates_step(v[2], t);
+      auto const in = s.gate(gates, 0), forget = s.gate(gates, 1), candidate = s.gate(gates, 2), out = s.gate(gates, 3);
       auto const squashed = A::forward(b, layer.activation, s.step(saved[3], t));
       auto const through = A::backward(b, layer.activation, squashed, squashed, b.multiply(dh, out));
       auto const dc = b.add(s.as_matrix(v[1]), through);
@@ -95,14 +97,16 @@ struct LayerLowering<LSTM<Units, Options...>> {
                                     R::backward(b, r, forget, forget, b.multiply(dc, s.step(saved[4], t))),
                                     A::backward(b, layer.activation, candidate, candidate, b.multiply(dc, in)),
                                     R::backward(b, r, out, out, b.multiply(dh, squashed)));
-      return std::vector<Any>{Steps::any(b.product_transposed(d, recurrent.value)), Steps::any(b.multiply(dc, forget)),
-                              s.set(v[2], t, d)};
+      auto const before = trace.aligned(s.product_transposed(d, recurrent.value), recurrent, {});
+      return std::vector<Any>{Steps::any(before), Steps::any(b.multiply(dc, forget)), s.set(v[2], t, d)};
     });
-    auto const dz = s.as_sequence(after[2]);
-    trace.set_gradient(kernel, b.product_over_rows(s.by_step(x), dz));
-    trace.set_gradient(recurrent, b.product_over_rows(s.as_sequence(saved[5]), dz));
-    if constexpr (Layer::use_bias) trace.set_gradient(bias, b.sum_to_back(dz));
-    return typed(s.by_row(Steps::any(b.product_transposed(dz, kernel.value))), x.extents);
+    auto const dz = s.as_gate_sequence(after[2]);
+    trace.set_gradient(kernel, s.product_over_rows(trace.aligned(s.by_step(x), kernel, {{0, 2}}), dz));
+    auto const states = trace.aligned(s.as_sequence(saved[5]), recurrent, {});
+    trace.set_gradient(recurrent, s.product_over_rows(states, dz));
+    if constexpr (Layer::use_bias) trace.set_gradient(bias, s.sum_over_rows(dz));
+    auto const dx = trace.aligned(s.product_transposed(dz, kernel.value), kernel, {{0, 2}});
+    return typed(s.by_row(Steps::any(dx)), x.extents);
   }
 };
 

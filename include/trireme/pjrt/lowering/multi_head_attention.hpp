@@ -68,12 +68,11 @@ struct LayerLowering<MultiHeadAttention<Heads, KeyDim, Options...>> {
 
     auto const products = b.products(q.heads, k.heads, scores, {{{0, 2}, {0, 2}}}, {{{3}, {3}}});
     auto const p = softmax(b, products);
-    auto const attended = b.products(p, v.heads, by_head, {{{0, 1}, {0, 2}}}, {{{3}, {1}}});
-    auto const result = b.reshape(b.transpose(attended, Four{{rows, queries, Heads, Layer::value_dim}}, {0, 2, 1, 3}),
-                                  Three{{rows, queries, Layer::value_width}});
-    auto const kernel = trace.parameter(Three{{Heads, Layer::value_dim, features}});
-    auto const matrix = b.reshape(kernel.value, Two{{Layer::value_width, features}});
-    auto y = b.product(result, matrix);
+    auto const kernel = trace.parameter(Three{{Heads, Layer::value_dim, features}}, {0, 1});
+    auto const attended =
+        trace.aligned(b.products(p, v.heads, by_head, {{{0, 1}, {0, 2}}}, {{{3}, {1}}}), kernel, {{0, 1}, {1, 3}});
+    auto y = b.products(attended, kernel.value, Three{{rows, queries, features}}, {}, {{{1, 3}, {0, 1}}});
+    y = trace.aligned(y, kernel, {{2, 2}});
     Parameter<T, One> bias{};
     if constexpr (Layer::use_bias) {
       bias = trace.parameter(One{{features}});
@@ -82,13 +81,14 @@ struct LayerLowering<MultiHeadAttention<Heads, KeyDim, Options...>> {
     return Lowered{
         y, [=](Trace<T>& t, Value<T, Three> const& dy) {
           Builder& back = t.builder();
-          t.set_gradient(kernel, back.reshape(back.product_over_rows(result, dy), kernel.value.extents));
+          t.set_gradient(kernel, back.products(attended, dy, kernel.value.extents, {}, {{{0, 2}, {0, 1}}}));
           if constexpr (Layer::use_bias) t.set_gradient(bias, back.sum_to_back(dy));
-          auto const d_result =
-              back.reshape(back.product_transposed(dy, matrix), Four{{rows, queries, Heads, Layer::value_dim}});
-          auto const dp = back.products(d_result, v.heads, scores, {{{0, 2}, {0, 2}}}, {{{3}, {3}}});
-          auto const dv =
-              back.products(p, d_result, Four{{rows, Heads, keys, Layer::value_dim}}, {{{0, 1}, {0, 2}}}, {{{2}, {1}}});
+          auto const d_attended = t.aligned(
+              back.products(dy, kernel.value, Four{{rows, queries, Heads, Layer::value_dim}}, {}, {{{2}, {2}}}), kernel,
+              {{0, 2}, {1, 3}});
+          auto const dp = back.products(d_attended, v.heads, scores, {{{0, 2}, {0, 2}}}, {{{3}, {3}}});
+          auto const dv = back.products(p, d_attended, Four{{rows, Heads, keys, Layer::value_dim}}, {{{0, 1}, {0, 2}}},
+                                        {{{2}, {1}}});
           auto const mean = back.repeat_back(back.sum_back(back.multiply(p, dp)), scores);
           auto const ds = back.scale(back.multiply(p, back.subtract(dp, mean)), scale<T>());
           auto const dq =
@@ -102,31 +102,27 @@ struct LayerLowering<MultiHeadAttention<Heads, KeyDim, Options...>> {
   template <class T, class E>
   static Projection<T> project(Trace<T>& trace, Value<T, E> const& sequence, std::size_t width) {
     Builder& b = trace.builder();
-    auto const x = typed(sequence, Three{{sequence.extents[0], sequence.extents[1], sequence.extents[2]}});
-    auto const kernel = trace.parameter(Three{{x.extents[2], Heads, width}});
-    auto z = b.product(x, as_matrix(b, kernel.value));
+    Three const extents{{sequence.extents[0], sequence.extents[1], sequence.extents[2]}};
+    auto const kernel = trace.parameter(Three{{extents[2], Heads, width}}, {1, 2});
+    auto const x = trace.aligned(typed(sequence, extents), kernel, {{0, 2}});
+    auto z = b.products(x, kernel.value, Four{{extents[0], extents[1], Heads, width}}, {}, {{{2}, {0}}});
+    z = trace.aligned(z, kernel, {{1, 2}, {2, 3}});
     Parameter<T, Two> bias{};
     if constexpr (Layer::use_bias) {
-      bias = trace.parameter(Two{{Heads, width}});
-      z = b.add(z, b.along_back(b.reshape(bias.value, One{{Heads * width}}), z.extents));
+      bias = trace.parameter(Two{{Heads, width}}, {0, 1});
+      z = b.add(z, b.repeat(bias.value, z.extents, {2, 3}));
     }
-    return {x, kernel, bias, b.reshape(z, Four{{x.extents[0], x.extents[1], Heads, width}})};
+    return {x, kernel, bias, z};
   }
   /// From the gradient of the heads, (rows, heads, positions, width), to that of the sequence.
   template <class T>
   static Value<T, Three> project_back(Trace<T>& trace, Projection<T> const& projection, Value<T, Four> const& heads) {
     Builder& b = trace.builder();
-    Four const& out = projection.heads.extents;
-    auto const dz = b.reshape(b.transpose(heads, out, {0, 2, 1, 3}), Three{{out[0], out[1], out[2] * out[3]}});
-    auto const& kernel = projection.kernel;
-    trace.set_gradient(kernel, b.reshape(b.product_over_rows(projection.x, dz), kernel.value.extents));
-    if constexpr (Layer::use_bias)
-      trace.set_gradient(projection.bias, b.reshape(b.sum_to_back(dz), projection.bias.value.extents));
-    return b.product_transposed(dz, as_matrix(b, kernel.value));
-  }
-  template <class T>
-  static Value<T, Two> as_matrix(Builder& b, Value<T, Three> const& kernel) {
-    return b.reshape(kernel, Two{{kernel.extents[0], kernel.extents[1] * kernel.extents[2]}});
+    auto const& [x, kernel, bias, outputs] = projection;
+    auto const dz = b.transpose(heads, outputs.extents, {0, 2, 1, 3});
+    trace.set_gradient(kernel, b.products(x, dz, kernel.value.extents, {}, {{{0, 1}, {0, 1}}}));
+    if constexpr (Layer::use_bias) trace.set_gradient(bias, b.sum_over(dz, bias.value.extents, {0, 1}));
+    return trace.aligned(b.products(dz, kernel.value, x.extents, {}, {{{2, 3}, {1, 2}}}), kernel, {{0, 2}});
   }
 
   /// Over the keys; a causal layer leaves out those that are later than the query.

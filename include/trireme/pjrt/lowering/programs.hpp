@@ -38,17 +38,13 @@ class ModelPrograms {
   Division division(std::size_t shards) const {
     Division division{shards, {}, {}};
     if (shards == 1) return division;
-    auto const divisible = [shards](Division::Axis axis, WeightInfo const& info) {
-      return axis && info.shape.to_vector().at(*axis) % shards == 0 ? axis : std::nullopt;
-    };
     with_trace([&](Trace<T> const& trace) {
-      auto const& model = arguments_.model().description();
-      for (std::size_t p = 0; p < trace.axes().trained.size(); ++p)
-        division.trained.push_back(divisible(trace.axes().trained[p], model.parameters.at(p)));
-      auto axis = trace.axes().frozen.begin();
-      for (auto const& info : model.frozen)
-        division.frozen.push_back(info.is_state || axis == trace.axes().frozen.end() ? std::nullopt
-                                                                                     : divisible(*axis++, info));
+      auto const& [trained, frozen] = trace.divisible();
+      for (auto const& weight : trained) division.trained.push_back(Division::divided(weight, shards));
+      auto weight = frozen.begin();
+      for (auto const& info : arguments_.model().description().frozen)
+        division.frozen.push_back(info.is_state || weight == frozen.end() ? std::nullopt
+                                                                          : Division::divided(*weight++, shards));
     });
     return division;
   }
@@ -85,7 +81,7 @@ class ModelPrograms {
     b.result(b.add(totals, sums), totals);
     Tensors<T> vectors;
     for (auto const& change : sum_replicas(b, changes, arguments_.replicas()))
-      vectors.push_back(b.reshape(change, AnyExtents{{size(change)}}));
+      vectors.push_back(b.reshape(b.whole(change), AnyExtents{{size(change)}}));
     b.result(b.concatenate(vectors));
     return b.finish_segments();
   }
@@ -167,14 +163,43 @@ class ModelPrograms {
     auto const& states = arguments_.model().description().states;
     auto const parameters = static_cast<std::ptrdiff_t>(arguments_.infos().size());
     auto const first = [&](Tensors<T> const& all) { return Tensors<T>(all.begin(), all.begin() + parameters); };
-    auto next = update(b, arguments_.model().optimizer(), arguments_.infos(), first(weights), slots, first(changes),
-                       optimizer_numbers(b, numbers));
+    auto next = update(b, arguments_.model().optimizer(), arguments_.infos(), apart(b, first(weights)), apart(b, slots),
+                       apart(b, whole(b, first(changes))), optimizer_numbers(b, numbers));
+    together(b, next.weights, weights);
+    together(b, next.slots, slots);
     for (std::size_t i = 0; i < states.size(); ++i) {
       T const decay = static_cast<T>(states[i].decay);
       next.weights.push_back(b.add(b.scale(weights[arguments_.infos().size() + i], decay),
                                    b.scale(changes[arguments_.infos().size() + i], T{1} - decay)));
     }
     return next;
+  }
+
+  /// True if the devices of a replica hold copies of tensor `i` of those that follow the table of parameters.
+  bool is_copied(std::size_t i) const {
+    return arguments_.division().shards > 1 && !arguments_.division().of_parameter(i % arguments_.infos().size());
+  }
+  /// Gradients, whole where the weights are.
+  Tensors<T> whole(Builder& b, Tensors<T> gradients) const {
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (is_copied(i)) gradients[i] = b.whole(gradients[i]);
+    return gradients;
+  }
+  /// Tensors with another axis where they are whole. The compiler shares the broadcasts of an optimizer's numbers
+  /// between tensors of the same extents, and would divide whole tensors as it does others, to gather each result.
+  Tensors<T> apart(Builder& b, Tensors<T> tensors) const {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!is_copied(i)) continue;
+      AnyExtents extents = tensors[i].extents;
+      extents.values.insert(extents.values.begin(), 1);
+      tensors[i] = b.reshape(tensors[i], extents);
+    }
+    return tensors;
+  }
+  /// The inverse of `apart`: tensors with the extents of others.
+  static void together(Builder& b, Tensors<T>& tensors, Tensors<T> const& others) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].extents.values != others[i].extents.values) tensors[i] = b.reshape(tensors[i], others[i].extents);
   }
 
   template <class Numbers>

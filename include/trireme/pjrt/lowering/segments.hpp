@@ -30,6 +30,15 @@ inline std::string type_text(Element element, std::vector<std::size_t> const& ex
   return text + std::string(element_name(element)) + ">";
 }
 
+/// Tiles along each axis, and the devices in order; or a copy on each device. Source: OpSharding in
+/// https://github.com/openxla/xla/blob/main/xla/xla_data.proto.
+inline std::string sharding_text(std::size_t rank, std::optional<std::size_t> axis, std::size_t shards) {
+  if (!axis) return "{replicated}";
+  std::vector<std::size_t> tiles(rank, 1);
+  tiles[*axis] = shards;
+  return formatted("{{devices=[{}]<=[{}]}}", fmt::join(tiles, ","), shards);
+}
+
 /// An argument or a result of a program: a value by its number.
 struct Port {
   static constexpr std::size_t no_result = std::numeric_limits<std::size_t>::max();
@@ -44,19 +53,9 @@ struct Port {
   /// Attributes in a program's head: the sharding, and the result that overwrites an argument.
   std::string attributes(std::size_t shards) const {
     std::vector<std::string> all;
-    if (shards > 1) all.push_back(formatted("mhlo.sharding = \"{}\"", sharding(shards)));
+    if (shards > 1) all.push_back(formatted("mhlo.sharding = \"{}\"", sharding_text(type.rank, axis, shards)));
     if (result != no_result) all.push_back(formatted("tf.aliasing_output = {} : i32", result));
     return all.empty() ? std::string() : formatted(" {{{}}}", fmt::join(all, ", "));
-  }
-
- private:
-  /// Tiles along each axis, and the devices in order. Source: OpSharding in
-  /// https://github.com/openxla/xla/blob/main/xla/xla_data.proto.
-  std::string sharding(std::size_t shards) const {
-    if (!axis) return "{replicated}";
-    std::vector<std::size_t> tiles(type.rank, 1);
-    tiles[*axis] = shards;
-    return formatted("{{devices=[{}]<=[{}]}}", fmt::join(tiles, ","), shards);
   }
 };
 

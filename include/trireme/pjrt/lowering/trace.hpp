@@ -13,15 +13,22 @@
 #include "trireme/core/streams.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/pjrt/lowering/builder.hpp"
+#include "trireme/pjrt/lowering/division.hpp"
 #include "trireme/pjrt/lowering/value.hpp"
 
 namespace trireme::lowering {
 
-/// A layer's parameter, and its place in the model's table: none if it is frozen.
+/// A layer's parameter; its place in the model's table, none if it is frozen; and the axis that the devices of a
+/// replica divide, if they do.
 template <class T, class E>
 struct Parameter {
   Value<T, E> value;
-  std::optional<std::size_t> index;
+  std::optional<std::size_t> index, axis{};
+};
+
+/// An axis of a kernel that is also an axis of another tensor.
+struct SameAxis {
+  std::size_t of_kernel, of_tensor;
 };
 
 /// A layer's state, and its place in the model's table: none if it is frozen.
@@ -71,22 +78,38 @@ class Trace {
   Builder& builder() { return builder_; }
   bool training() const { return training_; }
 
-  /// The next parameter, which has to have the extents that its layer passes.
+  /// The next parameter, which has to have the extents that its layer passes, or those with some axes split.
   /// \param axis  along which the devices of a replica may divide it, if any
   template <class E>
   Parameter<T, E> parameter(E const& extents, std::optional<std::size_t> axis = {}) {
-    std::size_t const index = is_frozen_ ? weights_.frozen++ : weights_.parameters++;
-    auto& axes = is_frozen_ ? axes_.frozen : axes_.trained;
-    axes.resize(std::max(axes.size(), index + 1));
-    axes[index] = axis;
-    return {next((is_frozen_ ? frozen_ : trained_).parameters, index, extents),
-            is_frozen_ ? std::nullopt : std::optional(index)};
+    return parameter(extents, axis ? std::vector{*axis} : std::vector<std::size_t>{});
   }
-  /// The same for the next state.
+  /// \param axes  along which the devices of a replica may divide it: the first one whose extent they divide evenly
+  template <class E>
+  Parameter<T, E> parameter(E const& extents, std::vector<std::size_t> const& axes) {
+    std::size_t const index = is_frozen_ ? weights_.frozen++ : weights_.parameters++;
+    auto& all = is_frozen_ ? divisible_.frozen : divisible_.trained;
+    all.resize(std::max(all.size(), index + 1));
+    all[index] = {extents.to_vector(), axes};
+    auto const divided = builder_.shards() > 1 ? Division::divided(all[index], builder_.shards()) : std::nullopt;
+    auto const& whole = next((is_frozen_ ? frozen_ : trained_).parameters, index);
+    return {splits(all[index].extents, whole.extents.values) ? with_extents(whole, extents) : typed(whole, extents),
+            is_frozen_ ? std::nullopt : std::optional(index), divided ? std::optional(divided->axis) : std::nullopt};
+  }
+  /// A factor or a result of a product with a kernel, placed as the kernel is: divided along the axis that the devices
+  /// divide of the kernel, or whole if x has no such axis. So they exchange x, and never the kernel.
+  /// \param same  axes of the kernel that are axes of x
+  template <class E, class K>
+  Value<T, E> aligned(Value<T, E> const& x, Parameter<T, K> const& kernel, std::vector<SameAxis> const& same) {
+    if (!kernel.axis) return x;
+    auto const found = std::ranges::find(same, *kernel.axis, &SameAxis::of_kernel);
+    return builder_.placed(x, found == same.end() ? std::nullopt : std::optional(found->of_tensor));
+  }
+  /// The next state, which has to have the extents that its layer passes.
   template <class E>
   LayerState<T, E> state(E const& extents) {
     std::size_t const index = is_frozen_ ? weights_.frozen_states++ : weights_.states++;
-    return {next((is_frozen_ ? frozen_ : trained_).states, index, extents),
+    return {typed(next((is_frozen_ ? frozen_ : trained_).states, index), extents),
             is_frozen_ ? std::nullopt : std::optional(index)};
   }
   /// Sets the mean over this replica's rows that a state moves towards, with `decay` of the state left. Where the layer
@@ -108,15 +131,16 @@ class Trace {
   void set_gradient(Parameter<T, E> const& parameter, Value<T, E> const& gradient) {
     if (!parameter.index) return;
     auto& sum = gradients_.at(*parameter.index);
-    Tensor const own{{gradient.extents.to_vector()}, gradient.id};
+    Value<T, E> const placed = parameter.axis ? builder_.placed(gradient, parameter.axis) : gradient;
+    Tensor const own = with_extents(placed, trained_.parameters.at(*parameter.index).extents);
     sum = sum ? builder_.add(*sum, own) : own;
   }
 
-  /// Axes along which parameters may be divided, in the order of layers.
-  struct Axes {
-    std::vector<std::optional<std::size_t>> trained, frozen;
+  /// Parameters as layers have taken them, in the order of layers.
+  struct Divisible {
+    std::vector<DivisibleWeight> trained, frozen;
   };
-  Axes const& axes() const { return axes_; }
+  Divisible const& divisible() const { return divisible_; }
 
   /// Number of the weights that layers have taken.
   struct Weights {
@@ -190,10 +214,25 @@ class Trace {
   std::vector<StreamUse> const& streams() const { return streams_; }
 
  private:
-  template <class E>
-  static Value<T, E> next(std::vector<Tensor> const& all, std::size_t index, E const& extents) {
+  static Tensor const& next(std::vector<Tensor> const& all, std::size_t index) {
     if (index >= all.size()) throw Error("a LayerLowering asks for more parameters than its layer says that it has");
-    return typed(all[index], extents);
+    return all[index];
+  }
+  template <class E, class F>
+  Value<T, E> with_extents(Value<T, F> const& x, E const& extents) {
+    if (x.extents.to_vector() == extents.to_vector()) return {extents, x.id};
+    return builder_.reshape(x, extents);
+  }
+  /// True if axes of `whole` are split into those of `parts`.
+  static bool splits(std::vector<std::size_t> const& parts, std::vector<std::size_t> const& whole) {
+    std::size_t part = 0;
+    for (std::size_t const extent : whole) {
+      std::size_t product = part < parts.size() ? parts[part++] : 0;
+      while (product < extent && part < parts.size()) product *= parts[part++];
+      if (product != extent) return false;
+    }
+    while (part < parts.size() && parts[part] == 1) ++part;
+    return part == parts.size();
   }
 
   Builder& builder_;
@@ -202,7 +241,7 @@ class Trace {
   std::optional<StepRows<T>> rows_;
   bool training_, is_frozen_ = false;
   Weights weights_;
-  Axes axes_;
+  Divisible divisible_;
   std::optional<NumberFormat> stored_;
   std::uint32_t layer_ = 0;
   std::function<Scalar<std::uint32_t>(std::size_t)> key_word_;

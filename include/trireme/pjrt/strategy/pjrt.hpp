@@ -29,8 +29,8 @@
 namespace trireme {
 
 /// `PjrtStrategy{.plugin = "pjrt_c_api_cpu_plugin.so", .replicas = 2}`: one process whose client drives the devices of
-/// the replicas. With `.shards = 4` each replica has four devices, which divide the kernels of Dense by their units and
-/// the tables of Embedding by their rows, with the optimizer's state; what does not divide lies on each.
+/// the replicas. With `.shards = 4` each replica has four devices, which divide the weights of Dense, Conv2D,
+/// Embedding, MultiHeadAttention, LSTM and GRU, with the optimizer's state; what does not divide lies on each.
 struct PjrtStrategy {
   using Space = Kokkos::DefaultHostExecutionSpace;  ///< of the host's side: `infer` takes Views there
   template <class Model>
@@ -38,7 +38,7 @@ struct PjrtStrategy {
 
   std::string plugin;                                 ///< path of the shared library
   std::size_t replicas = 1;                           ///< of the model, each with rows of a batch; 0: for all devices
-  std::size_t shards = 1;                             ///< devices of a replica, which divide Dense and Embedding
+  std::size_t shards = 1;                             ///< devices of a replica, which divide weights
   std::vector<pjrt::ClientOption> options{};          ///< of the client, which are the plugin's own
   std::string cache = pjrt::default_program_cache();  ///< folder for compiled programs; empty: none
   bool in_tpu_pod = false;                            ///< true: check the processes against the environment's TPU pod

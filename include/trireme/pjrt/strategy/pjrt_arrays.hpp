@@ -28,20 +28,21 @@ class ArenaArrays {
         shards_(division.shards),
         replaced_(model.parameters.size() + (all_weights ? model.states.size() : 0)) {
     std::vector<T> part;
-    auto const copy = [&](WeightInfo const& info, lowering::Division::Axis axis) {
-      axes_.push_back(axis);
-      auto const type = lowering::tensor_type<T>(info.shape.to_vector());
+    auto const copy = [&](WeightInfo const& info, lowering::Division::Weight const& divided) {
+      divided_.push_back(divided);
+      auto const type = divided ? lowering::tensor_type<T>(divided->extents).divided(divided->axis, shards_)
+                                : lowering::tensor_type<T>(info.shape.to_vector());
       for (std::size_t shard = 0; shard < shards_; ++shard) {
         T const* values = arena.data() + info.offset;
-        if (axis) {
+        if (divided) {
           part.resize(info.size / shards_);
-          for_each_run(info, *axis, shard, [&](std::size_t in_tensor, std::size_t in_part, std::size_t count) {
+          for_each_run(*divided, shard, [&](std::size_t in_tensor, std::size_t in_part, std::size_t count) {
             std::copy_n(values + in_tensor, count, part.begin() + static_cast<std::ptrdiff_t>(in_part));
           });
           values = part.data();
         }
         for (std::size_t device = shard; device < of_.size(); device += shards_)
-          of_[device].push_back(copy_to_device(client, device, axis ? type.divided(*axis, shards_) : type, values));
+          of_[device].push_back(copy_to_device(client, device, type, values));
       }
     };
     for (std::size_t p = 0; p < model.parameters.size(); ++p) copy(model.parameters[p], division.of_parameter(p));
@@ -51,9 +52,9 @@ class ArenaArrays {
   }
   /// The results of a program that copies others.
   ArenaArrays(Executable& program, ArenaArrays const& others)
-      : of_(program.devices()), axes_(others.axes_), shards_(others.shards_), replaced_(others.replaced_) {
+      : of_(program.devices()), divided_(others.divided_), shards_(others.shards_), replaced_(others.replaced_) {
     for (std::size_t device = 0; device < of_.size(); ++device)
-      for (std::size_t index = 0; index < axes_.size(); ++index) of_[device].push_back(program.take(device, index));
+      for (std::size_t index = 0; index < divided_.size(); ++index) of_[device].push_back(program.take(device, index));
   }
 
   /// Sets arguments of a program from `index` on. \return the index after them
@@ -76,11 +77,11 @@ class ArenaArrays {
     std::size_t index = 0;
     auto const copy = [&](WeightInfo const& info) {
       T* const values = arena.data() + info.offset;
-      if (auto const axis = axes_[index]) {
+      if (auto const& divided = divided_[index]) {
         part.resize(info.size / shards_);
         for (std::size_t shard = 0; shard < shards_; ++shard) {
           of_[device + shard][index].to_host(part.data());
-          for_each_run(info, *axis, shard, [&](std::size_t in_tensor, std::size_t in_part, std::size_t count) {
+          for_each_run(*divided, shard, [&](std::size_t in_tensor, std::size_t in_part, std::size_t count) {
             std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(in_part), count, values + in_tensor);
           });
         }
@@ -90,7 +91,7 @@ class ArenaArrays {
       ++index;
     };
     for (WeightInfo const& info : model.parameters) copy(info);
-    if (index == axes_.size()) return arena;
+    if (index == divided_.size()) return arena;
     for (WeightInfo const& info : model.states) copy(info);
     for (WeightInfo const& info : model.frozen) copy(info);
     return arena;
@@ -99,8 +100,8 @@ class ArenaArrays {
   /// True if the devices of a replica hold the same bits of the tensors that they do not divide; waits for them.
   bool copies_agree(std::size_t replica) const {
     std::vector<T> first, other;
-    for (std::size_t index = 0; index < axes_.size(); ++index) {
-      if (axes_[index]) continue;
+    for (std::size_t index = 0; index < divided_.size(); ++index) {
+      if (divided_[index]) continue;
       Buffer const& buffer = of_[replica * shards_][index];
       first.resize(buffer.type().size());
       other.resize(first.size());
@@ -123,17 +124,16 @@ class ArenaArrays {
  private:
   /// f(place in the tensor, place in the shard's part, count) for runs of elements of a tensor.
   template <class F>
-  void for_each_run(WeightInfo const& info, std::size_t axis, std::size_t shard, F const& f) const {
-    auto const extents = info.shape.to_vector();
+  void for_each_run(lowering::DividedWeight const& weight, std::size_t shard, F const& f) const {
     std::size_t before = 1, count = 1;
-    for (std::size_t a = 0; a < axis; ++a) before *= extents[a];
-    for (std::size_t a = axis; a < extents.size(); ++a) count *= extents[a];
+    for (std::size_t axis = 0; axis < weight.extents.size(); ++axis)
+      (axis < weight.axis ? before : count) *= weight.extents[axis];
     std::size_t const own = count / shards_;
     for (std::size_t i = 0; i < before; ++i) f(i * count + shard * own, i * own, own);
   }
 
-  std::vector<std::vector<Buffer>> of_;           ///< by device and tensor
-  std::vector<std::optional<std::size_t>> axes_;  ///< that the devices of a replica divide, by tensor
+  std::vector<std::vector<Buffer>> of_;              ///< by device and tensor
+  std::vector<lowering::Division::Weight> divided_;  ///< by tensor
   std::size_t shards_ = 1, replaced_ = 0;
 };
 
