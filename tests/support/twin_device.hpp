@@ -8,6 +8,9 @@
 /// and teams run in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial
 /// values. Memory of the host has to stay as it is until the copies from or to it are done.
 ///
+/// What an instance is given while it records is kept instead, byte by byte, for `replay`. An allocation, a wait and a
+/// copy from or to the host throw meanwhile, as they do where CUDA captures a stream.
+///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
 #pragma once
@@ -39,10 +42,13 @@
 #include <mutex>
 #include <new>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <Kokkos_Core.hpp>
 #include <impl/Kokkos_ExecSpaceManager.hpp>
@@ -93,6 +99,23 @@ struct Allocation {
   std::string label;
 };
 
+/// A kernel or a copy of a recording.
+struct RecordedJob {
+  void (*run)(void* bytes);
+  std::vector<std::byte> bytes;
+  std::string label;
+  bool is_kernel;
+};
+struct Recording {
+  std::size_t device;
+  std::vector<RecordedJob> jobs;
+};
+
+/// Calls of the host that give the devices work.
+struct HostCalls {
+  std::size_t kernels = 0, copies = 0, replays = 0;
+};
+
 /// Pages of the host that were ever protected. It takes no page whose place is taken.
 class PageSet {
  public:
@@ -124,8 +147,10 @@ struct State {
   Job const* volatile current = nullptr;
   std::uintptr_t heap = 0;
   PageSet protected_pages;
-  std::atomic<int> threads = 0;  ///< that use the devices, with the one that runs the queues
-  bool host_access = false;      ///< true if the host may touch memory of the devices
+  std::atomic<int> threads = 0;          ///< that use the devices, with the one that runs the queues
+  bool host_access = false;              ///< true if the host may touch memory of the devices
+  std::unique_ptr<Recording> recording;  ///< under way, or null
+  HostCalls calls;
 };
 
 /// Never destroyed: views may be freed while statics are.
@@ -291,9 +316,15 @@ inline void start() {
   s.thread = std::thread(run_queues);
 }
 
+/// Throws while a recording is under way: what it has is not run.
+inline void require_no_recording(char const* what) {
+  if (state().recording) throw std::runtime_error(std::string("twin: ") + what + " while a device records");
+}
+
 inline void drain(std::size_t device) {
   State& s = state();
   std::scoped_lock const lock(s.mutex);
+  require_no_recording("a wait");
   Queue& queue = s.queues[device];
   if (queue.count == 0) return;
   use_signal_stack();
@@ -381,6 +412,13 @@ inline std::byte* enqueue(std::size_t device, char const* label, void (*run)(voi
                           std::size_t size, bool is_kernel) {
   State& s = state();
   std::scoped_lock const lock(s.mutex);
+  if (s.recording) {
+    auto const* const first = static_cast<std::byte const*>(bytes);
+    if (s.recording->device == device) {
+      s.recording->jobs.push_back({run, {first, first + size}, label, is_kernel});
+      return s.recording->jobs.back().bytes.data();
+    }
+  }
   use_signal_stack();
   Queue& queue = s.queues[device];
   std::size_t const room = (size + 127) / 64 * 64;
@@ -399,6 +437,7 @@ inline std::byte* enqueue(std::size_t device, char const* label, void (*run)(voi
 template <class Kernel>
 std::byte* launch(std::size_t device, Kernel const& kernel) {
   static_assert(alignof(Kernel) <= 64);
+  ++state().calls.kernels;
   return enqueue(
       device, kernel_label, [](void* bytes) { static_cast<Kernel*>(bytes)->run(); },
       static_cast<void const*>(std::addressof(kernel)), sizeof(Kernel), true);
@@ -470,7 +509,10 @@ inline void copy(std::size_t device, void* to, void const* from, std::size_t siz
   State& s = state();
   std::scoped_lock const lock(s.mutex);
   if (is_header(to, size)) return copy_header(to, from, size);
+  ++s.calls.copies;
   bool const reads_host = !is_on_device(from), writes_host = !is_on_device(to);
+  if (s.recording && s.recording->device == device && (reads_host || writes_host))
+    require_no_recording("a copy from or to the host");
   enqueue_copy(device, {to, from, size, reads_host ? Copy::hash_of(from, size) : 0});
   if (!reads_host && !writes_host) return;
   Job& job = s.queues[device].jobs[s.queues[device].count - 1];
@@ -497,9 +539,28 @@ inline void check_free(void* memory) {
 
 inline void copy_now(void* to, void const* from, std::size_t size) {
   std::scoped_lock const lock(state().mutex);
+  require_no_recording("a copy that is waited for");
   drain_all();
   enqueue_copy(0, {to, from, size, 0});
   drain(0);
+}
+
+/// Keeps what the device is given from now on, instead of running it.
+inline void begin_recording(std::size_t device) {
+  std::scoped_lock const lock(state().mutex);
+  require_no_recording("a recording");
+  state().recording = std::make_unique<Recording>(Recording{device, {}});
+}
+inline std::unique_ptr<Recording> end_recording() {
+  std::scoped_lock const lock(state().mutex);
+  return std::move(state().recording);
+}
+/// Enqueues what was recorded, with the bytes that it had then.
+inline void replay(Recording const& recording) {
+  std::scoped_lock const lock(state().mutex);
+  ++state().calls.replays;
+  for (RecordedJob const& job : recording.jobs)
+    enqueue(recording.device, job.label.c_str(), job.run, job.bytes.data(), job.bytes.size(), job.is_kernel);
 }
 
 inline bool const heap_is_from_brk = [] {
@@ -541,6 +602,7 @@ class TwinMemory {
   void* allocate_on(std::size_t device, char const* label, std::size_t size) const {
     twin::State& s = twin::state();
     std::scoped_lock const lock(s.mutex);
+    twin::require_no_recording("an allocation");
     size = std::max<std::size_t>(1, (size + twin::page - 1) / twin::page) * twin::page;
     auto& all_freed = s.freed[device];
     auto const freed = all_freed.lower_bound(size);

@@ -8,6 +8,7 @@
 #include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/layers/gradient.hpp"
 #include "trireme/layers/parameter.hpp"
+#include "trireme/layers/step_number.hpp"
 
 namespace trireme {
 
@@ -15,7 +16,7 @@ namespace trireme {
 /// ranks, replicas or threads.
 struct StepKeys {
   std::uint64_t seed = 0;
-  std::uint64_t step = 0;        ///< optimizer steps so far
+  StepNumber step = 0;           ///< optimizer steps so far
   std::uint32_t micro_step = 0;  ///< gradient accumulation
   std::uint64_t first_row = 0;   ///< index of the slice's first row in the global batch
   std::uint32_t layer = 0;       ///< index of the layer in the model, counted through nested models

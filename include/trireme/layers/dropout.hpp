@@ -10,15 +10,16 @@
 #include "trireme/core/streams.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/row_streams.hpp"
 
 namespace trireme {
 
 namespace kernels {
 
 /// One random block for four elements of a row. Backward draws the mask again, which is therefore not kept.
-template <class T>
+template <class T, class Stream = RowStream>
 struct DropoutMask {
-  RowStream stream;
+  Stream stream;
   std::uint64_t first_row;
   std::size_t columns;
   float rate;
@@ -77,10 +78,11 @@ struct Dropout {
  private:
   template <class Context, class T>
   void apply(Context& context, std::size_t columns, std::size_t rows, StepKeys const& keys, T const* x, T* y) const {
-    RowStream const stream(keys.seed, keys.layer, keys.step, keys.micro_step);
-    context.for_each("trireme::dropout", rows, (columns + 3) / 4,
-                     kernels::DropoutMask<T>{stream, keys.first_row, columns, static_cast<float>(rate),
-                                             T{1} / (T{1} - static_cast<T>(rate)), x, y});
+    detail::with_row_stream(context, keys, Purpose::dropout, [&]<class Stream>(Stream const& stream) {
+      context.for_each("trireme::dropout", rows, (columns + 3) / 4,
+                       kernels::DropoutMask<T, Stream>{stream, keys.first_row, columns, static_cast<float>(rate),
+                                                       T{1} / (T{1} - static_cast<T>(rate)), x, y});
+    });
   }
 };
 

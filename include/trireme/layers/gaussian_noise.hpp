@@ -9,14 +9,15 @@
 #include "trireme/core/streams.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/row_streams.hpp"
 
 namespace trireme {
 
 namespace kernels {
 
-template <class T>
+template <class T, class Stream = RowStream>
 struct AddNoise {
-  RowStream stream;
+  Stream stream;
   std::uint64_t first_row;
   std::size_t columns;
   double stddev;
@@ -50,9 +51,10 @@ struct GaussianNoise {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     if (f.training && stddev > 0) {
-      RowStream const stream(f.keys.seed, f.keys.layer, f.keys.step, f.keys.micro_step, Purpose::noise);
-      context.for_each("trireme::gaussian_noise", f.rows, in.size(),
-                       kernels::AddNoise<T>{stream, f.keys.first_row, in.size(), stddev, f.x, f.y});
+      detail::with_row_stream(context, f.keys, Purpose::noise, [&]<class Stream>(Stream const& stream) {
+        context.for_each("trireme::gaussian_noise", f.rows, in.size(),
+                         kernels::AddNoise<T, Stream>{stream, f.keys.first_row, in.size(), stddev, f.x, f.y});
+      });
     } else {
       kernels::copy(context, f.rows * in.size(), f.x, f.y);
     }

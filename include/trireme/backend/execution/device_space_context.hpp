@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/column_sums.hpp"
 #include "trireme/backend/execution/lanes.hpp"
+#include "trireme/backend/execution/recorded_work.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/execution/team_sums.hpp"
@@ -58,6 +60,8 @@ class SpaceContext<Space> {
  public:
   using memory_space = typename Space::memory_space;
   static constexpr bool on_host = false;
+  /// True if steps on the space can be recorded.
+  static constexpr bool records_steps = RecordsWork<Space>;
   static constexpr bool owns_rows = false;
 
   /// Context of the whole space.
@@ -74,8 +78,7 @@ class SpaceContext<Space> {
   void for_each(char const* label, std::size_t n, F const& f) const {
     using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
     if (n == 0) return;
-    detail::LaunchTurn const turn;
-    Kokkos::parallel_for(tool_label(label), Indices(space_, 0, n), f);
+    launch(label, Indices(space_, 0, n), f);
   }
   template <class F>
   void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
@@ -133,6 +136,13 @@ class SpaceContext<Space> {
     return detail::convolution_chunk_of_space(bytes_per_sample);
   }
 
+  /// True if some functor was too large for a kernel's argument: such a launch cannot be recorded.
+  bool exceeds_arguments() const { return exceeds_arguments_; }
+  /// Adds the address of memory that kernels use, which may move when it grows.
+  void list_addresses(std::vector<std::uint64_t>& all) const {
+    all.push_back(reinterpret_cast<std::uintptr_t>(scratch_.data()));
+  }
+
   /// Sum over processes of which `cross_replica_sum` makes use; null: the slice has all rows.
   void set_exchange(StatisticsSum* exchange) { exchange_ = exchange; }
 
@@ -148,6 +158,7 @@ class SpaceContext<Space> {
  private:
   /// Threads of a team times their vector lanes, where each works alone.
   static constexpr std::size_t team_lanes = 128;
+  static constexpr std::size_t surely_argument = 256, largest_argument = 3584;
 
   static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
   /// Rows that `add_blocks` needs beside its own.
@@ -161,8 +172,22 @@ class SpaceContext<Space> {
         Kokkos::TeamPolicy<Space>(space_, static_cast<int>(league), static_cast<int>(threads), static_cast<int>(lanes));
     if constexpr (requires { Kernel::scratch_bytes(); })
       policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+    launch(label, policy, kernel);
+  }
+
+  /// Kokkos passes functors of up to 512 bytes, with their policy, as the kernel's argument. It puts larger ones into
+  /// the device's constant memory, of which there is one: the host would wait there for the kernel before, and a
+  /// recording would find the functor of another kernel. Up to 4096 bytes an argument serves them too.
+  template <class Policy, class Kernel>
+  void launch(char const* label, Policy const& policy, Kernel const& kernel) const {
+    if constexpr (sizeof(Kernel) > largest_argument) exceeds_arguments_ = true;
     detail::LaunchTurn const turn;
-    Kokkos::parallel_for(tool_label(label), policy, kernel);
+    if constexpr (sizeof(Kernel) <= surely_argument || sizeof(Kernel) > largest_argument)
+      Kokkos::parallel_for(tool_label(label), policy, kernel);
+    else
+      Kokkos::parallel_for(
+          tool_label(label),
+          Kokkos::Experimental::require(policy, Kokkos::Experimental::WorkItemProperty::HintLightWeight), kernel);
   }
 
   /// Sums of blocks of rows, as rows of `sums`.
@@ -195,6 +220,7 @@ class SpaceContext<Space> {
 
   Space space_;
   StatisticsSum* exchange_ = nullptr;
+  mutable bool exceeds_arguments_ = false;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   Kokkos::View<double*, memory_space> scratch_;

@@ -71,6 +71,7 @@ void portable_gemm(Space const& space, ProductBatch<T> const& batch) {
   std::size_t const tiles = (p.m + Gemm::tile - 1) / Gemm::tile * column_tiles;
   auto policy = Kokkos::TeamPolicy<Space>(space, static_cast<int>(tiles * batch.size()), Kokkos::AUTO)
                     .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gemm::scratch_bytes())));
+  static_assert(sizeof(Gemm) <= 256);  // Kokkos passes it as the kernel's argument: see SpaceContext
   LaunchTurn const turn;
   Kokkos::parallel_for(tool_label("trireme::portable_gemm"), policy, Gemm{batch, column_tiles, tiles});
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -192,6 +193,16 @@ class BatchPartitions {
       model.predict(context, range.size(), x + range.begin * model.input_size(), y + range.begin * model.output_size(),
                     parameters, memory_[partition].workspace.data());
     });
+  }
+
+  /// Adds the addresses of all memory that a training pass uses, which may move when it grows.
+  void list_addresses(std::vector<std::uint64_t>& all) {
+    context_.list_addresses(all);
+    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+      for (void const* const address : {static_cast<void const*>(gradients(partition)),
+                                        static_cast<void const*>(memory_[partition].workspace.data()),
+                                        static_cast<void const*>(totals_.data(partition, Phase::train))})
+        all.push_back(reinterpret_cast<std::uintptr_t>(address));
   }
 
   /// Bytes of the workspaces for batches of up to `rows`.

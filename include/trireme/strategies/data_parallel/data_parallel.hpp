@@ -59,6 +59,9 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// True if ranks of a node may divide the update.
   static constexpr bool may_divide =
       std::is_same_v<Group, Communicator> && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
+  /// True if steps can be recorded: those in which nothing happens between the processes.
+  static constexpr bool may_record =
+      Parts::may_record && std::is_same_v<SynchronizationType, SummedGradients<ModelType, SpaceType, Group>>;
 
  public:
   using Synchronization = SynchronizationType;
@@ -100,21 +103,12 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     auto const step = parts_.begin_step(batch);
     // Tables of which only some rows have gradients need their sink, also in one process.
     bool const needs_sink = !parts_.partitions().trains_by_samples(step.slice.rows) && sink();
-    if constexpr (Parts::takes_elements)
-      if (sums_alone() && !needs_sink && parts_.optimizer().is_elementwise()) {
-        parts_.differentiate_and_update(step);
-        return after_update();
+    if constexpr (may_record)
+      if (parts_.records_steps()) {
+        if (!needs_sink) return parts_.take_recorded(step, [&] { take_step(step, needs_sink); });
+        parts_.stop_recording("gradients of tables pass through the host");
       }
-    begin_gradients();
-    if constexpr (may_divide)
-      if (divided_) {
-        std::size_t const rows = step.slice.rows;
-        bool const by_samples = parts_.partitions().trains_by_samples(rows);
-        parts_.differentiate(step, sink(), *divided_->begin(rows, step.global_rows, by_samples));
-        return update_ranges();
-      }
-    parts_.differentiate(step, sink());
-    reduce_and_update(step);
+    take_step(step, needs_sink);
   }
 
   void test_step(Batch<T, L> const& batch) { parts_.test(batch); }
@@ -138,12 +132,19 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return use;
   }
 
-  /// See EngineBase; with the path of messages from a device's memory.
+  /// See EngineBase; with the path of messages from a device's memory, and whether steps are recorded.
   std::string placement() const {
     if constexpr (requires { synchronization_.message_path(); })
       return Base::placement() + synchronization_.message_path();
     else
-      return Base::placement();
+      return Base::placement() + parts_.recording();
+  }
+
+  /// Records steps of a device once and launches them as a whole from then on, where that is possible; `placement`
+  /// says whether. The bits of results stay the same.
+  void record_steps() {
+    parts_.record_steps();
+    if constexpr (!may_record) parts_.stop_recording("gradients are brought together on the host");
   }
 
   /// See EngineBase; otherwise where weights are a process's own, or gradients are compressed.
@@ -202,6 +203,25 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   Synchronization synchronization_;
 
  private:
+  /// All of a step after its batch is there.
+  void take_step(Step const& step, bool needs_sink) {
+    if constexpr (Parts::takes_elements)
+      if (sums_alone() && !needs_sink && parts_.optimizer().is_elementwise()) {
+        parts_.differentiate_and_update(step);
+        return after_update();
+      }
+    begin_gradients();
+    if constexpr (may_divide)
+      if (divided_) {
+        std::size_t const rows = step.slice.rows;
+        bool const by_samples = parts_.partitions().trains_by_samples(rows);
+        parts_.differentiate(step, sink(), *divided_->begin(rows, step.global_rows, by_samples));
+        return update_ranges();
+      }
+    parts_.differentiate(step, sink());
+    reduce_and_update(step);
+  }
+
   /// Divides updates among the ranks, if each weight's update depends on its own gradient alone and the weights do not
   /// lie in the application's memory.
   template <class Shared>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 #include <Kokkos_Core.hpp>
 
@@ -26,26 +27,35 @@ class DeviceBatch {
 
   /// The batch's host memory may be changed on return. What the slice names stays until the next call's copy, which the
   /// space makes after its work so far.
-  Slice<T, L> upload(Space const& space, Batch<T, L> const& batch) {
+  Slice<T, L> upload(Space const& space, Batch<T, L> const& batch) { return upload(space, batch, {}); }
+  /// The same on a device, with bytes of the caller behind the batch, which lie at `appended()` there.
+  Slice<T, L> upload(Space const& space, Batch<T, L> const& batch, std::span<std::byte const> appended) {
     if constexpr (is_host_space<Space>) {
       return {batch.x, batch.y, batch.weight, batch.rows};
     } else {
       std::size_t const x = aligned(batch.rows * input_size_ * sizeof(T));
       std::size_t const y = batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0;
       std::size_t const weight = batch.weight ? aligned(batch.rows * sizeof(double)) : 0;
-      std::byte* const host = next_slot(space, x + y + weight);
+      std::size_t const bytes = x + y + weight + appended.size();
+      std::byte* const host = next_slot(space, bytes);
       if (batch.rows > 0) {
         std::memcpy(host, batch.x, batch.rows * input_size_ * sizeof(T));
         if (batch.y) std::memcpy(host + x, batch.y, batch.rows * target_size_ * sizeof(L));
         if (batch.weight) std::memcpy(host + x + y, batch.weight, batch.rows * sizeof(double));
-        copy_view(space, space_view<Space>(device_.data(), x + y + weight),
-                  Kokkos::View<std::byte const*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(host, x + y + weight));
       }
+      if (!appended.empty()) std::memcpy(host + x + y + weight, appended.data(), appended.size());
+      if (bytes > 0)
+        copy_view(space, space_view<Space>(device_.data(), bytes),
+                  Kokkos::View<std::byte const*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(host, bytes));
       std::byte* const device = device_.data();
+      appended_ = device + x + y + weight;
       return {reinterpret_cast<T const*>(device), batch.y ? reinterpret_cast<L const*>(device + x) : nullptr,
               batch.weight ? reinterpret_cast<double const*>(device + x + y) : nullptr, batch.rows};
     }
   }
+
+  /// The device's address of what was appended to the last batch.
+  std::byte const* appended() const { return appended_; }
 
  private:
   static constexpr std::size_t most_slots = 16, pinned_bytes = std::size_t{64} << 20;
@@ -69,6 +79,7 @@ class DeviceBatch {
 
   std::size_t input_size_, target_size_;
   std::size_t slot_bytes_ = 0, slots_ = 0, slot_ = 0;
+  std::byte const* appended_ = nullptr;
   Kokkos::View<std::byte*, detail::PinnedSpace> pinned_;
   Kokkos::View<std::byte*, typename Space::memory_space> device_;
 };

@@ -102,6 +102,11 @@ class Updater : public OptimizerProgress<Optimizer> {
 
   /// Applies the mean gradient of a global batch, taken over so many positions.
   void apply(Context& context, T* parameters, T* gradients, double positions) {
+    apply(context, parameters, gradients, positions, [](auto const& next, auto const& step) { step(next); });
+  }
+  /// The same by take(next, step), which calls `step` with `next` or with another rule for the same elements.
+  template <class Take>
+  void apply(Context& context, T* parameters, T* gradients, double positions, Take const& take) {
     add_penalty(context, parameters, positions, penalty_.data());
     for (auto const& p : parameters_)
       if (p.regularizer.active())
@@ -110,11 +115,12 @@ class Updater : public OptimizerProgress<Optimizer> {
             kernels::PenaltyGradient<T>{parameters + p.offset, gradients + p.offset, static_cast<T>(p.regularizer.l1),
                                         static_cast<T>(p.regularizer.l2)});
     clip(context, gradients);
-    auto const next = next_step(parameters, gradients);
-    if constexpr (takes_elements)
-      context.for_each("trireme::optimizer_step", elements_, next);
-    else
-      step_tensors(context, next);
+    take(next_step(parameters, gradients), [&](auto const& next) {
+      if constexpr (takes_elements)
+        context.for_each("trireme::optimizer_step", elements_, next);
+      else
+        step_tensors(context, next);
+    });
   }
 
   /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
@@ -130,11 +136,12 @@ class Updater : public OptimizerProgress<Optimizer> {
   /// The same for all values that a step changes, the states included.
   bool changes_only_parameters() const { return is_elementwise() && states_.empty(); }
 
+  /// The rule of the next step.
+  Rule next_rule() const { return optimizer().template step<T>(iteration() + 1, learning_rate()); }
   /// Counts a step and returns it as a functor over the elements of the arena, if the rule takes elements.
   auto next_step(T* parameters, T const* gradients) {
-    double const rate = learning_rate();
+    kernels::OptimizerStep<T, Rule> kernel{next_rule(), parameters, gradients, {}};
     set_iteration(iteration() + 1);
-    kernels::OptimizerStep<T, Rule> kernel{optimizer().template step<T>(iteration(), rate), parameters, gradients, {}};
     for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
     kernel.first = first_;
     return kernel;
@@ -187,18 +194,20 @@ class Updater : public OptimizerProgress<Optimizer> {
   }
 
   /// A rule of tensors: the sums of each first, since one of several processes waits for all of them at once.
-  void step_tensors(Context& context, kernels::OptimizerStep<T, Rule> const& next) {
+  template <class Next>
+  void step_tensors(Context& context, kernels::OptimizerStep<T, Next> const& next) {
     clear_sums(context);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       context.accumulate("trireme::tensor_sums", parameters_[i].size,
-                         kernels::TensorSums<T, Rule>{of_tensor(next, parameters_[i])}, sums_.data() + i * width);
+                         kernels::TensorSums<T, Next, width>{of_tensor(next, parameters_[i])},
+                         sums_.data() + i * width);
     complete_sums(context);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       context.for_each("trireme::optimizer_step", parameters_[i].size,
-                       kernels::TensorStep<T, Rule>{of_tensor(next, parameters_[i]), sums_.data() + i * width});
+                       kernels::TensorStep<T, Next>{of_tensor(next, parameters_[i]), sums_.data() + i * width});
   }
-  static kernels::OptimizerStep<T, Rule> of_tensor(kernels::OptimizerStep<T, Rule> const& next,
-                                                   ParameterInfo const& parameter) {
+  template <class Next>
+  static auto of_tensor(kernels::OptimizerStep<T, Next> const& next, ParameterInfo const& parameter) {
     return next.from(parameter.offset, next.gradients + parameter.offset);
   }
 

@@ -99,6 +99,21 @@ struct OptimizerStep {
   }
 };
 
+/// A rule in memory of the space, where recorded steps find that of the current one.
+template <class Rule>
+struct StoredRule {
+  Rule const* rule;
+  template <class T>
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* weights, T gradient, T* const* slots) const {
+    (*rule)(i, weights, gradient, slots);
+  }
+  template <class T>
+  KOKKOS_FUNCTION void add(std::size_t i, T const* weights, T gradient, T* const* slots, double* sums) const {
+    rule->add(i, weights, gradient, slots, sums);
+  }
+  KOKKOS_FUNCTION auto of_tensor(double const* sums) const { return rule->of_tensor(sums); }
+};
+
 /// A step whose gradients come block by block, from element `begin` of the arena on.
 template <class Step>
 struct StepOfSums {
@@ -112,9 +127,9 @@ template <class Step>
 StepOfSums(Step) -> StepOfSums<Step>;
 
 /// Sums over a tensor that its rule asks for, before the step.
-template <class T, class Rule>
+template <class T, class Rule, std::size_t Width>
 struct TensorSums {
-  static constexpr std::size_t width = Rule::tensor_sums;
+  static constexpr std::size_t width = Width;
   OptimizerStep<T, Rule> of;
   KOKKOS_FUNCTION void operator()(std::size_t i, double* sums) const {
     of.step.add(i, of.parameters, of.gradients[i], of.slots, sums);
