@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_is_a_copy_and_a_launch) {
 
 namespace {
 
-/// Perturb's layer, but for a stream that kernels hold without anybody knowing.
+/// Noise from a stream within its kernel, of which the recorder does not know.
 struct StalePerturbation {
   static constexpr std::string_view class_name = "StalePerturbation";
   double deviation = 0.1;

@@ -14,6 +14,21 @@ namespace trireme::kernels {
 
 inline constexpr std::size_t max_slots = 4;
 
+/// A rule in memory of the space, where recorded steps find that of the current one.
+template <class Rule>
+struct StoredRule {
+  Rule const* stored;
+  template <class T>
+  KOKKOS_FUNCTION void operator()(std::size_t i, T* weights, T gradient, T* const* slots) const {
+    (*stored)(i, weights, gradient, slots);
+  }
+  template <class T>
+  KOKKOS_FUNCTION void add(std::size_t i, T const* weights, T gradient, T* const* slots, double* sums) const {
+    stored->add(i, weights, gradient, slots, sums);
+  }
+  KOKKOS_FUNCTION auto of_tensor(double const* sums) const { return stored->of_tensor(sums); }
+};
+
 template <class T, class Step>
 struct OptimizerStep {
   Step step;
@@ -26,7 +41,9 @@ struct OptimizerStep {
   /// The same for [begin, end) on a host, by vectors if the step takes them; an element's bits do not depend on its
   /// position. A step uses its argument `i` for its pointers alone.
   void elements(std::size_t begin, std::size_t end) const {
-    if constexpr (by_vectors) {
+    if constexpr (requires { step.stored; }) {
+      with(*step.stored).elements(begin, end);
+    } else if constexpr (by_vectors) {
       std::size_t const whole = end - (end - begin) % Vector::lanes;
       Pointer at[max_slots];
       for (std::size_t s = 0; s < max_slots; ++s) at[s] = {slots[s]};
@@ -97,21 +114,6 @@ struct OptimizerStep {
     for (std::size_t s = 0; s < max_slots; ++s)
       if (slots[s]) take(slots[s], values[s]);
   }
-};
-
-/// A rule in memory of the space, where recorded steps find that of the current one.
-template <class Rule>
-struct StoredRule {
-  Rule const* rule;
-  template <class T>
-  KOKKOS_FUNCTION void operator()(std::size_t i, T* weights, T gradient, T* const* slots) const {
-    (*rule)(i, weights, gradient, slots);
-  }
-  template <class T>
-  KOKKOS_FUNCTION void add(std::size_t i, T const* weights, T gradient, T* const* slots, double* sums) const {
-    rule->add(i, weights, gradient, slots, sums);
-  }
-  KOKKOS_FUNCTION auto of_tensor(double const* sums) const { return rule->of_tensor(sums); }
 };
 
 /// A step whose gradients come block by block, from element `begin` of the arena on.
