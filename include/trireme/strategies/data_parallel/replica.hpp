@@ -198,6 +198,7 @@ class Replica {
       recorded_ = std::make_unique<RecordedSteps<Space, Rule>>(weights_.space());
       if (model_.description().row_scope == StatisticsScope::global)
         recorded_->stop("statistics of the global batch pass through the host");
+      if (model_.masks_positions()) recorded_->stop("the loss leaves positions out, in each batch another number");
     }
   }
   /// True if steps are recorded.
