@@ -165,7 +165,7 @@ class Replica {
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
     updater_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0],
-                   [this](auto const& next, auto const& take) { with_stored_rule(next, take); });
+                   [&](auto const& next, auto const& take) { with_stored_rule(next, take); });
     updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
