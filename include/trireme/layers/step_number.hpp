@@ -13,14 +13,13 @@
 
 namespace trireme {
 
-namespace detail {
-
 /// A random stream of a layer in any step.
 struct StreamName {
   std::uint64_t seed;
   Purpose purpose;
   std::uint32_t layer, micro_step;
 
+  /// The stream in a step.
   RowStream in_step(std::uint64_t step) const { return {seed, layer, step, micro_step, purpose}; }
   friend bool operator==(StreamName const&, StreamName const&) = default;
 };
@@ -67,15 +66,13 @@ class StepStreams {
   bool read_ = false;
 };
 
-}  // namespace detail
-
 /// Number of an optimizer step: an integer. In a kernel of a recorded step it is that of the current launch.
 class StepNumber {
  public:
   /// A number of its own.
   constexpr StepNumber(std::uint64_t number = 0) : number_(number) {}
   /// A number that also lies at `device` in the memory of a device.
-  StepNumber(std::uint64_t number, std::uint64_t const* device, detail::StepStreams& streams)
+  StepNumber(std::uint64_t number, std::uint64_t const* device, StepStreams& streams)
       : number_(number), device_(device), streams_(&streams) {}
 
   /// The number. Read by host code of a layer, it keeps the step from being recorded.
@@ -92,12 +89,12 @@ class StepNumber {
   /// The number for what a kernel takes from memory.
   std::uint64_t recorded() const { return number_; }
   /// Streams in a device's memory, or null.
-  detail::StepStreams* streams() const { return streams_; }
+  StepStreams* streams() const { return streams_; }
 
  private:
   std::uint64_t number_;
   std::uint64_t const* device_ = nullptr;
-  detail::StepStreams* streams_ = nullptr;
+  StepStreams* streams_ = nullptr;
 };
 
 }  // namespace trireme

@@ -12,7 +12,6 @@
 #include "trireme/layers/call.hpp"
 
 using namespace trireme;
-using detail::StreamName;
 
 BOOST_AUTO_TEST_CASE(it_is_an_integer) {
   StepKeys keys{.seed = 3, .step = 5};
@@ -25,7 +24,7 @@ BOOST_AUTO_TEST_CASE(it_is_an_integer) {
 }
 
 BOOST_AUTO_TEST_CASE(only_a_read_as_an_integer_is_noted) {
-  detail::StepStreams streams;
+  StepStreams streams;
   streams.begin(nullptr);
   StepNumber const number(7, nullptr, streams), copy = number;
   BOOST_TEST(copy.recorded() == 7u);
@@ -39,7 +38,7 @@ BOOST_AUTO_TEST_CASE(only_a_read_as_an_integer_is_noted) {
 
 BOOST_AUTO_TEST_CASE(a_stream_is_in_memory_from_the_step_after_the_first_that_asks_for_it) {
   StreamName const dropout{3, Purpose::dropout, 1, 0}, noise{3, Purpose::noise, 1, 0};
-  detail::StepStreams streams;
+  StepStreams streams;
   std::vector<RowStream> memory(2, dropout.in_step(0));
   auto const begin = [&](std::uint64_t step) {
     std::vector<std::byte> bytes(streams.count() * sizeof(RowStream));

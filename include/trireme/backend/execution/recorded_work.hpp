@@ -86,7 +86,7 @@ class RecordedWork {
 
  public:
   /// Records what `work()` enqueues on the instance, without running it.
-  /// \throws Error, or what Kokkos throws, if something in it cannot be recorded; then nothing has run.
+  /// \throws Error if something in it cannot be recorded, unless Kokkos throws its own; then nothing has run.
   template <class Work>
   RecordedWork(Space const& space, Work const& work) : space_(space) {
     Runtime::begin(space_);

@@ -60,8 +60,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   static constexpr bool may_divide =
       std::is_same_v<Group, Communicator> && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
   /// True if steps can be recorded: those in which nothing happens between the processes.
-  static constexpr bool may_record =
-      Parts::may_record && std::is_same_v<SynchronizationType, SummedGradients<ModelType, SpaceType, Group>>;
+  static constexpr bool may_record = may_record_steps<ModelType, SpaceType, Group> &&
+                                     std::is_same_v<SynchronizationType, SummedGradients<ModelType, SpaceType, Group>>;
 
  public:
   using Synchronization = SynchronizationType;
@@ -104,9 +104,9 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     // Tables of which only some rows have gradients need their sink, also in one process.
     bool const needs_sink = !parts_.partitions().trains_by_samples(step.slice.rows) && sink();
     if constexpr (may_record)
-      if (parts_.records_steps()) {
+      if (parts_.recorder().active()) {
         if (!needs_sink) return parts_.take_recorded(step, [&] { take_step(step, needs_sink); });
-        parts_.stop_recording("gradients of tables pass through the host");
+        parts_.recorder().stop("gradients of tables pass through the host");
       }
     take_step(step, needs_sink);
   }
@@ -137,14 +137,14 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     if constexpr (requires { synchronization_.message_path(); })
       return Base::placement() + synchronization_.message_path();
     else
-      return Base::placement() + parts_.recording();
+      return Base::placement() + parts_.recorder().text();
   }
 
   /// Records steps of a device once and launches them as a whole from then on, where that is possible; `placement`
   /// says whether. The bits of results stay the same.
   void record_steps() {
-    parts_.record_steps();
-    if constexpr (!may_record) parts_.stop_recording("gradients are brought together on the host");
+    parts_.recorder().start(parts_.model(), parts_.weights().space());
+    if constexpr (!may_record) parts_.recorder().stop("gradients are brought together on the host");
   }
 
   /// See EngineBase; otherwise where weights are a process's own, or gradients are compressed.

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,30 +21,22 @@
 #include "trireme/core/row_range.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
-#include "trireme/mpi/single_process.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
+#include "trireme/strategies/data_parallel/step_recorder.hpp"
 #include "trireme/strategies/data_parallel/update_in_backward.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/group_member.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
-#include "trireme/strategies/engine/recorded_steps.hpp"
 #include "trireme/strategies/engine/require_same.hpp"
 #include "trireme/strategies/engine/step.hpp"
 #include "trireme/strategies/engine/whole_weights.hpp"
 
 namespace trireme {
-
-namespace detail {
-
-/// The place of RecordedSteps in replicas that never record.
-struct NoRecordedSteps {};
-
-}  // namespace detail
 
 /// Parts of data-parallel engines (EngineBase), and passes of the model over the process's rows. The engines bring the
 /// processes together.
@@ -139,13 +129,7 @@ class Replica {
               {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
               positions,
               batch.global_rows};
-    if constexpr (may_record)
-      if (records_steps()) {
-        step.slice = batch_.upload(weights_.space(), batch, recorded_->values(number, updater_.next_rule()));
-        step.keys.step = recorded_->begin(number, batch_.appended());
-        return step;
-      }
-    step.slice = batch_.upload(weights_.space(), batch);
+    step.slice = recorder_.upload(batch_, weights_.space(), batch, updater_.next_rule(), step.keys);
     return step;
   }
 
@@ -165,7 +149,7 @@ class Replica {
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
     updater_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0],
-                   [&](auto const& next, auto const& take) { with_stored_rule(next, take); });
+                   [&](auto const& next, auto const& take) { recorder_.with_rule(next, take); });
     updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
@@ -184,46 +168,19 @@ class Replica {
     partitions_.update_range(*own_, ranks, UpdateRange<T>(update));
   }
 
-  // Recorded steps.
-
-  /// True if steps of this replica can be recorded, as far as types say: on a device that records, those of layers of
-  /// the library's models in full precision.
-  static constexpr bool may_record = RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
-                                     requires(Model const& model) { model.architecture(); };
-
-  /// Records steps from now on, if that is possible.
-  void record_steps() {
-    asked_to_record_ = true;
-    if constexpr (may_record) {
-      recorded_ = std::make_unique<RecordedSteps<Space, Rule>>(weights_.space());
-      if (model_.description().row_scope == StatisticsScope::global)
-        recorded_->stop("statistics of the global batch pass through the host");
-      if (model_.masks_positions()) recorded_->stop("the loss leaves positions out, in each batch another number");
-    }
-  }
-  /// True if steps are recorded.
-  bool records_steps() const {
-    if constexpr (may_record) return recorded_ && recorded_->active();
-    return false;
-  }
-  /// Ends recording. \param why  end of the sentence "steps not recorded: …"
-  void stop_recording(char const* why) {
-    if constexpr (may_record)
-      if (recorded_) recorded_->stop(why);
-  }
-  /// A readable description, empty unless recording was asked for.
-  std::string recording() const {
-    if (!asked_to_record_) return {};
-    if constexpr (may_record) return ", " + recorded_->text();
-    return ", steps not recorded: only those of models of layers, in one number type, on CUDA and HIP devices are";
-  }
-
-  /// The step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an earlier step.
+  /// Recorder of this replica's steps.
+  auto& recorder() { return recorder_; }
+  auto const& recorder() const { return recorder_; }
+  /// The step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an earlier step. For
+  /// a recorder that is active.
   template <class Take>
   void take_recorded(Step const& step, Take const& take) {
-    if (context().exceeds_arguments()) recorded_->stop("a kernel's functor is larger than its argument may be");
+    if (context().exceeds_arguments()) recorder_.stop("a kernel's functor is larger than its argument may be");
+    addresses_.assign(1, reinterpret_cast<std::uintptr_t>(weights_.data()));
+    for (auto const& slot : updater_.slots()) addresses_.push_back(reinterpret_cast<std::uintptr_t>(slot.data()));
+    partitions_.list_addresses(addresses_);
     std::uint64_t const iteration = updater_.iteration();
-    recorded_->run(step_key(step), [&] {
+    recorder_.run(step, addresses_, [&] {
       updater_.set_iteration(iteration);
       take();
     });
@@ -239,8 +196,8 @@ class Replica {
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
-    with_stored_rule(updater_.next_step(weights_.data(), partitions_.gradients()),
-                     [&](auto const& next) { differentiate_and_update(step, processes, next); });
+    recorder_.with_rule(updater_.next_step(weights_.data(), partitions_.gradients()),
+                        [&](auto const& next) { differentiate_and_update(step, processes, next); });
   }
 
   /// Waits for work in flight. Always false: hooks decide at once whether to stop.
@@ -365,33 +322,6 @@ class Replica {
     updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// Calls take(next), with the rule in the device's memory if the step may be recorded.
-  template <class Next, class Take>
-  void with_stored_rule(Next const& next, Take const& take) const {
-    if constexpr (may_record)
-      if (records_steps() && recorded_->rule()) return take(next.with(kernels::StoredRule<Rule>{recorded_->rule()}));
-    take(next);
-  }
-
-  /// All that kernels of a step hold beside its values.
-  auto const& step_key(Step const& step) {
-    key_.clear();
-    auto const add = [this](void const* address) { key_.push_back(reinterpret_cast<std::uintptr_t>(address)); };
-    for (void const* const address :
-         {static_cast<void const*>(step.slice.x), static_cast<void const*>(step.slice.y),
-          static_cast<void const*>(step.slice.weight), static_cast<void const*>(recorded_->rule()),
-          static_cast<void const*>(weights_.data())})
-      add(address);
-    for (auto const& slot : updater_.slots()) add(slot.data());
-    partitions_.list_addresses(key_);
-    for (std::uint64_t const number :
-         {std::uint64_t{step.slice.rows}, std::uint64_t{step.global_rows}, step.keys.seed, step.keys.first_row,
-          std::uint64_t{step.keys.micro_step}, std::uint64_t{recorded_->values_bytes()}})
-      key_.push_back(number);
-    for (double const positions : step.positions) key_.push_back(std::bit_cast<std::uint64_t>(positions));
-    return key_;
-  }
-
   Model model_;
   std::shared_ptr<Group const> group_;
   Weights weights_;
@@ -399,9 +329,8 @@ class Replica {
   OwnUpdater updater_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
-  std::conditional_t<may_record, std::unique_ptr<RecordedSteps<Space, Rule>>, detail::NoRecordedSteps> recorded_{};
-  std::vector<std::uint64_t> key_;
-  bool asked_to_record_ = false;
+  StepRecorder<Model, Space, Group, Rule> recorder_;
+  std::vector<std::uint64_t> addresses_;
   std::optional<RowRange> own_{};     ///< elements that this process updates, if not all
   std::vector<BucketRange> updated_;  ///< elements that backward has updated
 };

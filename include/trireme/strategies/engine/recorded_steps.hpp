@@ -125,7 +125,7 @@ class RecordedSteps {
   std::string obstacle_;
   std::vector<std::byte> values_;
   Rule const* rule_ = nullptr;
-  detail::StepStreams streams_;
+  StepStreams streams_;
   std::vector<Entry> entries_;
   std::uint64_t uses_ = 0;
 };

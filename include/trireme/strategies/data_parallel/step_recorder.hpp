@@ -1,0 +1,110 @@
+/// StepRecorder: records the training steps of a replica, where its types allow that.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "trireme/backend/execution/recorded_work.hpp"
+#include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/data/batch.hpp"
+#include "trireme/layers/call.hpp"
+#include "trireme/mpi/single_process.hpp"
+#include "trireme/strategies/engine/device_batch.hpp"
+#include "trireme/strategies/engine/recorded_steps.hpp"
+#include "trireme/strategies/engine/step.hpp"
+#include "trireme/strategies/engine/update_kernels.hpp"
+
+namespace trireme {
+
+/// True if steps of a replica can be recorded, as far as types say: on a device that records, in one process, those of
+/// models of layers in full precision.
+template <class Model, class Space, class Group>
+inline constexpr bool may_record_steps = RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
+                                         requires(Model const& model) { model.architecture(); };
+
+/// Recorder of steps with this rule of the optimizer. It records none before `start`.
+template <class Model, class Space, class Group, class Rule>
+class StepRecorder {
+  using T = typename Model::scalar;
+  using L = typename Model::label;
+  static constexpr bool may_record = may_record_steps<Model, Space, Group>;
+
+ public:
+  /// Records steps from now on, if that is possible.
+  void start(Model const& model, Space const& space) {
+    started_ = true;
+    if constexpr (may_record) {
+      steps_ = std::make_unique<RecordedSteps<Space, Rule>>(space);
+      if (model.description().row_scope == StatisticsScope::global)
+        stop("statistics of the global batch pass through the host");
+      if (model.masks_positions()) stop("the loss leaves positions out, in each batch another number");
+    }
+  }
+  /// Ends recording. \param why  end of the sentence "steps not recorded: …"
+  void stop(char const* why) {
+    if constexpr (may_record)
+      if (steps_) steps_->stop(why);
+  }
+  /// True if steps are recorded.
+  bool active() const {
+    if constexpr (may_record) return steps_ && steps_->active();
+    return false;
+  }
+  /// A readable description, empty before `start`.
+  std::string text() const {
+    if (!started_) return {};
+    if constexpr (may_record) return ", " + steps_->text();
+    return ", steps not recorded: only those of models of layers, in one number type, on CUDA and HIP devices are";
+  }
+
+  /// Brings a batch to the space, with the values of its step; `keys` receive the number that kernels read there.
+  Slice<T, L> upload(DeviceBatch<T, L, Space>& batches, Space const& space, Batch<T, L> const& batch, Rule const& rule,
+                     StepKeys& keys) {
+    if constexpr (may_record)
+      if (active()) {
+        auto const slice = batches.upload(space, batch, steps_->values(keys.step.recorded(), rule));
+        keys.step = steps_->begin(keys.step.recorded(), batches.appended());
+        return slice;
+      }
+    return batches.upload(space, batch);
+  }
+
+  /// Calls take(next), with the rule in the device's memory if the step may be recorded.
+  template <class Next, class Take>
+  void with_rule(Next const& next, Take const& take) const {
+    if constexpr (may_record)
+      if (active() && steps_->rule()) return take(next.with(kernels::StoredRule<Rule>{steps_->rule()}));
+    take(next);
+  }
+
+  /// The step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an earlier step. For
+  /// a recorder that is active. \param addresses  memory that kernels use beside the batch's and which may move
+  template <class Take>
+  void run(Step<Model> const& step, std::vector<std::uint64_t> const& addresses, Take const& take) {
+    key_ = addresses;
+    for (void const* const address :
+         {static_cast<void const*>(static_cast<T const*>(step.slice.x)), static_cast<void const*>(step.slice.y),
+          static_cast<void const*>(step.slice.weight), static_cast<void const*>(steps_->rule())})
+      key_.push_back(reinterpret_cast<std::uintptr_t>(address));
+    for (std::uint64_t const number :
+         {std::uint64_t{step.slice.rows}, std::uint64_t{step.global_rows}, step.keys.seed, step.keys.first_row,
+          std::uint64_t{step.keys.micro_step}, std::uint64_t{steps_->values_bytes()}})
+      key_.push_back(number);
+    for (double const positions : step.positions) key_.push_back(std::bit_cast<std::uint64_t>(positions));
+    steps_->run(key_, take);
+  }
+
+ private:
+  struct Nothing {};
+
+  std::conditional_t<may_record, std::unique_ptr<RecordedSteps<Space, Rule>>, Nothing> steps_{};
+  std::vector<std::uint64_t> key_;
+  bool started_ = false;
+};
+
+}  // namespace trireme
