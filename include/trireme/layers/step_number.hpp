@@ -93,7 +93,7 @@ class StepNumber {
 
  private:
   std::uint64_t number_;
-  std::uint64_t const* device_ = nullptr;
+  [[maybe_unused]] std::uint64_t const* device_ = nullptr;  // which host code does not read
   StepStreams* streams_ = nullptr;
 };
 
