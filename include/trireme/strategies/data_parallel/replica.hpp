@@ -129,7 +129,7 @@ class Replica {
               {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
               positions,
               batch.global_rows};
-    step.slice = recorder_.upload(batch_, weights_.space(), batch, updater_.next_rule(), step.keys);
+    step.slice = recorder_.upload(batch_, weights_.space(), batch, [this] { return updater_.next_rule(); }, step.keys);
     return step;
   }
 

@@ -62,12 +62,14 @@ class StepRecorder {
     return ", steps not recorded: only those of models of layers, in one number type, on CUDA and HIP devices are";
   }
 
-  /// Brings a batch to the space, with the values of its step; `keys` receive the number that kernels read there.
-  Slice<T, L> upload(DeviceBatch<T, L, Space>& batches, Space const& space, Batch<T, L> const& batch, Rule const& rule,
-                     StepKeys& keys) {
+  /// Brings a batch to the space, with the values of its step, whose rule is `rule()`; `keys` receive the number that
+  /// kernels read there.
+  template <class NextRule>
+  Slice<T, L> upload(DeviceBatch<T, L, Space>& batches, Space const& space, Batch<T, L> const& batch,
+                     NextRule const& rule, StepKeys& keys) {
     if constexpr (may_record)
       if (active()) {
-        auto const slice = batches.upload(space, batch, steps_->values(keys.step.recorded(), rule));
+        auto const slice = batches.upload(space, batch, steps_->values(keys.step.recorded(), rule()));
         keys.step = steps_->begin(keys.step.recorded(), batches.appended());
         return slice;
       }
