@@ -117,13 +117,15 @@ struct LayerLowering<GRU<Units, Options...>> {
     auto const& a = layer.activation;
     auto const& r = layer.recurrent_activation;
     // The gradient of the state after a step, those of all gates before their activations, and with the reset gate
-    // behind the state's product those of that product.
-    std::vector<Any> const carried{state, saved[1], Steps::any(s.zero_gate_steps(1, Layer::reset_after ? units : 1))};
+    // behind the state's product those of that product. None overwrites what a step reads: compilers would copy the
+    // whole sequence at each step.
+    std::vector<Any> const carried{state, Steps::any(s.zero_gate_steps(3, units)),
+                                   Steps::any(s.zero_gate_steps(1, Layer::reset_after ? units : 1))};
     auto const after = repeat_steps(b, time, carried, [&](auto const& index, std::vector<Any> v) {
       auto const step = s.from_the_end(index), t = s.time_of(step);
       auto dh = s.as_matrix(v[0]);
       if constexpr (Layer::sequences) dh = b.add(dh, s.step(outputs, step));
-      auto const gates = s.gates_step(v[1], t);
+      auto const gates = s.gates_step(saved[1], t);
       auto const before = s.step(saved[3], t), inner = s.step(saved[2], t);
       auto const update = s.gate(gates, 0), reset = s.gate(gates, 1), candidate = s.gate(gates, 2);
       auto const rest = b.subtract(b.constant_like<T>(T{1}, update), update);

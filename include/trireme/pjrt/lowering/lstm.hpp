@@ -81,13 +81,14 @@ struct LayerLowering<LSTM<Units, Options...>> {
       outputs = Steps::any(s.by_step(dy));
     else
       state = Steps::any(typed(dy, s.matrix(units)));
-    // Gradients of state and cell after a step, and of all gates before their activations.
-    std::vector<Any> const carried{state, Steps::any(s.zeros(units)), saved[2]};
+    // Gradients of state and cell after a step, and of all gates before their activations. These do not overwrite the
+    // gates, which a step reads: compilers would copy the whole sequence at each step.
+    std::vector<Any> const carried{state, Steps::any(s.zeros(units)), Steps::any(s.zero_gate_steps(4, units))};
     auto const after = repeat_steps(b, time, carried, [&](auto const& index, std::vector<Any> v) {
       auto const step = s.from_the_end(index), t = s.time_of(step);
       auto dh = s.as_matrix(v[0]);
       if constexpr (Layer::sequences) dh = b.add(dh, s.step(outputs, step));
-      auto const gates = s.gates_step(v[2], t);
+      auto const gates = s.gates_step(saved[2], t);
       auto const in = s.gate(gates, 0), forget = s.gate(gates, 1), candidate = s.gate(gates, 2), out = s.gate(gates, 3);
       auto const squashed = A::forward(b, layer.activation, s.step(saved[3], t));
       auto const through = A::backward(b, layer.activation, squashed, squashed, b.multiply(dh, out));
