@@ -46,6 +46,8 @@ CASES = {
     "ddp_wide": "`wide`, likewise",
     "pjrt_mlp": "`mlp` as a program on a PJRT plugin for CPUs; JAX on the same",
     "pjrt_cnn": "`cnn`, likewise",
+    "pjrt_transformer": "`transformer`, likewise",
+    "pjrt_lstm": "`lstm`, likewise",
 }
 
 PAGE_TEXT = """# Performance
