@@ -25,17 +25,18 @@ struct Regularizer {
 /// Penalty l1 * sum |w|, with Keras's default factor 0.01; errors are those of Regularizer.
 struct L1 : Regularizer {
   /// Factor of sum |w|.
-  constexpr explicit L1(double l1 = 0.01) : Regularizer{.l1 = l1, .l2 = 0} {}
+  constexpr explicit L1(double factor = 0.01) : Regularizer{.l1 = factor, .l2 = 0} {}
 };
 /// Penalty l2 * sum w^2, with Keras's default factor 0.01; errors are those of Regularizer.
 struct L2 : Regularizer {
   /// Factor of sum w^2.
-  constexpr explicit L2(double l2 = 0.01) : Regularizer{.l1 = 0, .l2 = l2} {}
+  constexpr explicit L2(double factor = 0.01) : Regularizer{.l1 = 0, .l2 = factor} {}
 };
 /// Penalty l1 * sum |w| + l2 * sum w^2; Keras's `L1L2`. Errors are those of Regularizer.
 struct L1L2 : Regularizer {
   /// Factors of sum |w| and of sum w^2.
-  constexpr explicit L1L2(double l1 = 0, double l2 = 0) : Regularizer{.l1 = l1, .l2 = l2} {}
+  constexpr explicit L1L2(double of_magnitudes = 0, double of_squares = 0)
+      : Regularizer{.l1 = of_magnitudes, .l2 = of_squares} {}
 };
 
 }  // namespace trireme

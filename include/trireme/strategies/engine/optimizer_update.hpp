@@ -42,8 +42,8 @@ class Updater : public OptimizerProgress<Optimizer> {
 
   /// \param keeps_state  false for a process that receives its weights; its parameters are for their penalties.
   template <class Space>
-  Updater(Space const& space, Optimizer optimizer, ModelDescription const& description, bool keeps_state = true)
-      : Progress(std::move(optimizer)),
+  Updater(Space const& space, Optimizer chosen, ModelDescription const& description, bool keeps_state = true)
+      : Progress(std::move(chosen)),
         parameters_(description.parameters),
         states_(description.states),
         elements_(keeps_state ? description.elements : 0),
