@@ -266,7 +266,7 @@ struct StalePerturbation {
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     if (!f.training) return kernels::copy(context, f.rows * in.size(), f.x, f.y);
-    RowStream const stream(f.keys.seed, f.keys.layer, f.keys.step.recorded(), f.keys.micro_step, Purpose::noise);
+    RowStream const stream(f.keys.seed, f.keys.layer, f.keys.step.unnoted(), f.keys.micro_step, Purpose::noise);
     context.for_each("stale_perturbation", f.rows, in.size(),
                      kernels::AddNoise<T>{stream, f.keys.first_row, in.size(), deviation, f.x, f.y});
   }

@@ -7,7 +7,8 @@
 
 namespace trireme {
 
-/// Moment of a run at which a snapshot was made. Snapshots of one moment have the same weights on all processes.
+/// Moment of a run at which a snapshot was made. Snapshots of one moment have the same weights on all processes, unless
+/// hooks have set weights between them.
 struct SnapshotMoment {
   std::uint64_t step = 0;  ///< optimizer steps so far
   std::uint64_t history =

@@ -28,7 +28,8 @@ class ErrorBarrier {
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
 
-    /// Notes the error that leaves the call, unless it is one of all processes. \param error  not null
+    /// Notes the error that leaves the call. Its mark as an error of all processes is not trusted: if all throw, none
+    /// waits. \param error  not null
     void note(std::exception_ptr const& error);
 
    private:
@@ -39,9 +40,11 @@ class ErrorBarrier {
 
  private:
   /// Returns when an error has taken all processes of the group out of the call. Until then it waits as long as one of
-  /// them, of this node, does not wait in a call, and for the Environment's patience after that. Then, or at the
-  /// deadline, all processes end with the message `what`.
+  /// them does not wait in a call, and for the Environment's patience after that. Then, or at the deadline, which
+  /// alone ends the wait for processes of other nodes, all processes end with the message `what`.
   void await(std::string const& what) noexcept;
+  /// True if the states of all other processes of the group can be read, as on one node.
+  bool sees_all() const;
   /// True if another process of the group, and of this node, does not wait in a call.
   bool others_work() const;
   [[noreturn]] void end(std::string const& what) const noexcept;

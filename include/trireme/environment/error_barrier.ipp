@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -12,7 +13,6 @@
 
 #include <mpi.h>
 
-#include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/environment/shutdown.hpp"
 #include "trireme/mpi/communicator.hpp"
@@ -30,12 +30,6 @@ TRIREME_INLINE ErrorBarrier::ErrorBarrier(Communicator const& group)
 }
 
 TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (Error const& e) {
-    if (e.uniform()) return;
-  } catch (...) {
-  }
   what_ = SharedError::from(error).message;
   fails_ = true;
 }
@@ -45,7 +39,7 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {
   using Clock = std::chrono::steady_clock;
   DeadlineWait const waiting("fit, left by an error");  // for the status record; the clocks are these
   auto const limit = deadline().load(std::memory_order_relaxed);
-  auto const patience = std::min<std::chrono::milliseconds>(Shutdown::current_patience(), limit);
+  auto const patience = sees_all() ? std::min<std::chrono::milliseconds>(Shutdown::current_patience(), limit) : limit;
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(communicator_.get(), &request) != MPI_SUCCESS) end(what);
   Clock::duration waited{0}, in_vain{0};
@@ -62,6 +56,16 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {
     in_vain = others_work() ? Clock::duration{0} : in_vain + passed;
     if (in_vain > patience || waited > limit) end(what);
   }
+}
+
+TRIREME_INLINE bool ErrorBarrier::sees_all() const {
+  RankRegistry const* const board = RankRegistry::current();
+  return board != nullptr &&
+         static_cast<std::size_t>(std::ranges::count_if(
+             board->others(),
+             [this](auto const* other) { return std::ranges::binary_search(members_, other->rank); })) +
+                 1 >=
+             members_.size();
 }
 
 TRIREME_INLINE bool ErrorBarrier::others_work() const {

@@ -55,7 +55,10 @@ struct Forward {
   bool frozen;  ///< true if the layer is Frozen: it takes no statistics of the batch
   LayerTensors<T const*> states;
   LayerTensors<T*> state_updates;  ///< while training: this slice's part of the batch's mean; otherwise null
-  RowsView<T> input{};             ///< x, or rows that are scattered where x is null; see `takes_scattered_rows`
+  RowsView<T> scattered{};         ///< the rows of x where that is null; see `takes_scattered_rows`
+
+  /// The rows of x, in either form.
+  RowsView<T> input() const { return x ? RowsView<T>(x) : scattered; }
 };
 
 /// Arguments of a layer's backward: it reads x (rows, input extents), y and dy (rows, output extents), and writes dx
@@ -76,7 +79,10 @@ struct Backward {
   StepKeys keys;
   bool frozen;
   LayerTensors<T const*> states;  ///< as forward found them
-  RowsView<T> input{};            ///< as in Forward
+  RowsView<T> scattered{};        ///< as in Forward
+
+  /// The rows of x, in either form.
+  RowsView<T> input() const { return x ? RowsView<T>(x) : scattered; }
 };
 
 /// Address of saved tensor i as numbers of another type U than the model's scalar, as `SavedTensor::of<U>` declares it.

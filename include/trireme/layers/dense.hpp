@@ -93,7 +93,7 @@ struct Dense {
     std::size_t const rows = f.rows * in.size() / in.back();
     T* const z = needs_preactivation<A>() ? f.saved[preactivation] : f.y;
     Product<T> product = forward_product<T>(in, f.rows);
-    product.a = f.input;
+    product.a = f.input();
     product.b = f.parameters[kernel];
     product.c = z;
     context.gemm(product);
@@ -125,7 +125,7 @@ struct Dense {
                               .ldc = n,
                               .transpose_b = true});
     if (!summed) b.gradients[bias].column_sums(context, "trireme::dense_bias_gradient", rows, dz);
-    b.gradients[kernel].product(context, rows, {b.input, n}, {dz, units}, deferred ? Lifetime::step : Lifetime::call);
+    b.gradients[kernel].product(context, rows, {b.input(), n}, {dz, units}, deferred ? Lifetime::step : Lifetime::call);
   }
 
  private:

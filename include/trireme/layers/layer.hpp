@@ -35,7 +35,7 @@ namespace trireme {
 ///   a table whose gradients should be sparse: of the rows that occur.
 /// - `saved<T, Context>(in, rows)`: std::array of SavedTensor: what it keeps from forward to backward.
 /// - `flops(in)`: operations of forward for a sample, where those of models/layer_flops.hpp are far off.
-/// - `takes_scattered_rows<T, Context>(in, rows)`: true if it reads `rows` rows of Forward::input that are scattered,
+/// - `takes_scattered_rows<T, Context>(in, rows)`: true if it reads `rows` scattered rows of Forward::input(),
 ///   forward and backward, as fast as others; with `scattered_rows_of`, the layer itself: one that derives from it has
 ///   a `forward` of its own.
 /// - `takes_parts`: true: its input may be a tuple of tensors, with extents Parts<...>.

@@ -130,7 +130,7 @@ void run_forward(Context& context, L const& layer, In const& in, ForwardPass<T> 
                              .frozen = pass.frozen,
                              .states = layer_tensors(states, pass.states),
                              .state_updates = layer_tensors(states, pass.state_updates),
-                             .input = pass.x});
+                             .scattered = pass.x});
   }
 }
 
@@ -153,7 +153,7 @@ void run_backward(Context& context, L const& layer, In const& in, BackwardPass<T
                     .keys = pass.keys,
                     .frozen = pass.frozen,
                     .states = layer_tensors(states_of(layer, in), pass.states),
-                    .input = pass.x});
+                    .scattered = pass.x});
   }
 }
 

@@ -26,7 +26,7 @@ void with_row_stream(Context const&, StepKeys const& keys, Purpose purpose, Draw
   if constexpr (requires { requires Context::records_steps; })
     if (StepStreams* const streams = keys.step.streams())
       if (RowStream const* const stored = streams->find(name)) return draw(StoredStream{stored});
-  draw(name.in_step(keys.step.recorded()));
+  draw(name.in_step(keys.step.unnoted()));
 }
 
 }  // namespace trireme::detail

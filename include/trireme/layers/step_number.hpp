@@ -86,8 +86,8 @@ class StepNumber {
     return *this;
   }
 
-  /// The number for what a kernel takes from memory.
-  std::uint64_t recorded() const { return number_; }
+  /// The number for what is not put into a kernel: reading it is not noted.
+  std::uint64_t unnoted() const { return number_; }
   /// Streams in a device's memory, or null.
   StepStreams* streams() const { return streams_; }
 

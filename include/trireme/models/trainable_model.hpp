@@ -27,8 +27,8 @@ namespace trireme {
 /// - `test(context, slice, parameters, memory, totals)`.
 /// - `predict(context, rows, x, y, parameters, memory)`: y (rows, output numbers) for x (rows, input numbers).
 /// - `results(totals)`: values of log_names from merged totals.
-/// - `takes_scattered_rows<Context>(rows)`, perhaps: true if train and test take `rows` rows that lie apart:
-///   Slice::x_rows, where x is null.
+/// - `takes_scattered_rows<Context>(rows)`, perhaps: true if train and test take `rows` scattered rows
+///   (Slice::x).
 ///
 /// Compile-time errors: `compile` names this list if a member is missing. Members communicate through `context` and
 /// `sink` alone.

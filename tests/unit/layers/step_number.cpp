@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(it_is_an_integer) {
   ++keys.step;
   std::uint64_t const number = keys.step;
   BOOST_TEST(number == 6u);
-  BOOST_TEST(keys.step.recorded() == 6u);
+  BOOST_TEST(keys.step.unnoted() == 6u);
   BOOST_TEST((keys.step.streams() == nullptr));
   BOOST_TEST((StepKeys{}.step == 0u));
 }
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(only_a_read_as_an_integer_is_noted) {
   StepStreams streams;
   streams.begin(nullptr);
   StepNumber const number(7, nullptr, streams), copy = number;
-  BOOST_TEST(copy.recorded() == 7u);
+  BOOST_TEST(copy.unnoted() == 7u);
   BOOST_TEST(!streams.read_on_host());
   std::uint64_t const read = copy;
   BOOST_TEST(read == 7u);

@@ -5,6 +5,7 @@
 #include "support/same_bits.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "trireme/models/joins.hpp"
 #include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -34,6 +36,30 @@ struct Shifted : Dense<33> {
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Dense<33>::forward(context, in, f);
     for (std::size_t row = 0; row < f.rows; ++row) f.y[row * 33] += f.x[row * in.size()];
+  }
+};
+
+/// One that passes another x on.
+struct Halved : Dense<33> {
+  template <class T, class Context, class In>
+  constexpr auto saved(In const& in, std::size_t rows) const {
+    auto const of_dense = Dense<33>::saved<T, Context>(in, rows);
+    return std::array{of_dense[0], of_dense[1], SavedTensor{rows * in.size()}};
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    Forward<T> inner = f;
+    inner.x = f.saved[2];
+    for (std::size_t i = 0; i < f.rows * in.size(); ++i) f.saved[2][i] = T(0.5) * f.x[i];
+    Dense<33>::forward(context, in, inner);
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    Backward<T> inner = b;
+    inner.x = b.saved[2];
+    Dense<33>::backward(context, in, inner);
+    if (b.dx)
+      for (std::size_t i = 0; i < b.rows * in.size(); ++i) b.dx[i] *= T(0.5);
   }
 };
 
@@ -94,6 +120,26 @@ BOOST_AUTO_TEST_CASE(they_do_whichever_layers_come_first) {
   check_that_copies_train_alike<double, double>(two, perceptron);
   check_that_copies_train_alike<Mixed<BFloat16>>(two, perceptron);
   check_that_copies_train_alike<Mixed<BFloat16>>(two, Sequential(Input<20, 15>{}, Flatten{}, Dense<33>{}, Dense<5>{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_derived_from_dense_multiplies_the_x_that_it_is_passed) {
+  std::size_t const samples = 40;
+  auto const x = test::numbers<float>(samples * 300, 3);
+  std::vector<float> half;
+  for (float const value : x) half.push_back(0.5f * value);
+  std::vector<std::int32_t> y;
+  for (std::size_t i = 0; i < samples; ++i) y.push_back(static_cast<std::int32_t>(i % 5));
+  OneDeviceStrategy<> const strategy;
+  auto const weights_of = [&](auto const& layers, std::vector<float> const& inputs) {
+    auto model = compile(strategy, layers, SGD{}, SparseCategoricalCrossentropy{.from_logits = true},
+                         CompileOptions{.seed = 1, .parallelism = Parallelism::samples});
+    auto const data = data::from_tensor_slices(HostTensor<float>{nullptr, inputs.data(), {samples, 300}, {}}, y);
+    fit(strategy, model, data.shuffle(samples, 7).batch(GlobalBatch{8}), {.epochs = 2, .verbose = false});
+    return model.engine().weights().host_parameters();
+  };
+  BOOST_TEST(weights_of(Sequential(Input<300>{}, Halved{}, Dense<5>{}), x) ==
+                 weights_of(Sequential(Input<300>{}, Dense<33>{}, Dense<5>{}), half),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(they_do_one_by_one) {

@@ -79,10 +79,14 @@ class Trace {
   bool training() const { return training_; }
 
   /// The next parameter, which has to have the extents that its layer passes, or those with some axes split.
-  /// \param axis  along which the devices of a replica may divide it, if any
   template <class E>
-  Parameter<T, E> parameter(E const& extents, std::optional<std::size_t> axis = {}) {
-    return parameter(extents, axis ? std::vector{*axis} : std::vector<std::size_t>{});
+  Parameter<T, E> parameter(E const& extents) {
+    return parameter(extents, std::vector<std::size_t>{});
+  }
+  /// \param axis  along which the devices of a replica may divide it
+  template <class E>
+  Parameter<T, E> parameter(E const& extents, std::size_t axis) {
+    return parameter(extents, std::vector{axis});
   }
   /// \param axes  along which the devices of a replica may divide it: the first one whose extent they divide evenly
   template <class E>

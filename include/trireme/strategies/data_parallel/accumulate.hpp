@@ -31,7 +31,9 @@ class AccumulatingEngine : public Base {
   explicit AccumulatingEngine(Base&& engine)
       : Base(std::move(engine)),
         earlier_(make_view<Arena<T, Space>>(parts_.weights().space(), "trireme::earlier_gradients",
-                                            parts_.model().description().reduced_elements())) {}
+                                            parts_.model().description().reduced_elements())) {
+    parts_.recorder().stop("Accumulate takes them in pieces");
+  }
 
   /// Same as DataParallel's, with workspaces for one piece. Collective.
   void train_step(Batch<T, L> const& batch) {

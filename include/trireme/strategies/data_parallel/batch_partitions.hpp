@@ -83,6 +83,7 @@ class BatchPartitions {
     if (!is_host_space<Space> || plan_.partitions != 1 || context_.threads() != 1) return;
     plan_.by_samples = true;
     memory_.set_plan(plan_);
+    rows_ = PartitionRows(plan_);
   }
   /// Makes `arena` the memory of the gradients' sum; it has the size of the arena that it replaces.
   void place_gradients(T* arena) { memory_.place_gradients(arena, elements_); }

@@ -15,7 +15,8 @@ namespace trireme {
 struct DeviceOptions {
   /// Record training steps on a device once, and launch each as a whole from then on, which spares the host the
   /// launches of its kernels. Steps that cannot be recorded run as they do without it, and `summary` says why. The bits
-  /// of results do not depend on it. For CUDA and HIP devices.
+  /// of results do not depend on it. For CUDA and HIP devices, of which none has recorded a step yet; no other thread
+  /// may use the device meanwhile.
   bool record_steps = false;
 };
 

@@ -21,8 +21,8 @@
 
 namespace trireme {
 
-/// True if steps of a replica can be recorded, as far as types say: on a device that records, in one process, those of
-/// models of layers in full precision.
+/// True if steps of a replica can be recorded, as far as types but the optimizer's say: on a device that records, in
+/// one process, those of models of layers in full precision.
 template <class Model, class Space, class Group>
 inline constexpr bool may_record_steps = RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
                                          requires(Model const& model) { model.architecture(); };
@@ -32,7 +32,7 @@ template <class Model, class Space, class Group, class Rule>
 class StepRecorder {
   using T = typename Model::scalar;
   using L = typename Model::label;
-  static constexpr bool may_record = may_record_steps<Model, Space, Group>;
+  static constexpr bool may_record = may_record_steps<Model, Space, Group> && CopiedRule<Rule>;
 
  public:
   /// Records steps from now on, if that is possible.
@@ -59,7 +59,9 @@ class StepRecorder {
   std::string text() const {
     if (!started_) return {};
     if constexpr (may_record) return ", " + steps_->text();
-    return ", steps not recorded: only those of models of layers, in one number type, on CUDA and HIP devices are";
+    return ", steps not recorded: only those of models of layers in one number type, with an optimizer whose rule is "
+           "trivially copyable, on CUDA and "
+           "HIP devices are";
   }
 
   /// Brings a batch to the space, with the values of its step, whose rule is `rule()`; `keys` receive the number that
@@ -69,8 +71,8 @@ class StepRecorder {
                      NextRule const& rule, StepKeys& keys) {
     if constexpr (may_record)
       if (active()) {
-        auto const slice = batches.upload(space, batch, steps_->values(keys.step.recorded(), rule()));
-        keys.step = steps_->begin(keys.step.recorded(), batches.appended());
+        auto const slice = batches.upload(space, batch, steps_->values(keys.step.unnoted(), rule()));
+        keys.step = steps_->begin(keys.step.unnoted(), batches.appended());
         return slice;
       }
     return batches.upload(space, batch);

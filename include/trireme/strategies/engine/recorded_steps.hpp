@@ -20,6 +20,10 @@
 
 namespace trireme {
 
+/// True for rules that are copied to a device byte by byte, as they are.
+template <class Rule>
+concept CopiedRule = std::is_trivially_copyable_v<Rule> && alignof(Rule) <= 16;
+
 /// Recordings of steps that differ in nothing but their values, which lie in the device's memory: the number of the
 /// step, the optimizer's rule and the streams of random numbers. All else is a recording's key.
 ///
@@ -27,7 +31,7 @@ namespace trireme {
 /// launches what a later one records: its kernels are loaded, and nothing is allocated anymore.
 template <class Space, class Rule>
 class RecordedSteps {
-  static_assert(std::is_trivially_copyable_v<Rule> && std::is_trivially_copyable_v<RowStream>);
+  static_assert(CopiedRule<Rule> && std::is_trivially_copyable_v<RowStream>);
 
  public:
   /// All of a step that its kernels hold: addresses, sizes and factors.
@@ -83,7 +87,6 @@ class RecordedSteps {
   static constexpr std::size_t most_entries = 8;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
   static constexpr std::size_t rule_at = 16, streams_at = rule_at + aligned(sizeof(Rule));
-  static_assert(alignof(Rule) <= 16);
 
   struct Entry {
     Key key;
