@@ -31,7 +31,7 @@ if [ "$macro" = PRECOMPILE ]; then
 fi
 if [ -z "$macro" ]; then
   if ! output=$("${compile[@]}" "$source" 2>&1); then
-    printf '%s\n' "$output" | grep -m 5 'error' >&2
+    printf '%s\n' "$output" | grep -m 5 -E 'error(:| #)' >&2
     echo "$source has to compile without an error's macro, and does not" >&2
     exit 1
   fi
@@ -41,7 +41,7 @@ if output=$("${compile[@]}" "-D$macro" "$source" 2>&1); then
   echo "$source has to be rejected with $macro, and compiles" >&2
   exit 1
 fi
-first=$(printf '%s\n' "$output" | grep -m 1 'error')
+first=$(printf '%s\n' "$output" | grep -m 1 -E 'error(:| #)')
 case $first in
   *"$text"*) printf '%s\n' "$first" ;;
   *)
