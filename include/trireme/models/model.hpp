@@ -247,7 +247,8 @@ class Model {
   }
 
   /// Forward without training through the trained part, from the arena of weights at `parameters`, if it has any.
-  ForwardPass<T> forward_pass(std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
+  ForwardPass<T> forward_pass(std::size_t rows, RowsView<T> const& x, T* y, T const* parameters,
+                              std::byte* memory) const {
     return {.rows = rows,
             .x = x,
             .y = y,
@@ -260,9 +261,12 @@ class Model {
   }
 
   template <class Context>
-  T const* take_input(Context& context, std::size_t rows, T const* x, Workspace& workspace) const {
-    T* const memory = several_inputs ? workspace.template take<T>(rows * input_size()) : nullptr;
-    return split_inputs(context, rows, x, memory);
+  RowsView<T> take_input([[maybe_unused]] Context& context, [[maybe_unused]] std::size_t rows, RowsView<T> const& x,
+                         [[maybe_unused]] Workspace& workspace) const {
+    if constexpr (several_inputs)
+      return split_inputs(context, rows, x, workspace.template take<T>(rows * input_size()));
+    else
+      return x;
   }
 
   /// The model's output, beside `z` which the loss takes: the same unless that is logits.
