@@ -8,8 +8,8 @@
 /// and teams run in an order unlike a host's; teams have several threads (twin_fibres.hpp); reductions join partial
 /// values. Memory of the host has to stay as it is until the copies from or to it are done.
 ///
-/// What an instance is given while it records is kept instead, byte by byte, for `replay`. An allocation, a wait and a
-/// copy from or to the host throw meanwhile, as they do where CUDA captures a stream.
+/// A recording keeps the kernels and copies that its instance is given, byte by byte, for `replay`, and runs none.
+/// Allocations, waits and copies from or to the host throw meanwhile, as they do where CUDA captures a stream.
 ///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
