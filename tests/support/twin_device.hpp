@@ -54,6 +54,7 @@
 #include <impl/Kokkos_ExecSpaceManager.hpp>
 
 #include "support/twin_fibres.hpp"
+#include "trireme/mpi/fault/watchdog.hpp"
 
 /// The end of the heap, which glibc keeps. `sbrk(0)` is no mere question where UCX has hooked it: it sets the end that
 /// it has read, and another thread's malloc may have moved it since.
@@ -389,6 +390,16 @@ inline bool is_record(std::uintptr_t address, std::uintptr_t heap_end) {
   return std::any_of(words.begin(), words.end(), [&](std::uintptr_t word) { return allocations.contains(word); });
 }
 
+/// True if the library's watchdog, a thread that uses no device, may need the page in a system call.
+inline bool is_of_watchdog(std::uintptr_t address) {
+  auto const* const registry = trireme::detail::RankRegistry::current();
+  if (registry == nullptr) return false;
+  auto const first = reinterpret_cast<std::uintptr_t>(registry);
+  std::uintptr_t const last = first + sizeof(trireme::detail::RankRegistry) + sizeof(trireme::detail::Watchdog);
+  auto const others = reinterpret_cast<std::uintptr_t>(registry->others().data());
+  return (first / page <= address / page && address / page <= last / page) || address / page == others / page;
+}
+
 /// Pages of the host's heap and of this thread's stack that a functor's words point to.
 inline void find_host_pages(Job& job) {
   State& s = state();
@@ -400,8 +411,9 @@ inline void find_host_pages(Job& job) {
     bool const on_heap = s.heap != 0 && s.heap <= word && word < heap_end;
     if (!on_heap && (word < stack || word >= stack_end)) continue;
     auto const end = job.host_pages.begin() + static_cast<std::ptrdiff_t>(job.host_page_count);
-    if (job.host_page_count == job.host_pages.size() || (on_heap && is_record(word, heap_end)) ||
-        std::find(job.host_pages.begin(), end, word / page * page) != end || !s.protected_pages.insert(word))
+    if (job.host_page_count == job.host_pages.size() || is_of_watchdog(word) ||
+        (on_heap && is_record(word, heap_end)) || std::find(job.host_pages.begin(), end, word / page * page) != end ||
+        !s.protected_pages.insert(word))
       continue;
     job.host_pages[job.host_page_count++] = word / page * page;
   }

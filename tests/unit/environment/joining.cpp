@@ -5,10 +5,14 @@
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/unit_test.hpp>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -17,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "support/roles.hpp"
@@ -170,6 +175,28 @@ int play_handlers() {
   return 0;
 }
 
+std::atomic<bool> fault_handled = false;
+
+/// A program's handler that repairs faults, as debuggers of memory and devices in software have one, also of threads
+/// that the library has started: the watchdog writes the record that nobody may touch.
+int play_fault_handler() {
+  Application const application;
+  Environment const environment(MPI_COMM_WORLD, {.threads = 1});
+  static std::uintptr_t const page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  static auto const record = reinterpret_cast<std::uintptr_t>(&detail::status()) / page * page;
+  static auto const protect = [](int access) { mprotect(reinterpret_cast<void*>(record), page, access); };
+  struct sigaction action{};
+  action.sa_handler = [](int) {
+    protect(PROT_READ | PROT_WRITE);
+    fault_handled = true;
+  };
+  sigaction(SIGSEGV, &action, nullptr);
+  protect(PROT_NONE);
+  while (!fault_handled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::printf("handled\n");
+  return 0;
+}
+
 int play(std::string_view role, int argc, char** argv) {
   if (role == "started_here") {
     Environment const environment(argc, argv, {.threads = 2});
@@ -269,6 +296,7 @@ int play(std::string_view role, int argc, char** argv) {
     MPI_Barrier(application.all);
   }
   if (role == "handlers") return play_handlers();
+  if (role == "fault_handler") return play_fault_handler();
   if (role == "own_terminate_handler") {
     std::set_terminate(&own_end);
     Environment const environment(argc, argv, {.threads = 1});
@@ -432,6 +460,9 @@ BOOST_AUTO_TEST_CASE(handlers_and_variables_stay_the_applications) {
   BOOST_TEST(joined.count("looked") == 2);
   BOOST_TEST(joined.count("another") == 0);
   BOOST_TEST(joined.count("other environment") == 0);
+  Outcome const faults = run_on(2, "fault_handler");
+  BOOST_TEST(faults.code == 0);
+  BOOST_TEST(faults.count("handled") == 2);
   Outcome const own = run("", "own_terminate_handler");
   BOOST_TEST(own.code == 3);
   BOOST_TEST(own.count("the application's own end") == 1);

@@ -27,10 +27,12 @@ TRIREME_INLINE Watchdog::Watchdog(RankRegistry const& board, std::chrono::millis
       deadline_(deadline),
       period_(std::clamp<std::chrono::milliseconds>(deadline / 50, std::chrono::milliseconds(10),
                                                     std::chrono::milliseconds(100))) {
-  // Signals are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Signals are for the program's own threads, but for those of the thread's own faults: a handler of the program gets
+  // them, which may repair them.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, fault);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

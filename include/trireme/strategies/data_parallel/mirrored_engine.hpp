@@ -95,10 +95,10 @@ class MirroredEngine : public EngineBase<DeviceReplicas<DeviceEngineType>> {
   Batch<T, L> rows_of(Batch<T, L> const& batch, std::size_t device) const {
     RowRange const rows = row_range(batch.rows, device, devices());
     Batch<T, L> part = batch;
-    if (part.x) part.x += rows.begin * parts_.model().input_size();
+    part.x = part.x.from_row(rows.begin, parts_.model().input_size());
     if (part.y) part.y += rows.begin * parts_.model().target_size();
     if (part.weight) part.weight += rows.begin;
-    part.rows = rows.end - rows.begin;
+    part.rows = rows.size();
     part.first_row += rows.begin;
     return part;
   }
