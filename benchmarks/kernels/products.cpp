@@ -50,7 +50,7 @@ struct Libxsmm {
       for (std::size_t j = 0; j < p.n; j += columns) {
         auto const kernel = libxsmm_smmdispatch(as_int(std::min(columns, p.n - j)), as_int(std::min(rows, p.m - i)),
                                                 as_int(p.k), &lda, &ld_left, &ldc, &one, &zero, &flags, nullptr);
-        kernel(b + j, p.a + (p.transpose_a ? i : i * p.lda), p.c + i * p.ldc + j);
+        kernel(b + j, p.a.block() + (p.transpose_a ? i : i * p.lda), p.c + i * p.ldc + j);
       }
   }
   static libxsmm_blasint as_int(std::size_t size) { return static_cast<libxsmm_blasint>(size); }

@@ -66,17 +66,17 @@ class Model : public tr::OwnModel<double, tr::Adam, tr::MeanSquaredError> {
     tr::Workspace workspace(memory);
     auto* const y = workspace.take<double>(slice.rows);
     auto* const dy = workspace.take<double>(slice.rows);
-    predict(context, slice.rows, slice.x, y, p, memory);
+    predict(context, slice.rows, slice.x.block(), y, p, memory);
     score(context, slice, y, scales, dy, totals);
     context.for_rows("decay::gradient", parameters_.extent(0),
-                     ActivityGradient{parameters_.extent(0) / 2, slice.rows, p, slice.x, dy, gradient});
+                     ActivityGradient{parameters_.extent(0) / 2, slice.rows, p, slice.x.block(), dy, gradient});
   }
 
   template <class Context>
   void test(Context& context, tr::Slice<double, double> const& slice, double const* p, std::byte* memory,
             double* totals) const {
     auto* const y = tr::Workspace(memory).take<double>(slice.rows);
-    predict(context, slice.rows, slice.x, y, p, memory);
+    predict(context, slice.rows, slice.x.block(), y, p, memory);
     score(context, slice, y, {}, nullptr, totals);
   }
 

@@ -63,15 +63,15 @@ class Model : public OwnModel<double, Adam, MeanSquaredError> {
     Workspace workspace(memory);
     auto* const y = workspace.take<double>(slice.rows);
     auto* const dy = workspace.take<double>(slice.rows);
-    predict(context, slice.rows, slice.x, y, p, memory);
+    predict(context, slice.rows, slice.x.block(), y, p, memory);
     score(context, slice, y, scales, dy, totals);
-    context.for_rows("decay::gradient", substances, ActivityGradient{slice.rows, p, slice.x, dy, gradients});
+    context.for_rows("decay::gradient", substances, ActivityGradient{slice.rows, p, slice.x.block(), dy, gradients});
   }
   template <class Context>
   void test(Context& context, Slice<double, double> const& slice, double const* p, std::byte* memory,
             double* totals) const {
     auto* const y = Workspace(memory).take<double>(slice.rows);
-    predict(context, slice.rows, slice.x, y, p, memory);
+    predict(context, slice.rows, slice.x.block(), y, p, memory);
     score(context, slice, y, {}, nullptr, totals);
   }
   template <class Context>

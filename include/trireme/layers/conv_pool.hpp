@@ -52,7 +52,8 @@ struct ConvPool {
     Workspace workspace(f.workspace);
     auto* const taps = workspace.take<typename Kernels::Tap>(f.rows * output(in).size());
     Kernels(w, convolution.filters, workspace)
-        .forward(convolution.activation, f.rows, f.x, parameters[Conv::kernel], parameters[Conv::bias], f.y, taps);
+        .forward(convolution.activation, f.rows, f.x.block(), parameters[Conv::kernel], parameters[Conv::bias], f.y,
+                 taps);
   }
 
   template <class Context, class In, class T>
@@ -67,7 +68,7 @@ struct ConvPool {
     kernels::activation_gradient(context, convolution.activation, positions, convolution.filters, b.y, b.y, b.dy, b.dy);
     gradients[Conv::bias].column_sums(context, "trireme::conv2d_bias_gradient", positions, b.dy);
     Kernels(w, convolution.filters, workspace)
-        .backward(b.rows, b.x, parameters[Conv::kernel], b.dy, taps, gradients[Conv::kernel].values(), b.dx);
+        .backward(b.rows, b.x.block(), parameters[Conv::kernel], b.dy, taps, gradients[Conv::kernel].values(), b.dx);
   }
 
  private:

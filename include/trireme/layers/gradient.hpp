@@ -103,10 +103,17 @@ inline constexpr bool defers_products = Context::owns_rows && !StoresOutputs<Con
 /// reads all rows of n numbers, instead of storing and adding up gradients.
 constexpr bool pays_to_defer(std::size_t m, std::size_t n, std::size_t rows) { return m * n >= 4096 && 2 * rows <= m; }
 
-/// Matrix of rows of so many columns.
+/// Matrix of rows of so many columns, in one block or scattered.
 template <class T>
 struct MatrixOperand {
   RowsView<T> rows;
+  std::size_t columns;
+};
+
+/// Matrix of rows of so many columns in one block.
+template <class T>
+struct MatrixBlock {
+  T const* values;
   std::size_t columns;
 };
 
@@ -137,17 +144,17 @@ class Gradient {
   /// x^T dy, for matrices x (k, m) and dy (k, n) whose product has as many elements as the parameter. To be called when
   /// the layer has finished reading the parameter. With Lifetime::step the sink may compute it later.
   template <class Context>
-  void product(Context& context, std::size_t k, MatrixOperand<T> const& x, MatrixOperand<T> const& dy,
+  void product(Context& context, std::size_t k, MatrixOperand<T> const& x, MatrixBlock<T> const& dy,
                Lifetime operands = Lifetime::call) const {
     if (!values_) return;
     if (operands == Lifetime::step && defers(context, k, x.columns, dy.columns))
-      return sink_->defer({x.columns, dy.columns, k, x.rows, dy.rows, values_});
+      return sink_->defer({x.columns, dy.columns, k, x.rows, dy.values, values_});
     Product<T> const whole{.m = x.columns,
                            .n = dy.columns,
                            .k = k,
                            .a = x.rows,
                            .lda = x.columns,
-                           .b = dy.rows,
+                           .b = dy.values,
                            .ldb = dy.columns,
                            .c = values_,
                            .ldc = dy.columns,

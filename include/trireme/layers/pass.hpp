@@ -121,7 +121,7 @@ void run_forward(Context& context, L const& layer, In const& in, ForwardPass<T> 
     auto const states = states_of(layer, in);
     layer.forward(context, in,
                   Forward<T>{.rows = pass.rows,
-                             .x = pass.x,
+                             .x = pass.x.block(),
                              .y = pass.y,
                              .parameters = layer_tensors(parameters_of(layer, in), pass.parameters),
                              .saved = saved_tensors<T, Context>(layer, in, pass.rows, pass.workspace),
@@ -143,7 +143,7 @@ void run_backward(Context& context, L const& layer, In const& in, BackwardPass<T
     layer.backward(
         context, in,
         Backward<T>{.rows = pass.rows,
-                    .x = pass.x,
+                    .x = pass.x.block(),
                     .y = pass.y,
                     .dy = pass.dy,
                     .dx = pass.dx,

@@ -172,7 +172,7 @@ struct Each {
     ForwardPass<T> call = f;
     std::uint32_t index = 0;
     for_each_part(in, [&](auto const& part, std::size_t before) {
-      call.x = f.x + f.rows * before;
+      call.x = f.x.block() + f.rows * before;
       call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, f.rows));
       call.keys.layer = part_key(f.keys.layer, index, In::count);
       if (f.state_updates && index > 0) call.state_updates = scratch;
@@ -191,7 +191,7 @@ struct Each {
     call.sink = nullptr;  // until all parts have added theirs
     std::uint32_t index = 0;
     for_each_part(in, [&](auto const& part, std::size_t before) {
-      call.x = b.x + b.rows * before;
+      call.x = b.x.block() + b.rows * before;
       if (b.dx) call.dx = b.dx + b.rows * before;
       call.workspace = workspace.take<std::byte>(detail::pass_workspace<T, Context>(layer, part, b.rows));
       call.keys.layer = part_key(b.keys.layer, index, In::count);

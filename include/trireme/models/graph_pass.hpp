@@ -100,7 +100,7 @@ class GraphPass {
 
  private:
   /// Address of the input, which the pass does not change; null if its rows are scattered.
-  static T* block_of(RowsView<T> const& x) { return const_cast<T*>(static_cast<T const*>(x)); }
+  static T* block_of(RowsView<T> const& x) { return const_cast<T*>(x.block()); }
 
   constexpr Plan const& plan() const { return graph_.plan(); }
   constexpr std::size_t size(std::size_t value) const { return graph_.size(value); }

@@ -194,7 +194,7 @@ class Model {
   template <class Context>
   void predict(Context& context, std::size_t rows, T const* x, T* y, T const* parameters, std::byte* memory) const {
     Workspace workspace(memory);
-    T const* const own_x = take_input(context, rows, x, workspace);
+    RowsView<T> const own_x = take_input(context, rows, x, workspace);
     T* const own_y = several_outputs ? workspace.template take<T>(rows * output_size()) : y;
     architecture_.forward(context, input_,
                           forward_pass(rows, own_x, own_y, parameters, workspace.template take<std::byte>(0)));
@@ -264,7 +264,7 @@ class Model {
   RowsView<T> take_input([[maybe_unused]] Context& context, [[maybe_unused]] std::size_t rows, RowsView<T> const& x,
                          [[maybe_unused]] Workspace& workspace) const {
     if constexpr (several_inputs)
-      return split_inputs(context, rows, x, workspace.template take<T>(rows * input_size()));
+      return split_inputs(context, rows, x.block(), workspace.template take<T>(rows * input_size()));
     else
       return x;
   }

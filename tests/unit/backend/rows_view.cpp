@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "support/numbers.hpp"
@@ -42,8 +43,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(scattered_rows_are_those_of_the_block, T, Scalars)
   RowsView<T> const block = matrix.block.data(), scattered = RowsView<T>::scattered(matrix.pointers.data());
   BOOST_TEST(!block.is_scattered());
   BOOST_TEST(scattered.is_scattered());
-  BOOST_TEST(static_cast<T const*>(block) == matrix.block.data());
-  BOOST_TEST(static_cast<T const*>(scattered) == static_cast<T const*>(nullptr));
+  BOOST_TEST(block.block() == matrix.block.data());
+  BOOST_TEST(scattered.block() == static_cast<T const*>(nullptr));
   for (RowsView<T> const& rows : {block, scattered})
     for (std::size_t i = 0; i < 11; ++i)
       for (std::size_t j = 0; j < 5; ++j) {
@@ -52,6 +53,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(scattered_rows_are_those_of_the_block, T, Scalars)
         BOOST_TEST(rows.from_row(i, 5).from_column(j).row(0, 5)[0] == expected);
         BOOST_TEST(rows.from_column(j).row(i, 5)[0] == expected);
       }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_address_is_a_view_but_a_view_is_no_address, T, Scalars) {
+  static_assert(std::is_convertible_v<T const*, RowsView<T>> && std::is_convertible_v<T*, RowsView<T>>);
+  static_assert(!std::is_constructible_v<T const*, RowsView<T>>, "scattered rows would be lost unseen");
+  static_assert(!std::is_constructible_v<bool, RowsView<T>>, "scattered rows would be none");
+  RowsView<T> const none = nullptr;
+  BOOST_TEST(none.block() == static_cast<T const*>(nullptr));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(rows_are_gathered_in_their_order, T, Scalars) {
@@ -74,6 +83,6 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(rows_are_gathered_in_their_order, T, Scalars) {
 BOOST_AUTO_TEST_CASE(no_rows_are_no_address) {
   RowsView<float> const none;
   BOOST_TEST(!none.is_scattered());
-  BOOST_TEST(static_cast<float const*>(none.from_row(3, 7)) == static_cast<float const*>(nullptr));
+  BOOST_TEST(none.from_row(3, 7).block() == static_cast<float const*>(nullptr));
   detail::gather_rows(none, 0, 7, static_cast<float*>(nullptr));
 }

@@ -35,7 +35,7 @@ std::vector<Piece> drain(Data const& data, Stream& stream) {
   while (stream.next(batch)) {
     Piece piece{{}, batch.first_row, batch.global_rows};
     for (std::size_t i = 0; i < batch.rows; ++i)
-      piece.rows.push_back({{batch.x + i * nx, batch.x + (i + 1) * nx},
+      piece.rows.push_back({{batch.x.row(i, nx), batch.x.row(i, nx) + nx},
                             {batch.y + i * ny, batch.y + (i + 1) * ny},
                             batch.weight ? batch.weight[i] : 1.0});
     pieces.push_back(piece);

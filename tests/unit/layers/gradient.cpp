@@ -72,6 +72,14 @@ struct Taker final : GradientSink<double> {
   std::atomic<std::size_t> taken = 0;
 };
 
+/// True if x^T dy of such matrices is a gradient.
+template <class X, class Dy>
+concept StatesProduct = requires(Gradient<float> const& gradient, HostContext& context, X const& x, Dy const& dy) {
+  gradient.product(context, 1, {x, 2}, {dy, 3});
+};
+static_assert(StatesProduct<float const*, float*> && StatesProduct<RowsView<float>, float const*>);
+static_assert(!StatesProduct<RowsView<float>, RowsView<float>>, "scattered rows of dy would be lost unseen");
+
 /// Backward of a layer in double: its gradients, with a sink or stored.
 template <class Context, class L, class In>
 std::vector<double> gradients_of(L const& layer, In const& in, std::size_t rows, GradientSink<double>* sink) {

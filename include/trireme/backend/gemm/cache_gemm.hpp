@@ -68,9 +68,9 @@ void dot_gemm(Product<T> const& p) {
     ld = p.k;
   }
   if (p.n < p.m)
-    DotGemm<T>::run({p.m, p.n, p.k, p.a, p.lda, columns, ld, p.c, p.ldc, 1, p.accumulate});
+    DotGemm<T>::run({p.m, p.n, p.k, p.a.block(), p.lda, columns, ld, p.c, p.ldc, 1, p.accumulate});
   else
-    DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a, p.lda, p.c, 1, p.ldc, p.accumulate});
+    DotGemm<T>::run({p.n, p.m, p.k, columns, ld, p.a.block(), p.lda, p.c, 1, p.ldc, p.accumulate});
 }
 
 /// True if a product reads scattered rows of a as fast as contiguous ones.
@@ -114,24 +114,26 @@ void cache_gemm(Product<T> const& p) {
     TileGemm<T>::run({.m = 1,
                       .n = p.m,
                       .a = {.first = p.b, .row_stride = 0, .step = p.transpose_b ? 1 : p.ldb, .segment = p.k},
-                      .b = p.a,
+                      .b = p.a.block(),
                       .ldb = p.lda,
                       .c = p.c,
                       .ldc = p.m,
                       .accumulate = p.accumulate});
     return;
   }
-  TileGemm<T>::run(
-      {.m = p.m,
-       .n = p.n,
-       .a = {.first = p.a, .row_stride = p.transpose_a ? 1 : p.lda, .step = p.transpose_a ? p.lda : 1, .segment = p.k},
-       .b = p.b,
-       .ldb = p.ldb,
-       .c = p.c,
-       .ldc = p.ldc,
-       .accumulate = p.accumulate,
-       // a single column is a row
-       .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
+  TileGemm<T>::run({.m = p.m,
+                    .n = p.n,
+                    .a = {.first = p.a.block(),
+                          .row_stride = p.transpose_a ? 1 : p.lda,
+                          .step = p.transpose_a ? p.lda : 1,
+                          .segment = p.k},
+                    .b = p.b,
+                    .ldb = p.ldb,
+                    .c = p.c,
+                    .ldc = p.ldc,
+                    .accumulate = p.accumulate,
+                    // a single column is a row
+                    .transpose_b = p.transpose_b && !(p.k == 1 && p.ldb == 1)});
 }
 
 /// Products in T, which trireme::compiled instantiates. EXTERN is `extern`, or empty in the library.

@@ -73,19 +73,19 @@ struct DeviceBlas<Kokkos::Cuda> {
     // A single product may be split along its depth, those of a batch are not.
     if constexpr (sizeof(T) == sizeof(float)) {
       if (count == 1)
-        check_cublas(cublasSgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+        check_cublas(cublasSgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a.block(), lda, &beta, p.c, ldc),
                      "cublasSgemm");
       else
-        check_cublas(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a, lda,
-                                               a_stride, &beta, p.c, ldc, c_stride, count),
+        check_cublas(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
+                                               lda, a_stride, &beta, p.c, ldc, c_stride, count),
                      "cublasSgemmStridedBatched");
     } else {
       if (count == 1)
-        check_cublas(cublasDgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a, lda, &beta, p.c, ldc),
+        check_cublas(cublasDgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a.block(), lda, &beta, p.c, ldc),
                      "cublasDgemm");
       else
-        check_cublas(cublasDgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a, lda,
-                                               a_stride, &beta, p.c, ldc, c_stride, count),
+        check_cublas(cublasDgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
+                                               lda, a_stride, &beta, p.c, ldc, c_stride, count),
                      "cublasDgemmStridedBatched");
     }
   }

@@ -30,11 +30,11 @@ void host_blas_gemm(Product<T> const& p) {
   int const m = blas_int(p.m), n = blas_int(p.n), k = blas_int(p.k);
   int const lda = blas_int(p.lda), ldb = blas_int(p.ldb), ldc = blas_int(p.ldc);
   if constexpr (sizeof(T) == sizeof(float))
-    cblas_sgemm(CblasRowMajor, transpose_a, transpose_b, m, n, k, 1.0f, p.a, lda, p.b, ldb, p.accumulate ? 1.0f : 0.0f,
-                p.c, ldc);
+    cblas_sgemm(CblasRowMajor, transpose_a, transpose_b, m, n, k, 1.0f, p.a.block(), lda, p.b, ldb,
+                p.accumulate ? 1.0f : 0.0f, p.c, ldc);
   else
-    cblas_dgemm(CblasRowMajor, transpose_a, transpose_b, m, n, k, 1.0, p.a, lda, p.b, ldb, p.accumulate ? 1.0 : 0.0,
-                p.c, ldc);
+    cblas_dgemm(CblasRowMajor, transpose_a, transpose_b, m, n, k, 1.0, p.a.block(), lda, p.b, ldb,
+                p.accumulate ? 1.0 : 0.0, p.c, ldc);
 }
 
 }  // namespace trireme::detail

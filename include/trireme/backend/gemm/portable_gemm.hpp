@@ -24,7 +24,8 @@ struct TiledGemm {
   static constexpr std::size_t scratch_bytes() { return 3 * (tile * tile * sizeof(T) + 64); }
 
   static KOKKOS_FUNCTION T left_element(Product<T> const& p, std::size_t i, std::size_t k) {
-    return i < p.m && k < p.k ? (p.transpose_a ? p.a[k * p.lda + i] : p.a[i * p.lda + k]) : T{0};
+    T const* const a = p.a.block();
+    return i < p.m && k < p.k ? (p.transpose_a ? a[k * p.lda + i] : a[i * p.lda + k]) : T{0};
   }
   static KOKKOS_FUNCTION T right_element(Product<T> const& p, std::size_t k, std::size_t j) {
     return j < p.n && k < p.k ? (p.transpose_b ? p.b[j * p.ldb + k] : p.b[k * p.ldb + j]) : T{0};

@@ -38,7 +38,7 @@ struct BatchStrides {
   std::size_t a, b, c;
 };
 
-/// `count` groups of `group` products.
+/// `count` groups of `group` products, whose rows are not scattered.
 template <class T>
 struct ProductBatch {
   Product<T> first;
@@ -50,7 +50,7 @@ struct ProductBatch {
   KOKKOS_FUNCTION Product<T> operator[](std::size_t i) const {
     std::size_t const outer = i / group, inner = i % group;
     Product<T> p = first;
-    p.a = p.a + (outer * groups.a + inner * within.a);
+    p.a = p.a.block() + (outer * groups.a + inner * within.a);
     p.b += outer * groups.b + inner * within.b;
     p.c += outer * groups.c + inner * within.c;
     return p;

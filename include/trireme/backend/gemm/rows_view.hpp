@@ -8,7 +8,8 @@
 namespace trireme {
 
 /// Rows in one block, or scattered over memory with a pointer to each, which readers then gather or read in place.
-/// Converts from the address of a block and to it. Rows that are scattered lie in host memory.
+/// The address of a block converts to a view, but no view to an address, as that would lose scattered rows unseen. Rows
+/// that are scattered lie in host memory.
 template <class T>
 class RowsView {
  public:
@@ -22,8 +23,9 @@ class RowsView {
     return view;
   }
 
-  /// Address of the block; null if the rows are scattered.
-  KOKKOS_FUNCTION constexpr operator T const*() const { return block_; }
+  /// Address of the block; null if the rows are scattered. For readers that no scattered rows reach, or that look for
+  /// them too.
+  KOKKOS_FUNCTION constexpr T const* block() const { return block_; }
   /// True if there is a pointer to each row instead of a block.
   constexpr bool is_scattered() const { return rows_ != nullptr; }
   /// Pointers to scattered rows, of which numbers are used from index `first` on.

@@ -53,10 +53,11 @@ class ThinGemm {
   template <std::size_t Depth>
   static void add_rows(Product<T> const& p, std::size_t k, std::size_t first, std::size_t columns, T* sums,
                        std::size_t ld) {
+    T const* const a = p.a.block();
     V factors[most_rows][Depth];
     for (std::size_t i = 0; i < p.m; ++i)
       for (std::size_t r = 0; r < Depth; ++r)
-        factors[i][r] = (p.transpose_a ? p.a[(k + r) * p.lda + i] : p.a[i * p.lda + k + r]) + V{};
+        factors[i][r] = (p.transpose_a ? a[(k + r) * p.lda + i] : a[i * p.lda + k + r]) + V{};
     T const* const b = p.b + k * p.ldb + first;
     std::size_t const full = columns / lanes * lanes;
     V right[Depth];

@@ -92,7 +92,7 @@ class StepRecorder {
   void run(Step<Model> const& step, std::vector<std::uint64_t> const& addresses, Take const& take) {
     key_ = addresses;
     for (void const* const address :
-         {static_cast<void const*>(static_cast<T const*>(step.slice.x)), static_cast<void const*>(step.slice.y),
+         {static_cast<void const*>(step.slice.x.block()), static_cast<void const*>(step.slice.y),
           static_cast<void const*>(step.slice.weight), static_cast<void const*>(steps_->rule())})
       key_.push_back(reinterpret_cast<std::uintptr_t>(address));
     for (std::uint64_t const number :

@@ -39,7 +39,8 @@ class DeviceBatch {
       std::size_t const bytes = x + y + weight + appended.size();
       std::byte* const host = next_slot(space, bytes);
       if (batch.rows > 0) {
-        std::memcpy(host, batch.x, batch.rows * input_size_ * sizeof(T));
+        // No engine of a device takes scattered rows.
+        std::memcpy(host, batch.x.block(), batch.rows * input_size_ * sizeof(T));
         if (batch.y) std::memcpy(host + x, batch.y, batch.rows * target_size_ * sizeof(L));
         if (batch.weight) std::memcpy(host + x + y, batch.weight, batch.rows * sizeof(double));
       }
@@ -91,11 +92,11 @@ void predict_batch(DeviceBatch<T, L, Space>& batches, Space const& space, Batch<
                    T* out, F const& f) {
   auto const slice = batches.upload(space, {.x = batch.x, .rows = batch.rows});
   if constexpr (is_host_space<Space>) {
-    f(slice.rows, slice.x, out);
+    f(slice.rows, slice.x.block(), out);
   } else {
     auto const y = uninitialized_view<Kokkos::View<T*, typename Space::memory_space>>(space, "trireme::prediction",
                                                                                       batch.rows * output);
-    f(slice.rows, slice.x, y.data());
+    f(slice.rows, slice.x.block(), y.data());
     copy_view(host_view(out, y.extent(0)), y);
   }
 }

@@ -122,8 +122,8 @@ class InferenceEngine : public EngineBase<InferenceReplica<ModelType, SpaceType,
   /// Predictions for this process's rows, (rows, output) in host memory. Not collective.
   void predict_step(Batch<T, L> const& batch, T* out) {
     Model const& model = parts_.model();
-    detail::with_arrays_in_space(parts_.weights().space(), static_cast<T const*>(batch.x),
-                                 batch.rows * model.input_size(), out, batch.rows * model.output_size(),
+    detail::with_arrays_in_space(parts_.weights().space(), batch.x.block(), batch.rows * model.input_size(), out,
+                                 batch.rows * model.output_size(),
                                  [&](T const* x, T* y) { parts_.infer(batch.rows, x, y); });
   }
 

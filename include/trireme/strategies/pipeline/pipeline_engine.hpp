@@ -223,7 +223,7 @@ class PipelineEngine
     if (!place_.is_first())
       back_.receive(workspace_.input(m), rows * pass_.input_size());
     else if constexpr (Model::several_inputs)
-      parts_.model().split_inputs(context, rows, slice.x + range.begin * parts_.model().input_size(),
+      parts_.model().split_inputs(context, rows, slice.x.block() + range.begin * parts_.model().input_size(),
                                   workspace_.input(m));
     T* y = nullptr;
     auto const pass = [&] { y = pass_.forward(context, rows, x, workspace_.kept(m), arenas, keys, training); };
@@ -281,7 +281,7 @@ class PipelineEngine
   /// Micro-batch m's input: its rows of the batch, or the stored input, received from the stage before or separated.
   T const* input(Slice<T, L> const& slice, std::size_t m) const {
     return keeps_input() ? workspace_.input(m)
-                         : slice.x + micro_batch(slice.rows, m).begin * parts_.model().input_size();
+                         : slice.x.block() + micro_batch(slice.rows, m).begin * parts_.model().input_size();
   }
 
   PipelinePlace place_;

@@ -53,7 +53,7 @@ class ModelPass {
       return pass_.pass_without_rows(context, weights);
     }
     Places const places(model, slice.rows, memory);
-    T const* const x = model.split_inputs(context, slice.rows, slice.x, places.x);
+    T const* const x = model.split_inputs(context, slice.rows, slice.x.block(), places.x);
     T* const z = pass_.forward(context, slice.rows, x, places.rest, weights, keys, true);
     if (slice.rows == 0) clear_updates(context, weights);
     score(model, context, slice, scales, places, z, places.dz, totals);
@@ -66,7 +66,7 @@ class ModelPass {
             double* totals) const {
     if (slice.rows == 0) return ask_for(weights);
     Places const places(model, slice.rows, memory);
-    T const* const x = model.split_inputs(context, slice.rows, slice.x, places.x);
+    T const* const x = model.split_inputs(context, slice.rows, slice.x.block(), places.x);
     T* const z = pass_.forward(context, slice.rows, x, places.rest, weights, {}, false);
     score(model, context, slice, {}, places, z, nullptr, totals);
   }
