@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,24 +10,19 @@
 #include <vector>
 
 #include "trireme/backend/execution/parallelism.hpp"
-#include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/space_context.hpp"
-#include "trireme/core/error.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
+#include "trireme/detail/owned_engine.hpp"
 #include "trireme/detail/weights_call.hpp"
-#include "trireme/environment/error_barrier.hpp"
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/layer_placement.hpp"
-#include "trireme/models/model_use.hpp"
-#include "trireme/models/shared_weights.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
-#include "trireme/mpi/communicator.hpp"
 #include "trireme/predictor.hpp"
 #include "trireme/tensor/flat_elements.hpp"
 #include "trireme/tensor/tensor_view.hpp"
@@ -50,48 +44,19 @@ class PlacedModel {
   using T = typename Model::scalar;
   using L = typename Model::label;
 
-#if defined(__GNUC__) && !defined(__CUDACC__)  // nvcc knows no such attribute
-#define TRIREME_NOT_COPIED    \
-  __attribute__((unavailable( \
-      "trireme: a compiled model is moved, not copied, since it owns its weights; give it on by reference")))
-  TRIREME_NOT_COPIED PlacedModel(PlacedModel const&);
-  TRIREME_NOT_COPIED PlacedModel& operator=(PlacedModel const&);
-#undef TRIREME_NOT_COPIED
-#else
-  PlacedModel(PlacedModel const&) = delete;
-  PlacedModel& operator=(PlacedModel const&) = delete;
-#endif
-  PlacedModel(PlacedModel&& other) noexcept
-      : needs_kokkos_(std::move(other.needs_kokkos_)),
-        engine_(std::move(other.engine_)),
-        shared_(std::move(other.shared_)),
-        use_(std::move(other.use_)),
-        error_barrier_(std::move(other.error_barrier_)) {
-    shared_.follow(engine_);
-  }
-  PlacedModel& operator=(PlacedModel&& other) noexcept {
-    needs_kokkos_ = std::move(other.needs_kokkos_);
-    engine_ = std::move(other.engine_);
-    shared_ = std::move(other.shared_);
-    shared_.follow(engine_);
-    use_ = std::move(other.use_);
-    error_barrier_ = std::move(other.error_barrier_);
-    return *this;
-  }
-
   /// Engine that the strategy built for the model, for callbacks and training loops of your own. \throws ValueError if
   /// the model was moved from
   Engine& engine() {
-    use_.require_present();
-    return engine_;
+    owned_.use.require_present();
+    return owned_.engine;
   }
   Engine const& engine() const {
-    use_.require_present();
-    return engine_;
+    owned_.use.require_present();
+    return owned_.engine;
   }
   /// Guard: while the result lives, this thread alone uses the model for `what`.
   /// \throws ValueError if the model was moved from or, unless NDEBUG is defined, another thread uses it.
-  [[nodiscard]] auto begin_use(char const* what) const { return use_.begin(what); }
+  [[nodiscard]] auto begin_use(char const* what) const { return owned_.use.begin(what); }
 
   /// Layers, extents and paths of the model's weights. Not collective.
   ModelDescription const& description() const { return engine().model().description(); }
@@ -103,7 +68,7 @@ class PlacedModel {
   /// how the strategy has placed the model. Not collective.
   std::string summary(std::size_t rows = 32) const {
     std::string placement;
-    if constexpr (requires { engine_.placement(); }) placement = engine().placement();
+    if constexpr (requires { owned_.engine.placement(); }) placement = engine().placement();
     return trireme::summary(description(), sizeof(T), engine().memory_use(rows), placement,
                             detail::layer_placement_of(engine()));
   }
@@ -118,8 +83,8 @@ class PlacedModel {
   /// processes, and also if they read different parameters.
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
-    WeightInfo const& p = detail::weight_to_read(engine_, path);
-    return to_xarray(engine_.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
+    WeightInfo const& p = detail::weight_to_read(owned_.engine, path);
+    return to_xarray(owned_.engine.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
   }
 
   /// Parameter itself in its extents, readable and writable, as a TensorView: assignment to it writes values. Every
@@ -132,11 +97,11 @@ class PlacedModel {
     static_assert(is_host_space<typename Engine::Space>,
                   "trireme: weights_view needs weights in host memory; use weights and set_weights on a device");
     static_assert(
-        requires { engine_.weights().parameters(); },
+        requires { owned_.engine.weights().parameters(); },
         "trireme: weights_view needs a strategy whose processes hold all weights; use weights and set_weights");
     auto const use = begin_use("weights_view");
     WeightInfo const& p = detail::weight_named(description(), path);
-    return xtensor_view(engine_.weights().parameters().data() + p.offset, p.shape.to_vector());
+    return xtensor_view(owned_.engine.weights().parameters().data() + p.offset, p.shape.to_vector());
   }
 
   /// Sets the parameter on every process to the chief's values, converted to the model's scalar. Collective.
@@ -146,11 +111,11 @@ class PlacedModel {
   void set_weights(std::string_view path, Values&& values) {
     auto const use = begin_use("set_weights");
     auto const tensor = host_tensor(std::forward<Values>(values));
-    WeightInfo const& p = detail::weight_to_set(engine_, path, tensor.extents);
+    WeightInfo const& p = detail::weight_to_set(owned_.engine, path, tensor.extents);
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
-    engine_.weights().set_values(p.offset, chief);
-    publish_all();
+    owned_.engine.weights().set_values(p.offset, chief);
+    owned_.publish();
   }
 
   /// Writes weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent.
@@ -159,8 +124,8 @@ class PlacedModel {
   /// processes name different files.
   void save_weights(std::string const& path) const {
     auto const use = begin_use("save_weights");
-    detail::require_same_save(engine_, path);
-    save_state(engine_, path);
+    detail::require_same_save(owned_.engine, path);
+    save_state(owned_.engine, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's; a warning says
   /// where it has others, which are left out. Only the chief reads the file, for all processes. Collective.
@@ -169,9 +134,9 @@ class PlacedModel {
   /// then.
   void load_weights(std::string const& path) {
     auto const use = begin_use("load_weights");
-    detail::require_same_load(engine_, path);
-    load_state(engine_, path);
-    publish_all();
+    detail::require_same_load(owned_.engine, path);
+    load_state(owned_.engine, path);
+    owned_.publish();
   }
   /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.
   /// Collective. Source: Keras `load_weights(by_name, skip_mismatch)`.
@@ -179,9 +144,9 @@ class PlacedModel {
   /// differ between processes; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
     auto const use = begin_use("load_weights");
-    detail::require_same_load(engine_, path, options);
-    auto transferred = load_matching(engine_, path, options);
-    publish_all();
+    detail::require_same_load(owned_.engine, path, options);
+    auto transferred = load_matching(owned_.engine, path, options);
+    owned_.publish();
     return transferred;
   }
   /// Copies the weights of another model, on the same processes, whose layers have the same names, as the options say.
@@ -191,16 +156,16 @@ class PlacedModel {
   template <class OtherEngine, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
-    detail::require_same_copy(engine_, other.description(), options);
-    auto transferred = copy_matching(engine_, other.engine(), options);
-    publish_all();
+    detail::require_same_copy(owned_.engine, other.description(), options);
+    auto transferred = copy_matching(owned_.engine, other.engine(), options);
+    owned_.publish();
     return transferred;
   }
   /// Copies the current weights of Shared layers to the other models that have them. All members that change weights do
   /// so themselves; writing to a `weights_view` does not. Collective.
   void publish_shared() {
     auto const use = begin_use("publish_shared");
-    publish_all();
+    owned_.publish();
   }
 
   /// Trains one step on one global batch, the same arrays on every process: x (samples, input extents...), y (samples,
@@ -214,12 +179,12 @@ class PlacedModel {
     auto const use = begin_use("train_on_batch");
     auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
     auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
-    detail::ArrayBatch<T, L> const arrays(engine_, inputs, targets, sample_weight);
-    engine_.reset_metrics(Phase::train);
-    engine_.train_step(arrays.batch());
+    detail::ArrayBatch<T, L> const arrays(owned_.engine, inputs, targets, sample_weight);
+    owned_.engine.reset_metrics(Phase::train);
+    owned_.engine.train_step(arrays.batch());
     publish_trained();
     Logs logs;
-    auto const values = engine_.metrics(Phase::train);
+    auto const values = owned_.engine.metrics(Phase::train);
     for (std::size_t i = 0; i < Model::log_names.size(); ++i)
       logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
     return logs;
@@ -241,9 +206,9 @@ class PlacedModel {
                   "trireme: infer takes Views in memory of the strategy's execution space");
     auto const use = begin_use("infer");
     std::size_t const rows = in.extent(0);
-    detail::require_sizes(flat_elements(in, "inputs").size(), rows * engine_.model().input_size(), "inputs");
-    detail::require_sizes(flat_elements(out, "outputs").size(), rows * engine_.model().output_size(), "outputs");
-    engine_.infer(rows, in.data(), out.data());
+    detail::require_sizes(flat_elements(in, "inputs").size(), rows * owned_.engine.model().input_size(), "inputs");
+    detail::require_sizes(flat_elements(out, "outputs").size(), rows * owned_.engine.model().output_size(), "outputs");
+    owned_.engine.infer(rows, in.data(), out.data());
   }
 
   /// Predictor for any number of threads, with a copy of the current weights. It stays valid and unchanged while this
@@ -254,49 +219,25 @@ class PlacedModel {
     static_assert(detail::holds_model<Engine>,
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
     auto const use = begin_use("predictor");
-    std::vector<T> const weights = engine_.weights().host_parameters();
-    if constexpr (requires { engine_.weights().space(); })
-      return Predictor<Model, typename Engine::Space>(engine_.model(), weights, engine_.weights().space());
+    std::vector<T> const weights = owned_.engine.weights().host_parameters();
+    if constexpr (requires { owned_.engine.weights().space(); })
+      return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights, owned_.engine.weights().space());
     else
-      return Predictor<Model, typename Engine::Space>(engine_.model(), weights);
+      return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights);
   }
 
   /// Barrier of processes that leave `fit` by an error; null in a model of one process. For the training loop. Local.
-  auto* error_barrier() const { return error_barrier_.get(); }
+  auto* error_barrier() const { return owned_.error_barrier.get(); }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
-  void publish_trained() {
-    if constexpr (detail::HoldsWeights<Engine>) {
-      if (shared_.empty()) return;
-      engine_.finish_epoch();
-      shared_.publish(engine_, true);
-    }
-  }
+  void publish_trained() { owned_.publish_trained(); }
 
  protected:
   template <class Strategy>
-  PlacedModel(Strategy const& strategy, Model model, Parallelism plan)
-      : engine_(detail::EngineOf<Strategy, Model>::build(strategy, std::move(model), plan)) {
-    if constexpr (detail::HoldsWeights<Engine>)
-      shared_ = detail::SharedLinks<Engine>(engine_);
-    else if (!description().shared.empty())
-      throw ValueError(
-          "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
-    if constexpr (is_trainable<Model> && std::is_same_v<std::decay_t<decltype(engine_.group())>, Communicator>)
-      if (engine_.group().size() > 1) error_barrier_ = std::make_unique<detail::ErrorBarrier>(engine_.group());
-  }
+  PlacedModel(Strategy const& strategy, Model model, Parallelism plan) : owned_(strategy, std::move(model), plan) {}
 
  private:
-  void publish_all() {
-    if constexpr (detail::HoldsWeights<Engine>)
-      if (!shared_.empty()) shared_.publish(engine_, false);
-  }
-
-  detail::NeedsKokkos needs_kokkos_{"a compiled model"};  // before its engine, which needs Kokkos at once
-  Engine engine_;
-  detail::SharedLinks<Engine> shared_;
-  detail::ModelUse use_;
-  std::unique_ptr<detail::ErrorBarrier> error_barrier_;
+  detail::OwnedEngine<Engine> owned_;
 };
 
 /// Model with weights and optimizer state under a strategy, the result of `compile`. `fit`, `evaluate` and `predict` go

@@ -15,7 +15,6 @@
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/backend/threads/thread_barrier.hpp"
@@ -29,6 +28,7 @@
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_memory.hpp"
 #include "trireme/strategies/data_parallel/partition_rows.hpp"
+#include "trireme/strategies/data_parallel/partition_slice.hpp"
 #include "trireme/strategies/data_parallel/partition_totals.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
@@ -43,7 +43,6 @@ template <class Model, class Space>
 class BatchPartitions {
   using T = typename Model::scalar;
   using L = typename Model::label;
-  using Memory = typename PartitionMemory<Model, Space>::Partition;
 
  public:
   using Context = SpaceContext<Space>;
@@ -113,7 +112,7 @@ class BatchPartitions {
       StepKeys partition_keys = keys;
       partition_keys.first_row += rows.begin;
       NoRows<T, std::decay_t<decltype(context)>> none(context, partition.gradients.data(), elements_, own);
-      Slice<T, L> const part = slice<std::decay_t<decltype(context)>>(model, batch, rows, partition);
+      Slice<T, L> const part = slice(context, model, batch, rows, index);
       if (!empty || mixes_rows_)  // where partitions sum over rows, empty ones take part
         model.train(context, part, scales, parameters, partition.gradients.data(), partition.workspace.data(),
                     totals_.data(index, Phase::train), partition_keys, empty && own ? &none : own);
@@ -181,9 +180,8 @@ class BatchPartitions {
   void test(Model const& model, Slice<T, L> const& batch, T const* parameters) {
     memory_.reserve(model, batch.rows, batch.x.is_scattered() ? batch.rows : 0);
     for_partitions(batch.rows, [&](auto& context, std::size_t index, RowRange const& rows) {
-      auto& partition = memory_[index];
-      model.test(context, slice<std::decay_t<decltype(context)>>(model, batch, rows, partition), parameters,
-                 partition.workspace.data(), totals_.data(index, Phase::test));
+      model.test(context, slice(context, model, batch, rows, index), parameters, memory_[index].workspace.data(),
+                 totals_.data(index, Phase::test));
     });
   }
 
@@ -224,22 +222,11 @@ class BatchPartitions {
     return order;
   }
 
+  /// The rows of partition `index` as `model` takes them under a context.
   template <class Running>
-  Slice<T, L> slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, Memory& memory) const {
-    Slice<T, L> part = rows_of(model, batch, rows);
-    if (part.x.is_scattered() && !takes_scattered_rows<Running>(model, part.rows)) {
-      detail::gather_rows(part.x, part.rows, model.input_size(), memory.inputs.data());
-      part.x = memory.inputs.data();
-    }
-    return part;
-  }
-  /// True if the model's first layer reads scattered rows directly.
-  template <class Running>
-  static bool takes_scattered_rows(Model const& model, std::size_t rows) {
-    if constexpr (requires { model.template takes_scattered_rows<Running>(rows); })
-      return model.template takes_scattered_rows<Running>(rows);
-    else
-      return false;
+  Slice<T, L> slice(Running const&, Model const& model, Slice<T, L> const& batch, RowRange const& rows,
+                    std::size_t index) {
+    return partition_slice<Running>(model, batch, rows, memory_[index].inputs.data());
   }
 
   template <class F>

@@ -105,7 +105,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     bool const needs_sink = !parts_.partitions().trains_by_samples(step.slice.rows) && sink();
     if constexpr (may_record)
       if (parts_.recorder().active()) {
-        if (!needs_sink) return parts_.take_recorded(step, [&] { take_step(step, needs_sink); });
+        if (!needs_sink) return parts_.recorder().run(parts_, step, [&] { take_step(step, needs_sink); });
         parts_.recorder().stop("gradients of tables pass through the host");
       }
     take_step(step, needs_sink);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,7 +14,6 @@
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
-#include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/core/hash.hpp"
 #include "trireme/core/row_range.hpp"
@@ -25,12 +23,11 @@
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
+#include "trireme/strategies/data_parallel/replica_optimizer.hpp"
 #include "trireme/strategies/data_parallel/step_recorder.hpp"
-#include "trireme/strategies/data_parallel/update_in_backward.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/group_member.hpp"
-#include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/engine/require_same.hpp"
 #include "trireme/strategies/engine/step.hpp"
@@ -54,8 +51,8 @@ class Replica {
   using L = typename Model::label;
 
  private:
-  using OwnUpdater = Updater<T, typename Model::Optimizer, SpaceContext<Space>>;
-  using Rule = typename OwnUpdater::Rule;
+  using Optimizer = ReplicaOptimizer<T, typename Model::Optimizer, Space>;
+  using Rule = typename Optimizer::Rule;
 
  public:
   /// Collective: the chief's initial weights are broadcast. `updates`: true if this process keeps the optimizer's
@@ -75,7 +72,7 @@ class Replica {
         group_(std::move(group)),
         weights_(model_, space, group_),
         partitions_(space, model_, plan, order...),
-        updater_(space, model_.optimizer(), model_.description(), updates),
+        optimizer_(space, model_.optimizer(), model_.description(), updates),
         batch_(model_.input_size(), model_.target_size()),
         processes_(*group_) {}
 
@@ -83,8 +80,8 @@ class Replica {
   Group const& group() const { return *group_; }
   Weights& weights() { return weights_; }
   Weights const& weights() const { return weights_; }
-  auto& optimizer() { return updater_; }
-  auto const& optimizer() const { return updater_; }
+  auto& optimizer() { return optimizer_; }
+  auto const& optimizer() const { return optimizer_; }
   /// Partitions of this process's rows.
   auto& partitions() { return partitions_; }
   auto const& partitions() const { return partitions_; }
@@ -121,7 +118,7 @@ class Replica {
 
   /// Collective if the loss leaves some positions out.
   Step begin_step(Batch<T, L> const& batch) {
-    return begin_step(batch, global_positions(model_, *group_, batch), updater_.iteration());
+    return begin_step(batch, global_positions(model_, *group_, batch), optimizer_.iteration());
   }
   /// The same for known positions. `number`: of the step, for random keys.
   Step begin_step(Batch<T, L> const& batch, PerOutput<Model::outputs> const& positions, std::uint64_t number) {
@@ -129,7 +126,8 @@ class Replica {
               {.seed = model_.seed(), .step = number, .first_row = batch.first_row, .global_rows = batch.global_rows},
               positions,
               batch.global_rows};
-    step.slice = recorder_.upload(batch_, weights_.space(), batch, [this] { return updater_.next_rule(); }, step.keys);
+    step.slice =
+        recorder_.upload(batch_, weights_.space(), batch, [this] { return optimizer_.next_rule(); }, step.keys);
     return step;
   }
 
@@ -148,47 +146,25 @@ class Replica {
 
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
-    updater_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0],
-                   [&](auto const& next, auto const& take) { recorder_.with_rule(next, take); });
-    updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
+    optimizer_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0],
+                     [&](auto const& next, auto const& take) { recorder_.with_rule(next, take); });
+    optimizer_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
   /// From now on this process updates the elements `own` of the weights, and keeps their part of the optimizer's state.
-  void divide_updates(RowRange const& own) {
-    own_ = own;
-    updater_.keep(own);
-  }
+  void divide_updates(RowRange const& own) { optimizer_.divide(own); }
   /// The optimizer's step for its own elements, from the gradients and operands of all ranks (DividedUpdate).
   template <class Ranks>
   void update_range(Ranks const& ranks) {
-    auto const next = updater_.next_step(weights_.data(), partitions_.gradients());
-    auto const update = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
-      context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
-    };
-    partitions_.update_range(*own_, ranks, UpdateRange<T>(update));
+    optimizer_.step_range(partitions_, weights_.data(), ranks);
   }
 
   /// Recorder of this replica's steps.
   auto& recorder() { return recorder_; }
   auto const& recorder() const { return recorder_; }
-  /// The step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an earlier step. For
-  /// a recorder that is active.
-  template <class Take>
-  void take_recorded(Step const& step, Take const& take) {
-    if (context().exceeds_arguments()) recorder_.stop("a kernel's functor is larger than its argument may be");
-    addresses_.assign(1, reinterpret_cast<std::uintptr_t>(weights_.data()));
-    for (auto const& slot : updater_.slots()) addresses_.push_back(reinterpret_cast<std::uintptr_t>(slot.data()));
-    partitions_.list_addresses(addresses_);
-    std::uint64_t const iteration = updater_.iteration();
-    recorder_.run(step, addresses_, [&] {
-      updater_.set_iteration(iteration);
-      take();
-    });
-    updater_.set_iteration(iteration + 1);
-  }
 
   /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
-  static constexpr bool takes_elements = OwnUpdater::takes_elements;
+  static constexpr bool takes_elements = Optimizer::takes_elements;
 
   /// Both at once, if no other process has a summand and the optimizer `is_elementwise`. Under parallelism over samples
   /// the threads that sum the gradients apply the optimizer to their ranges; under parallelism within operators
@@ -196,7 +172,7 @@ class Replica {
   void differentiate_and_update(Step const& step) { differentiate_and_update(step, &processes_); }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
-    recorder_.with_rule(updater_.next_step(weights_.data(), partitions_.gradients()),
+    recorder_.with_rule(optimizer_.next_step(weights_.data(), partitions_.gradients()),
                         [&](auto const& next) { differentiate_and_update(step, processes, next); });
   }
 
@@ -210,7 +186,7 @@ class Replica {
 
   void reset_metrics(Phase phase) {
     partitions_.totals().reset(phase);
-    if (phase == Phase::train) updater_.set_trained_penalty(0);
+    if (phase == Phase::train) optimizer_.set_trained_penalty(0);
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
@@ -223,32 +199,22 @@ class Replica {
   /// Loss and metrics from totals over all processes.
   Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
     auto values = model_.results(totals.data());
-    if (updater_.penalized() && totals[1] > 0)
-      values[0] += updater_.mean_penalty(context(), phase, weights_.data(), totals[1]);
+    if (optimizer_.penalized() && totals[1] > 0)
+      values[0] += optimizer_.mean_penalty(context(), phase, weights_.data(), totals[1]);
     return detail::UniformAccess::make(values);
   }
   /// The penalty of the weights.
-  double penalty() { return updater_.penalty(context(), weights_.data()); }
+  double penalty() { return optimizer_.penalty(context(), weights_.data()); }
 
   // The complete state.
 
-  std::size_t slots() const { return updater_.slots().size(); }
-  void set_slot(std::size_t slot, std::span<T> values) {
-    group_->broadcast(values);
-    if (own_) values = values.subspan(own_->begin, own_->size());
-    copy_view(updater_.slots()[slot], host_view(values));
-  }
+  std::size_t slots() const { return optimizer_.slots().size(); }
+  void set_slot(std::size_t slot, std::span<T> values) { optimizer_.set_slot(*group_, slot, values); }
 
   /// Collective; every process holds everything, so nothing is sent, unless updates are divided.
   template <class State>
   void gather_state(State& state) const {
-    updater_.store(state);
-    for (auto const& slot : updater_.slots()) {
-      if (!own_ && !group_->is_chief()) continue;
-      auto values = to_host(slot);
-      if (own_) values = std::move(group_->gatherv(values, 0).values());
-      if (group_->is_chief()) state.slots.push_back(std::move(values));
-    }
+    optimizer_.gather(*group_, state);
     if (group_->is_chief()) state.parameters = weights_.host_parameters();
   }
 
@@ -257,9 +223,9 @@ class Replica {
   template <class Archive>
   void state(Archive& archive) {
     partition_sums(archive);
-    double penalty = updater_.trained_penalty();  // the same in all processes
+    double penalty = optimizer_.trained_penalty();  // the same in all processes
     archive("penalty", penalty);
-    if (archive.loads()) updater_.set_trained_penalty(penalty);
+    if (archive.loads()) optimizer_.set_trained_penalty(penalty);
   }
   /// The sums of the partitions alone.
   template <class Archive>
@@ -277,7 +243,7 @@ class Replica {
     detail::require_same(*group_, data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
       constexpr char const* name = detail::member_name<Group>;
       return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name,
-                       updater_.iteration());
+                       optimizer_.iteration());
     });
   }
 
@@ -290,7 +256,7 @@ class Replica {
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
-    if (own_) use.slot_bytes = own_->size() * sizeof(T);
+    if (auto const own = optimizer_.own_elements()) use.slot_bytes = *own * sizeof(T);
     return use;
   }
   /// Bytes of the workspaces of all partitions, for `rows` rows of this process.
@@ -300,39 +266,21 @@ class Replica {
   /// The same by `next`, the optimizer's step.
   template <class Next>
   void differentiate_and_update(Step const& step, ProcessSum const* processes, Next const& next) {
-    std::size_t const trained = model_.description().elements;
-    auto const update = [&](auto& context, std::size_t begin, std::size_t end, T const* gradients) {
-      context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
-    };
     auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
       partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes, range);
     };
-    if (partitions_.trains_by_samples(step.slice.rows)) {
-      auto const take = [&](ThreadContext const& context, std::size_t begin, std::size_t end, T const* gradients) {
-        if (begin < trained) update(context, begin, std::min(end, trained), gradients);
-      };
-      train(nullptr, UpdateRange<T>(take));
-    } else {
-      UpdateInBackward updates(next, partitions_.gradients(), trained, updated_);
-      train(&updates, {});
-      updates.for_each_left([&](std::size_t begin, std::size_t end) {
-        update(partitions_.context(), begin, end, partitions_.gradients() + begin);
-      });
-    }
-    updater_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
+    optimizer_.step_in_pass(partitions_, step.slice.rows, model_.description().elements, next, train);
+    optimizer_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
   Model model_;
   std::shared_ptr<Group const> group_;
   Weights weights_;
   BatchPartitions<Model, Space> partitions_;
-  OwnUpdater updater_;
+  Optimizer optimizer_;
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
   StepRecorder<Model, Space, Group, Rule> recorder_;
-  std::vector<std::uint64_t> addresses_;
-  std::optional<RowRange> own_{};     ///< elements that this process updates, if not all
-  std::vector<BucketRange> updated_;  ///< elements that backward has updated
 };
 
 }  // namespace trireme

@@ -86,11 +86,32 @@ class StepRecorder {
     take(next);
   }
 
-  /// The step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an earlier step. For
-  /// a recorder that is active. \param addresses  memory that kernels use beside the batch's and which may move
-  template <class Take>
-  void run(Step<Model> const& step, std::vector<std::uint64_t> const& addresses, Take const& take) {
-    key_ = addresses;
+  /// The step of a replica by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an
+  /// earlier step. For a recorder that is active.
+  template <class Replica, class Take>
+  void run(Replica& replica, Step<Model> const& step, Take const& take) {
+    if (replica.context().exceeds_arguments()) stop("a kernel's functor is larger than its argument may be");
+    list_memory(replica);
+    list_batch(step);
+    auto& optimizer = replica.optimizer();
+    std::uint64_t const iteration = optimizer.iteration();
+    steps_->run(key_, [&] {
+      optimizer.set_iteration(iteration);
+      take();
+    });
+    optimizer.set_iteration(iteration + 1);
+  }
+
+ private:
+  /// Begins the key of a step with the addresses of the memory that kernels use beside the batch's, and which may move.
+  template <class Replica>
+  void list_memory(Replica& replica) {
+    key_.assign(1, reinterpret_cast<std::uintptr_t>(replica.weights().data()));
+    for (auto const& slot : replica.optimizer().slots()) key_.push_back(reinterpret_cast<std::uintptr_t>(slot.data()));
+    replica.partitions().list_addresses(key_);
+  }
+  /// Adds addresses and numbers of the batch.
+  void list_batch(Step<Model> const& step) {
     for (void const* const address :
          {static_cast<void const*>(step.slice.x.block()), static_cast<void const*>(step.slice.y),
           static_cast<void const*>(step.slice.weight), static_cast<void const*>(steps_->rule())})
@@ -100,10 +121,8 @@ class StepRecorder {
           std::uint64_t{step.keys.micro_step}, std::uint64_t{steps_->values_bytes()}})
       key_.push_back(number);
     for (double const positions : step.positions) key_.push_back(std::bit_cast<std::uint64_t>(positions));
-    steps_->run(key_, take);
   }
 
- private:
   struct Nothing {};
 
   std::conditional_t<may_record, std::unique_ptr<RecordedSteps<Space, Rule>>, Nothing> steps_{};

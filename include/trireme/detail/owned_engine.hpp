@@ -1,0 +1,89 @@
+/// OwnedEngine: the engine that a compiled model owns, and what moves with it.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/execution/running.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/detail/engine_of.hpp"
+#include "trireme/environment/error_barrier.hpp"
+#include "trireme/models/inference_model.hpp"
+#include "trireme/models/model_use.hpp"
+#include "trireme/models/shared_weights.hpp"
+#include "trireme/mpi/communicator.hpp"
+
+namespace trireme::detail {
+
+/// An engine with the links of its Shared layers, which follow it when it moves, the mark of its use, and the barrier
+/// of its processes. Moved, not copied.
+template <class EngineType>
+struct OwnedEngine {
+  using Engine = EngineType;
+
+  /// Builds the engine. Collective, as the strategy's `build` is.
+  template <class Strategy, class Model>
+  OwnedEngine(Strategy const& strategy, Model model, Parallelism plan)
+      : engine(EngineOf<Strategy, Model>::build(strategy, std::move(model), plan)) {
+    if constexpr (HoldsWeights<Engine>)
+      shared = SharedLinks<Engine>(engine);
+    else if (!engine.model().description().shared.empty())
+      throw ValueError(
+          "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
+    if constexpr (is_trainable<Model> && std::is_same_v<std::decay_t<decltype(engine.group())>, Communicator>)
+      if (engine.group().size() > 1) error_barrier = std::make_unique<ErrorBarrier>(engine.group());
+  }
+
+#if defined(__GNUC__) && !defined(__CUDACC__)  // nvcc knows no such attribute
+#define TRIREME_NOT_COPIED    \
+  __attribute__((unavailable( \
+      "trireme: a compiled model is moved, not copied, since it owns its weights; give it on by reference")))
+  TRIREME_NOT_COPIED OwnedEngine(OwnedEngine const&);
+  TRIREME_NOT_COPIED OwnedEngine& operator=(OwnedEngine const&);
+#undef TRIREME_NOT_COPIED
+#else
+  OwnedEngine(OwnedEngine const&) = delete;
+  OwnedEngine& operator=(OwnedEngine const&) = delete;
+#endif
+  OwnedEngine(OwnedEngine&& other) noexcept
+      : needs_kokkos(std::move(other.needs_kokkos)),
+        engine(std::move(other.engine)),
+        shared(std::move(other.shared)),
+        use(std::move(other.use)),
+        error_barrier(std::move(other.error_barrier)) {
+    shared.follow(engine);
+  }
+  OwnedEngine& operator=(OwnedEngine&& other) noexcept {
+    needs_kokkos = std::move(other.needs_kokkos);
+    engine = std::move(other.engine);
+    shared = std::move(other.shared);
+    shared.follow(engine);
+    use = std::move(other.use);
+    error_barrier = std::move(other.error_barrier);
+    return *this;
+  }
+
+  /// Copies the weights of Shared layers to the other models that have them. Collective.
+  void publish() {
+    if constexpr (HoldsWeights<Engine>)
+      if (!shared.empty()) shared.publish(engine, false);
+  }
+  /// The same after training. Collective.
+  void publish_trained() {
+    if constexpr (HoldsWeights<Engine>) {
+      if (shared.empty()) return;
+      engine.finish_epoch();
+      shared.publish(engine, true);
+    }
+  }
+
+  NeedsKokkos needs_kokkos{"a compiled model"};  // before the engine, which needs Kokkos at once
+  Engine engine;
+  SharedLinks<Engine> shared;
+  ModelUse use;
+  std::unique_ptr<ErrorBarrier> error_barrier;  ///< null in a model of one process
+};
+
+}  // namespace trireme::detail
