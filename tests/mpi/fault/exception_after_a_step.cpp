@@ -1,29 +1,15 @@
 // ranks: 1 2 3   labels: fault   exit: error   says: no more, in epoch 1 after step 3; no checkpoint was written
 // The message counts the step that is complete where a callback fails after it.
-#include <cstdint>
-#include <stdexcept>
-#include <vector>
+#include "support/failing_fit.hpp"
 
-#include "trireme/trireme.hpp"
+#include "trireme/environment/environment.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
-namespace tr = trireme;
-
-struct Fails {
-  bool here;
-  template <class Run>
-  void on_train_batch_end(Run const& run) const {
-    if (here && run.batch() == 2) throw std::runtime_error("no more");
-  }
-};
+using namespace trireme;
 
 int main(int argc, char** argv) {
-  tr::Environment environment(argc, argv, {.threads = 1});
+  Environment environment(argc, argv, {.threads = 1});
   auto const& world = environment.world();
-  tr::MultiWorkerMirroredStrategy<> const strategy(world);
-  xt::xtensor<float, 2> const x = xt::zeros<float>({200, 3});
-  std::vector<std::int32_t> const y(200, 1);
-  auto model = tr::compile(strategy, tr::Sequential{tr::Input<3>{}, tr::Dense<10>{}}, tr::SGD{},
-                           tr::SparseCategoricalCrossentropy{.from_logits = true});
-  tr::fit(strategy, model, tr::data::from_tensor_slices(x, y).batch(tr::GlobalBatch{20}), {.verbose = false},
-          Fails{world.rank() + 1 == world.size()});
+  MultiWorkerMirroredStrategy<> const strategy(world);
+  test::fit_ten_batches(strategy, test::AfterThirdBatch{world.rank() + 1 == world.size(), test::fails});
 }

@@ -1,12 +1,13 @@
 // ranks: 2 3   labels: fault   exit: error   says: is stuck, in epoch 1 after step
+#include "support/failing_fit.hpp"
+
 #include <chrono>
-#include <cstdint>
 #include <thread>
-#include <vector>
 
-#include "trireme/trireme.hpp"
+#include "trireme/environment/environment.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
 
-namespace tr = trireme;
+using namespace trireme;
 
 /// Holds a batch and never comes back, while the others train on, and then wait for it.
 struct Stuck {
@@ -21,12 +22,9 @@ struct Stuck {
 };
 
 int main(int argc, char** argv) {
-  tr::Environment environment(argc, argv, {.threads = 1, .deadline = std::chrono::seconds(3)});
-  tr::ParameterServerStrategy<> const strategy(environment.world());
-  xt::xtensor<float, 2> const x = xt::zeros<float>({200, 3});
-  std::vector<std::int32_t> const y(200, 1);
-  auto model = tr::compile(strategy, tr::Sequential{tr::Input<3>{}, tr::Dense<10>{}}, tr::SGD{},
-                           tr::SparseCategoricalCrossentropy{.from_logits = true});
-  tr::fit(strategy, model, tr::data::from_tensor_slices(x, y).batch(tr::GlobalBatch{2}), {.epochs = 3},
-          Stuck{strategy.group().is_chief()});
+  Environment environment(argc, argv, {.threads = 1, .deadline = std::chrono::seconds(3)});
+  ParameterServerStrategy<> const strategy(environment.world());
+  test::ZeroSamples const samples{200};
+  test::fit_classifier(strategy, samples.data().batch(GlobalBatch{2}), {.epochs = 3},
+                       Stuck{strategy.group().is_chief()});
 }

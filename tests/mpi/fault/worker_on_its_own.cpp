@@ -1,11 +1,12 @@
 // ranks: 2 3   labels: fault   exit: 1   says: trireme: rank 0: the sensor of this worker is gone
-#include <cstdint>
+#include "support/failing_fit.hpp"
+
 #include <stdexcept>
-#include <vector>
 
-#include "trireme/trireme.hpp"
+#include "trireme/environment/environment.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
 
-namespace tr = trireme;
+using namespace trireme;
 
 /// The others are acquiring batches, and know nothing of it.
 struct Failing {
@@ -17,12 +18,9 @@ struct Failing {
 };
 
 int main(int argc, char** argv) {
-  tr::Environment environment(argc, argv);
-  tr::ParameterServerStrategy<> const strategy(environment.world());
-  xt::xtensor<float, 2> const x = xt::zeros<float>({2000, 3});
-  std::vector<std::int32_t> const y(2000, 1);
-  auto model = tr::compile(strategy, tr::Sequential{tr::Input<3>{}, tr::Dense<10>{}}, tr::SGD{},
-                           tr::SparseCategoricalCrossentropy{.from_logits = true});
-  tr::fit(strategy, model, tr::data::from_tensor_slices(x, y).batch(tr::GlobalBatch{2}), {.epochs = 3},
-          Failing{strategy.group().is_chief()});
+  Environment environment(argc, argv);
+  ParameterServerStrategy<> const strategy(environment.world());
+  test::ZeroSamples const samples{2000};
+  test::fit_classifier(strategy, samples.data().batch(GlobalBatch{2}), {.epochs = 3},
+                       Failing{strategy.group().is_chief()});
 }
