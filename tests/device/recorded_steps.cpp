@@ -26,6 +26,7 @@
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/lamb.hpp"
 #include "trireme/schedules/cosine_decay.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
@@ -74,13 +75,13 @@ struct Scores {
 };
 
 /// Five epochs with validation on larger batches, from the second epoch on with memory in other places.
-template <class Architecture, class Optimizer, class Loss, class Metric, class... Callbacks>
+template <class Used = Strategy, class Architecture, class Optimizer, class Loss, class Metric, class... Callbacks>
 Result trained(bool record, Architecture const& architecture, Optimizer const& optimizer,
                Scores<Loss, Metric> const& scores, std::vector<std::size_t> const& extents, Callbacks&&... callbacks) {
   auto const train = test::make_samples<double>(samples, extents, test::classes),
              tests = test::make_samples<double>(9, extents, test::classes, 2);
   std::size_t const before = replays();
-  Strategy const strategy({.record_steps = record}, test::device(1));
+  Used const strategy(DeviceOptions{.record_steps = record}, test::device(1));
   auto model =
       compile<double>(strategy, architecture, optimizer, scores.loss, scores.metric, CompileOptions{.seed = 6});
   History history = fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{batch}),
@@ -97,11 +98,11 @@ std::vector<std::size_t> const mlp_extents{test::mlp_inputs},
     cnn_extents{test::cnn_inputs.begin(), test::cnn_inputs.end()};
 
 /// Recorded and not, to the bit. \return the recorded run
-template <class Architecture, class Optimizer, class Scores, class... Callbacks>
+template <class Used = Strategy, class Architecture, class Optimizer, class Scores, class... Callbacks>
 Result check_same(Architecture const& architecture, Optimizer const& optimizer, Scores const& scores,
                   std::vector<std::size_t> const& extents, Callbacks const&... callbacks) {
   auto const run = [&](bool record) {
-    return trained(record, architecture, optimizer, scores, extents, Callbacks(callbacks)...);
+    return trained<Used>(record, architecture, optimizer, scores, extents, Callbacks(callbacks)...);
   };
   auto const recorded = run(true), expected = run(false);
   BOOST_TEST(recorded.weights == expected.weights);
@@ -119,14 +120,22 @@ void check_recorded(Arguments const&... arguments) {
   BOOST_TEST(run.replays >= 5 * (run.history.epochs.size() - 2));
 #endif
 }
-template <class... Arguments>
+template <class Used = Strategy, class... Arguments>
 void check_not_recorded(std::string const& why, Arguments const&... arguments) {
-  Result const run = check_same(arguments...);
+  Result const run = check_same<Used>(arguments...);
   BOOST_TEST(contains(run.placement, ", steps not recorded: " + why), run.placement);
   BOOST_TEST(run.replays == 0u);
 }
 
 using Numbers = Kokkos::View<double*, test::Device::memory_space>;
+
+using Integers = Kokkos::View<std::uint64_t*, test::Device::memory_space>;
+
+struct StoreStep {
+  StepNumber step;
+  std::uint64_t* to;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = step + i; }
+};
 
 struct AddHeld {
   double* to;
@@ -156,6 +165,32 @@ BOOST_AUTO_TEST_CASE(a_recording_keeps_what_functors_hold_and_reads_memory_anew)
   work.launch();
   context.fence("others");
   BOOST_TEST(to_host(sums) == std::vector<double>({106, 106, 53}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_holds_a_step_number_reads_that_of_each_launch) {
+  auto const space = test::device(1);
+  SpaceContext<test::Device> const context(space);
+  auto const number = make_view<Integers>(space, "number", 1), stored = make_view<Integers>(space, "stored", 2);
+  StepStreams streams;
+  StepNumber const step(5, number.data(), streams);
+  RecordedWork<test::Device> const work(space,
+                                        [&] { context.for_each("store_step", 2, StoreStep{step, stored.data()}); });
+  for (std::uint64_t const now : {6u, 7u, 9u}) {
+    fill_view(space, number, now);
+    work.launch();
+    context.fence("launched");
+    BOOST_TEST(to_host(stored) == std::vector<std::uint64_t>({now, now + 1}), boost::test_tools::per_element());
+  }
+  BOOST_TEST(!streams.read_on_host());
+}
+
+BOOST_AUTO_TEST_CASE(a_step_number_of_its_own_is_a_number_in_kernels) {
+  auto const space = test::device(1);
+  SpaceContext<test::Device> const context(space);
+  auto const stored = make_view<Integers>(space, "stored", 2);
+  context.for_each("store_step", 2, StoreStep{5, stored.data()});
+  context.fence("stored");
+  BOOST_TEST(to_host(stored) == std::vector<std::uint64_t>({5, 6}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_recorded_throws_and_nothing_has_run) {
@@ -276,6 +311,39 @@ struct StalePerturbation {
   }
 };
 
+/// The kernel of StepShift, which holds the keys as they are.
+template <class T>
+struct AddStep {
+  StepKeys keys;
+  std::size_t columns;
+  T const* x;
+  T* y;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    std::uint64_t const row = keys.first_row + i / columns;
+    y[i] = x[i] + static_cast<T>((keys.step + row) % 7) / 16;
+  }
+};
+
+/// A shift that differs from step to step, which its kernel alone works out.
+struct StepShift {
+  static constexpr std::string_view class_name = "StepShift";
+  std::string_view name{};
+
+  void config(Config&) const {}
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    context.for_each("step_shift", f.rows * in.size(), AddStep<T>{f.keys, in.size(), f.x, f.y});
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
+  }
+};
+
 template <class Layer>
 auto with(Layer const& layer) {
   return Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{}, layer, Dense<test::classes>{}};
@@ -303,6 +371,15 @@ BOOST_AUTO_TEST_CASE(a_stale_stream_changes_the_bits) {
     return trained(record, with(StalePerturbation{}), Adam{}, on_logits, mlp_extents).weights;
   };
   BOOST_TEST(run(true) != run(false));
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_whose_kernel_holds_the_keys_has_the_same_bits) {
+  check_recorded(with(StepShift{}), Adam{.learning_rate = 0.03}, on_logits, mlp_extents);
+}
+
+BOOST_AUTO_TEST_CASE(accumulate_takes_its_pieces_unrecorded) {
+  check_not_recorded<Accumulate<Strategy, 2>>("Accumulate takes them in pieces", test::mlp(),
+                                              Adam{.learning_rate = 0.03}, on_logits, mlp_extents);
 }
 
 BOOST_AUTO_TEST_CASE(steps_that_cannot_be_recorded_run_as_before_and_the_placement_says_why) {

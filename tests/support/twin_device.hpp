@@ -924,3 +924,20 @@ KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trireme::test::Tw
 KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(trireme::test::TwinMemory);
 
 #include "support/twin_team.hpp"
+
+// StepNumber has a branch for kernels, which read another memory than the host does. Those of the device in software
+// are host code, so that the branch is chosen at run time. Formulas, whose branches are the same but for rounding, stay
+// the host's.
+#include "trireme/core/streams.hpp"
+#pragma push_macro("KOKKOS_IF_ON_HOST")
+#pragma push_macro("KOKKOS_IF_ON_DEVICE")
+#undef KOKKOS_IF_ON_HOST
+#undef KOKKOS_IF_ON_DEVICE
+#define KOKKOS_IF_ON_HOST(CODE)            \
+  if (!::trireme::test::twin::in_kernel) { \
+    KOKKOS_IMPL_STRIP_PARENS(CODE)         \
+  }
+#define KOKKOS_IF_ON_DEVICE(CODE) {KOKKOS_IMPL_STRIP_PARENS(CODE)}
+#include "trireme/layers/step_number.hpp"
+#pragma pop_macro("KOKKOS_IF_ON_DEVICE")
+#pragma pop_macro("KOKKOS_IF_ON_HOST")
