@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -115,7 +116,7 @@ class PlacedModel {
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
     owned_.engine.weights().set_values(p.offset, chief);
-    owned_.publish();
+    owned_.weights_changed();
   }
 
   /// Writes weights and optimizer state as Keras's `.weights.h5`, or as `.npz`; the file is whole or absent.
@@ -136,7 +137,7 @@ class PlacedModel {
     auto const use = begin_use("load_weights");
     detail::require_same_load(owned_.engine, path);
     load_state(owned_.engine, path);
-    owned_.publish();
+    owned_.weights_changed();
   }
   /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.
   /// Collective. Source: Keras `load_weights(by_name, skip_mismatch)`.
@@ -146,7 +147,7 @@ class PlacedModel {
     auto const use = begin_use("load_weights");
     detail::require_same_load(owned_.engine, path, options);
     auto transferred = load_matching(owned_.engine, path, options);
-    owned_.publish();
+    owned_.weights_changed();
     return transferred;
   }
   /// Copies the weights of another model, on the same processes, whose layers have the same names, as the options say.
@@ -158,7 +159,7 @@ class PlacedModel {
     auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
     detail::require_same_copy(owned_.engine, other.description(), options);
     auto transferred = copy_matching(owned_.engine, other.engine(), options);
-    owned_.publish();
+    owned_.weights_changed();
     return transferred;
   }
   /// Copies the current weights of Shared layers to the other models that have them. All members that change weights do
@@ -225,6 +226,10 @@ class PlacedModel {
     else
       return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights);
   }
+
+  /// Number of the calls of set_weights, load_weights and copy_weights, the same on all processes. For the training
+  /// loop. Local.
+  std::uint64_t weight_changes() const { return owned_.weight_changes; }
 
   /// Barrier of processes that leave `fit` by an error; null in a model of one process. For the training loop. Local.
   auto* error_barrier() const { return owned_.error_barrier.get(); }

@@ -104,8 +104,8 @@ class Run {
   /// Copy of the model's weights in the memory of its space, which `restore` sets again. Under LocalSGD and strategies
   /// like it processes have the same weights at the end of an epoch only.
   auto snapshot() const {
-    return SnapshotHandle<decltype(engine().weights().snapshot())>{
-        .weights = engine().weights().snapshot(), .moment = {.step = step(), .history = restores_hash_}};
+    return SnapshotHandle<decltype(engine().weights().snapshot())>{.weights = engine().weights().snapshot(),
+                                                                   .moment = {.step = step(), .history = history()}};
   }
   /// Sets the model's weights to those of a snapshot that this process has made. Every process has to restore one of
   /// the same moment, after the same step. One that restores others, or more often, ends the run with an error of all
@@ -113,7 +113,7 @@ class Run {
   template <class Weights>
   void restore(SnapshotHandle<Weights> const& snapshot) {
     engine().weights().restore(snapshot.weights);
-    std::uint64_t const numbers[]{restores_hash_, step(), snapshot.moment.step, snapshot.moment.history};
+    std::uint64_t const numbers[]{history(), step(), snapshot.moment.step, snapshot.moment.history};
     restores_hash_ = data::hash_bytes(numbers, sizeof(numbers));
     ++restores_;
     last_restored_step_ = snapshot.moment.step;
@@ -237,6 +237,12 @@ class Run {
 
  private:
   Engine& engine() const { return model_->engine(); }
+
+  /// Hash of what has set weights between steps.
+  std::uint64_t history() const {
+    std::uint64_t const numbers[]{restores_hash_, model_->weight_changes()};
+    return data::hash_bytes(numbers, sizeof(numbers));
+  }
 
   void require_rest(std::string_view where) const {
     if (!rest_)

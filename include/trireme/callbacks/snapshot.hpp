@@ -8,11 +8,11 @@
 namespace trireme {
 
 /// Moment of a run at which a snapshot was made. Snapshots of one moment have the same weights on all processes, unless
-/// hooks have set weights between them.
+/// hooks have written to a `weights_view` between them.
 struct SnapshotMoment {
-  std::uint64_t step = 0;  ///< optimizer steps so far
-  std::uint64_t history =
-      0;  ///< hash of the snapshots restored before; of a resumed one, of its name in the checkpoint
+  std::uint64_t step = 0;     ///< optimizer steps so far
+  std::uint64_t history = 0;  ///< hash of the snapshots restored and of the calls that have set weights before; of a
+                              ///< resumed one, of its name in the checkpoint
 };
 
 /// Handle that `run.snapshot()` returns: weights, and the moment that all processes have to restore alike.

@@ -1,6 +1,7 @@
 /// OwnedEngine: the engine that a compiled model owns, and what moves with it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -52,7 +53,8 @@ struct OwnedEngine {
         engine(std::move(other.engine)),
         shared(std::move(other.shared)),
         use(std::move(other.use)),
-        error_barrier(std::move(other.error_barrier)) {
+        error_barrier(std::move(other.error_barrier)),
+        weight_changes(other.weight_changes) {
     shared.follow(engine);
   }
   OwnedEngine& operator=(OwnedEngine&& other) noexcept {
@@ -62,9 +64,15 @@ struct OwnedEngine {
     shared.follow(engine);
     use = std::move(other.use);
     error_barrier = std::move(other.error_barrier);
+    weight_changes = other.weight_changes;
     return *this;
   }
 
+  /// Counts that weights were set, and publishes them. Collective.
+  void weights_changed() {
+    ++weight_changes;
+    publish();
+  }
   /// Copies the weights of Shared layers to the other models that have them. Collective.
   void publish() {
     if constexpr (HoldsWeights<Engine>)
@@ -84,6 +92,7 @@ struct OwnedEngine {
   SharedLinks<Engine> shared;
   ModelUse use;
   std::unique_ptr<ErrorBarrier> error_barrier;  ///< null in a model of one process
+  std::uint64_t weight_changes = 0;
 };
 
 }  // namespace trireme::detail

@@ -362,6 +362,41 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(another_snapshot_restored_on_one_rank_is_an_error_
       later);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(weights_that_are_set_tell_snapshots_of_one_step_apart, Strategy, Strategies) {
+  std::vector<float> const zeros(test::classes, 0.f);
+  auto const names_history = [](std::string const& text) {
+    bool const named = text.find("the moments and snapshots that hooks have restored") != std::string::npos;
+    BOOST_TEST(named == (world().size() > 1), text);
+  };
+  Snapshot kept;
+  Trained<Strategy> trained, again, alike;
+  // Taken before the call on some ranks, and behind it on one.
+  names_history(message_of([&] {
+    trained.train(2, LambdaCallback{.on_epoch_end = [&](auto& run) {
+                    if (run.epoch() == 1) return kept.restore_to(run);
+                    if (!on_last_rank()) kept.take(run);
+                    run.model().set_weights("dense_1/bias", zeros);
+                    if (on_last_rank()) kept.take(run);
+                  }});
+  }));
+  // Restored before the call on some ranks, and behind it on one.
+  names_history(message_of([&] {
+    again.train(2, LambdaCallback{.on_epoch_end = [&](auto& run) {
+                  if (run.epoch() == 0) return kept.take(run);
+                  if (!on_last_rank()) kept.restore_to(run);
+                  run.model().set_weights("dense_1/bias", zeros);
+                  if (on_last_rank()) kept.restore_to(run);
+                }});
+  }));
+  BOOST_TEST(message_of([&] {
+               alike.train(2, LambdaCallback{.on_epoch_end = [&](auto& run) {
+                             run.model().set_weights("dense_1/bias", zeros);
+                             if (run.epoch() == 0) return kept.take(run);
+                             kept.restore_to(run);
+                           }});
+             }) == "");
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(equal_snapshots_that_ranks_take_in_other_hooks_can_be_restored, Strategy, Strategies) {
   Snapshot kept;
   Trained<Strategy> trained;
