@@ -70,21 +70,6 @@ void check(Strategy const& strategy, Architecture const& architecture, double li
   });
 }
 
-auto graph() {
-  return Graph{test::law::input(),
-               node<"first">(Conv2D<3, 3, 3, ReLU, Same>{}),
-               node<"left">(Conv2D<3, 1, 1>{}),
-               node<"right", "first">(Conv2D<3, 3, 3, Same, NoBias>{}),
-               node<"norm">(SyncBatchNormalization<>{.momentum = 0.8}),
-               node<"sum", "left", "norm", "first">(Add{}),
-               node<"flat">(Flatten{}),
-               node<"hidden">(Dense<7, Tanh>{}),
-               node<"frozen", "hidden">(Frozen{Dense<5, Tanh>{}}),
-               node<"drop", "hidden">(Dropout{.rate = 0.25f}),
-               node<"both", "drop", "frozen">(Concatenate{}),
-               node<"head">(Dense<test::classes>{})};
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(tuples_of_inputs_and_outputs) {
@@ -95,8 +80,8 @@ BOOST_AUTO_TEST_CASE(tuples_of_inputs_and_outputs) {
 }
 
 BOOST_AUTO_TEST_CASE(graphs_of_named_nodes) {
-  check<double>(ShardedStrategy<Device, 3>(world(), device()), graph(), 1e-11);
-  check<double>(Accumulate<OneDeviceStrategy<Device>, 1>(device()), graph(), 1e-11);
+  check<double>(ShardedStrategy<Device, 3>(world(), device()), test::law::graph(), 1e-11);
+  check<double>(Accumulate<OneDeviceStrategy<Device>, 1>(device()), test::law::graph(), 1e-11);
 }
 
 BOOST_AUTO_TEST_CASE(mixed_precision) {

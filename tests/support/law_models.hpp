@@ -15,6 +15,8 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
+#include "trireme/models/frozen.hpp"
+#include "trireme/models/graph.hpp"
 #include "trireme/optimizers/sgd.hpp"
 
 namespace trireme::test::law {
@@ -61,6 +63,22 @@ inline auto transformer() {
                     Flatten{},
                     Dense<6, Tanh>{},
                     Dense<classes>{}};
+}
+
+/// Nodes with several inputs, one that several nodes read, and a frozen one between trained ones.
+inline auto graph() {
+  return Graph{input(),
+               node<"first">(Conv2D<3, 3, 3, ReLU, Same>{}),
+               node<"left">(Conv2D<3, 1, 1>{}),
+               node<"right", "first">(Conv2D<3, 3, 3, Same, NoBias>{}),
+               node<"norm">(SyncBatchNormalization<>{.momentum = 0.8}),
+               node<"sum", "left", "norm", "first">(Add{}),
+               node<"flat">(Flatten{}),
+               node<"hidden">(Dense<7, Tanh>{}),
+               node<"frozen", "hidden">(Frozen{Dense<5, Tanh>{}}),
+               node<"drop", "hidden">(Dropout{.rate = 0.25f}),
+               node<"both", "drop", "frozen">(Concatenate{}),
+               node<"head">(Dense<classes>{})};
 }
 
 /// Matrices so large that threads compute their gradients together, one behind the other and with layers between them

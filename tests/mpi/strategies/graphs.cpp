@@ -24,21 +24,6 @@ namespace {
 
 Communicator const& world() { return test::environment().world(); }
 
-auto architecture() {
-  return Graph{test::law::input(),
-               node<"first">(Conv2D<3, 3, 3, ReLU, Same>{}),
-               node<"left">(Conv2D<3, 1, 1>{}),
-               node<"right", "first">(Conv2D<3, 3, 3, Same, NoBias>{}),
-               node<"norm">(SyncBatchNormalization<>{.momentum = 0.8}),
-               node<"sum", "left", "norm", "first">(Add{}),
-               node<"flat">(Flatten{}),
-               node<"hidden">(Dense<7, Tanh>{}),
-               node<"frozen", "hidden">(Frozen{Dense<5, Tanh>{}}),
-               node<"drop", "hidden">(Dropout{.rate = 0.25f}),
-               node<"both", "drop", "frozen">(Concatenate{}),
-               node<"head">(Dense<test::classes>{})};
-}
-
 /// Of batches of 2 some ranks and most pieces have no rows.
 template <class Strategy, class Architecture>
 void check(Strategy const& strategy, Architecture const& graph, Parallelism parallelism) {
@@ -56,10 +41,10 @@ void check(Strategy const& strategy, Architecture const& graph, Parallelism para
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(graphs_train_on_ranks_as_on_one_device) { test::check_law<double>(architecture()); }
+BOOST_AUTO_TEST_CASE(graphs_train_on_ranks_as_on_one_device) { test::check_law<double>(test::law::graph()); }
 
 BOOST_AUTO_TEST_CASE(graphs_train_in_shards_as_on_one_device) {
-  check(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world()), architecture(), Parallelism::intra_op);
+  check(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world()), test::law::graph(), Parallelism::intra_op);
 }
 
 BOOST_AUTO_TEST_CASE(graphs_train_in_pieces_as_on_one_device) {

@@ -2,42 +2,26 @@
 // Law 1 in stages with frozen layers; what takes statistics of its rows sees micro-batches, as under Accumulate.
 #define BOOST_TEST_MODULE pipeline_layers
 #include "support/kokkos_fixture.hpp"
+#include "support/law_models.hpp"
 #include "support/small_training.hpp"
 
 #include <cstddef>
 
-#include "trireme/compile.hpp"
-#include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
-#include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/frozen.hpp"
 #include "trireme/models/graph.hpp"
-#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/pipeline/pipeline.hpp"
 
 using namespace trireme;
+using test::law::input, test::law::trained, test::law::Training;
 
 namespace {
 
 using T = double;
 Communicator const& world() { return test::environment().world(); }
-
-template <class Strategy, class Architecture, class Check>
-void trained(Strategy const& strategy, Architecture const& architecture, std::size_t batch, Check const& check) {
-  std::size_t const samples = 4 * batch + 1;
-  auto const train = test::cnn_samples<T>(samples), tests = test::cnn_samples<T>(7, 2);
-  auto const data = train.data().shuffle(samples, 3).batch(GlobalBatch{batch});
-  auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.02, .momentum = 0.9},
-                          SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, test::Margin{},
-                          CompileOptions{.seed = 5, .parallelism = Parallelism::intra_op});
-  auto const history =
-      fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
-  check(model, history);
-}
 
 /// Against `one`, which sees the same rows at once as a micro-batch of this pipeline does. Batches of 7 are uneven over
 /// pipelines and micro-batches; of batches of 2 some have nothing.
@@ -46,23 +30,23 @@ void check_law(Architecture const& architecture, std::size_t micro_batches, Refe
                bool one_pipeline = false) {
   using Strategy = PipelineStrategy<Kokkos::DefaultExecutionSpace>;
   constexpr std::size_t most = ParameterCuts<Architecture>::size() + 1;
-  for (std::size_t batch : {7u, 2u})
-    trained(one, architecture, batch, [&](auto const& reference, auto const& expected) {
+  for (std::size_t batch : {7u, 2u}) {
+    Training const training{.parallelism = Parallelism::intra_op, .batch = batch};
+    trained<T>(one, architecture, training, [&](auto const& reference, auto const& expected) {
       for (std::size_t stages = 1; stages <= std::min(most, world().size()); ++stages) {
         if (world().size() % stages != 0 || (one_pipeline && stages != world().size())) continue;
-        trained(Strategy(world(), {.micro_batches = micro_batches, .stages = stages}), architecture, batch,
-                [&](auto const& model, History const& history) {
-                  BOOST_TEST_CONTEXT("batches of " << batch << ", " << stages << " stages") {
-                    double const limit = (batch == 2 ? 30 : 3) * test::tolerance<T>;
-                    test::check_same_weights(model, reference, limit);
-                    test::check_same_history(history, expected, limit);
-                  }
-                });
+        trained<T>(Strategy(world(), {.micro_batches = micro_batches, .stages = stages}), architecture, training,
+                   [&](auto const& model, History const& history) {
+                     BOOST_TEST_CONTEXT("batches of " << batch << ", " << stages << " stages") {
+                       double const limit = (batch == 2 ? 30 : 3) * test::tolerance<T>;
+                       test::check_same_weights(model, reference, limit);
+                       test::check_same_history(history, expected, limit);
+                     }
+                   });
       }
     });
+  }
 }
-
-auto input() { return Input<test::cnn_inputs[0], test::cnn_inputs[1], test::cnn_inputs[2]>{}; }
 
 /// With a stage for each of four ranks.
 template <class Normalization>

@@ -2,25 +2,22 @@
 // Law 1 under sharding for layers with statistics of their own rows, and for frozen ones.
 #define BOOST_TEST_MODULE sharded_layers
 #include "support/kokkos_fixture.hpp"
+#include "support/law_models.hpp"
 #include "support/small_training.hpp"
 
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
 
-#include "trireme/compile.hpp"
-#include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
-#include "trireme/losses/sparse_categorical_crossentropy.hpp"
-#include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/frozen.hpp"
-#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
+using test::law::trained, test::law::Training;
 
 namespace {
 
@@ -28,26 +25,14 @@ template <std::size_t N>
 using Number = std::integral_constant<std::size_t, N>;
 using Stages = std::tuple<Number<1>, Number<2>, Number<3>>;
 
-template <class T, class Strategy, class Architecture, class Check>
-void trained(Strategy const& strategy, Architecture const& architecture, std::size_t batch, Check const& check) {
-  std::size_t const samples = 4 * batch + 1;
-  auto const train = test::cnn_samples<T>(samples), tests = test::cnn_samples<T>(7, 2);
-  auto const data = train.data().shuffle(samples, 3).batch(GlobalBatch{batch});
-  auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.02, .momentum = 0.9},
-                          SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}, test::Margin{},
-                          CompileOptions{.seed = 5, .parallelism = Parallelism::intra_op});
-  auto const history =
-      fit(strategy, model, data, validation(tests.data().batch(GlobalBatch{5})), {.epochs = 2, .verbose = false});
-  check(model, history);
-}
-
 /// Batches of 7 are uneven over the ranks; of batches of 2 some ranks have nothing.
 template <std::size_t Stage, class T, class Architecture, class Reference = OneDeviceStrategy<>>
 void check_law(Architecture const& architecture, Reference const& one = Reference()) {
   auto const& world = test::environment().world();
-  for (std::size_t batch : {7u, 2u})
-    trained<T>(one, architecture, batch, [&](auto const& reference, auto const& expected) {
-      trained<T>(ShardedStrategy<Kokkos::DefaultExecutionSpace, Stage>(world), architecture, batch,
+  for (std::size_t batch : {7u, 2u}) {
+    Training const training{.parallelism = Parallelism::intra_op, .batch = batch};
+    trained<T>(one, architecture, training, [&](auto const& reference, auto const& expected) {
+      trained<T>(ShardedStrategy<Kokkos::DefaultExecutionSpace, Stage>(world), architecture, training,
                  [&](auto const& model, History const& history) {
                    BOOST_TEST_CONTEXT("batches of " << batch) {
                      // Of two rows a normalized value changes much with each rounding.
@@ -57,6 +42,7 @@ void check_law(Architecture const& architecture, Reference const& one = Referenc
                    }
                  });
     });
+  }
 }
 
 auto input() { return Input<test::cnn_inputs[0], test::cnn_inputs[1], test::cnn_inputs[2]>{}; }

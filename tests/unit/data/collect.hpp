@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/message_of.hpp"
+
 #include "trireme/data/batch.hpp"
 
 namespace trireme::test {
@@ -95,15 +97,5 @@ struct Samples {
     }
   }
 };
-
-template <class Error, class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace trireme::test

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_first_label_out_of_range_is_named_with_its_index_its_va
              "label nan at index 1 of train-labels.idx1-ubyte is not an integer");
   BOOST_TEST(says(std::vector<float>{0, 4, 9}, 4) ==
              "label 4 at index 1 of train-labels.idx1-ubyte is outside of [0, 4)");
-  BOOST_TEST(says(std::vector<float>{0, 4, 2}, 5) == "nothing was thrown");
+  BOOST_TEST(says(std::vector<float>{0, 4, 2}, 5) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_dataset_may_be_named_by_the_user) {

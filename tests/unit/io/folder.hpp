@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "support/message_of.hpp"
+
 namespace trireme::test {
 
 struct Folder {
@@ -54,17 +56,6 @@ class FileSizeLimit {
 
 inline std::size_t open_files() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-}
-
-/// "" if nothing was thrown.
-template <class Error, class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace trireme::test

@@ -25,6 +25,7 @@
 #include "../io/folder.hpp"
 
 using namespace trireme;
+using test::message_of;
 
 namespace {
 
@@ -35,16 +36,6 @@ struct Fixture {
               Accuracy{}, CompileOptions{.seed = 1});
   test::Samples<float> samples = test::mlp_samples<float>(7);
 };
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (E const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace
 

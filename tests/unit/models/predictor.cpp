@@ -1,6 +1,7 @@
 // Inference that threads share, and models that are compiled for inference alone.
 #define BOOST_TEST_MODULE predictor
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
 #include <atomic>
@@ -37,18 +38,9 @@
 #include "trireme/strategies/inference/space_inference.hpp"
 
 using namespace trireme;
+using test::message_of;
 
 namespace {
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (E const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 auto normalized_mlp() {
   return Sequential{Input<6>{}, Dense<64, Tanh>{}, BatchNormalization{}, Dropout{.rate = 0.4f}, Dense<4>{}};

@@ -1,6 +1,7 @@
 // Models of several inputs and outputs: what is logged and predicted, by hand; what does not fit; nothing is allocated.
 #define BOOST_TEST_MODULE several_outputs
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 #include "support/steady_steps.hpp"
 
@@ -26,6 +27,7 @@
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
+using test::message_of;
 
 namespace {
 
@@ -68,16 +70,6 @@ template <class T = double, class Strategy>
 auto compiled(Strategy const& strategy, Parallelism plan = Parallelism::automatic) {
   return compile<T>(strategy, architecture(), SGD{.learning_rate = 0.1}, losses(),
                     CompileOptions{.seed = 3, .parallelism = plan});
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (E const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 /// What has to be logged, from predictions.

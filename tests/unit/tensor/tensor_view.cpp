@@ -1,6 +1,7 @@
 // Assignment to a view of a tensor writes values, whatever is assigned.
 #define BOOST_TEST_MODULE tensor_view
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
 #include <string>
@@ -20,6 +21,7 @@
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
+using test::message_of;
 
 namespace {
 
@@ -43,16 +45,6 @@ struct Fixture {
     return a.weights(kernel);
   }
 };
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (E const& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace
 
