@@ -12,9 +12,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -137,6 +139,19 @@ struct StoreStep {
   KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = step + i; }
 };
 
+/// Waits for all devices. False: the wait has failed.
+bool wait_in_another_thread() {
+  bool waited = false;
+  std::thread([&] {
+    try {
+      Kokkos::fence("in another thread");
+      waited = true;
+    } catch (std::exception const&) {
+    }
+  }).join();
+  return waited;
+}
+
 struct AddHeld {
   double* to;
   double held;
@@ -215,6 +230,30 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_recorded_throws_and_nothing_has_run) {
   check([&] { throw ValueError("within a recording"); });
   add();
   context.fence("as before");
+  BOOST_TEST(to_host(sums) == std::vector<double>({11, 11, 11}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_for_all_devices_in_another_thread_fails_and_ends_a_recording) {
+  auto const space = test::device(1);
+  SpaceContext<test::Device> const context(space);
+  auto const sums = make_view<Numbers>(space, "sums", 3), stored = make_view<Numbers>(space, "stored", 1, 10.0);
+  auto const add = [&] { context.for_each("add", 3, AddHeld{sums.data(), 1, stored.data()}); };
+  add();
+  context.fence("first");
+  fill_view(space, sums, 0);
+  bool waited = false;
+  BOOST_CHECK_THROW((RecordedWork<test::Device>(space,
+                                                [&] {
+                                                  add();
+                                                  waited = wait_in_another_thread();
+                                                })),
+                    std::exception);
+  BOOST_TEST(!waited);
+  BOOST_TEST(to_host(sums) == std::vector<double>({0, 0, 0}), boost::test_tools::per_element());
+  BOOST_TEST(wait_in_another_thread());
+  RecordedWork<test::Device> const work(space, add);
+  work.launch();
+  context.fence("launched");
   BOOST_TEST(to_host(sums) == std::vector<double>({11, 11, 11}), boost::test_tools::per_element());
 }
 
@@ -344,6 +383,27 @@ struct StepShift {
   }
 };
 
+/// Another thread waits for all devices while its forward pass is enqueued.
+struct WaitsElsewhere {
+  static constexpr std::string_view class_name = "WaitsElsewhere";
+  std::string_view name{};
+
+  void config(Config&) const {}
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    wait_in_another_thread();
+    kernels::copy(context, f.rows * in.size(), static_cast<T const*>(f.x), f.y);
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
+  }
+};
+
 template <class Layer>
 auto with(Layer const& layer) {
   return Sequential{Input<test::mlp_inputs>{}, Dense<9, Tanh>{}, layer, Dense<test::classes>{}};
@@ -390,6 +450,8 @@ BOOST_AUTO_TEST_CASE(steps_that_cannot_be_recorded_run_as_before_and_the_placeme
   check_not_recorded("the loss leaves positions out", test::mlp(), Adam{},
                      Scores{SparseCategoricalCrossentropy{.from_logits = true, .ignore_class = 1}, Accuracy{}},
                      mlp_extents);
+  // The sentence is that of the device.
+  check_not_recorded("", with(WaitsElsewhere{}), Adam{}, on_logits, mlp_extents);
   check_not_recorded("a kernel's functor is larger", test::mlp(), Adam{}, Scores{crossentropy, Table<500>{}},
                      mlp_extents);
 }

@@ -9,7 +9,8 @@
 /// values. Memory of the host has to stay as it is until the copies from or to it are done.
 ///
 /// A recording keeps the kernels and copies that its instance is given, byte by byte, for `replay`, and runs none.
-/// Allocations, waits and copies from or to the host throw meanwhile, as they do where CUDA captures a stream.
+/// Allocations, waits and copies from or to the host throw meanwhile, and break the recording, as they do where CUDA
+/// captures a stream; those of other threads, too, of which CUDA allows allocations and waits for other instances.
 ///
 /// Include it in one source of a program, before headers with kernels: Kokkos' calls are looked up where they stand.
 /// It sees heap memory that glibc takes from brk, which it makes the only one.
@@ -110,6 +111,7 @@ struct RecordedJob {
 struct Recording {
   std::size_t device;
   std::vector<RecordedJob> jobs;
+  bool broken = false;  ///< by a call that is not allowed meanwhile
 };
 
 /// Calls of the host that give the devices work.
@@ -317,9 +319,15 @@ inline void start() {
   s.thread = std::thread(run_queues);
 }
 
-/// Throws while a recording is under way: what it has is not run.
+/// Throws while a recording is under way, whichever thread calls, and breaks it: what it has is not run.
 inline void require_no_recording(char const* what) {
-  if (state().recording) throw std::runtime_error(std::string("twin: ") + what + " while a device records");
+  auto const& recording = state().recording;
+  if (!recording) return;
+  recording->broken = true;
+  throw std::runtime_error(std::string("twin: ") + what + " while a device records");
+}
+inline void require_whole(Recording const& recording) {
+  if (recording.broken) throw std::runtime_error("twin: a call that is not allowed meanwhile has broken the recording");
 }
 
 inline void drain(std::size_t device) {
@@ -427,6 +435,7 @@ inline std::byte* enqueue(std::size_t device, char const* label, void (*run)(voi
   if (s.recording) {
     auto const* const first = static_cast<std::byte const*>(bytes);
     if (s.recording->device == device) {
+      require_whole(*s.recording);
       s.recording->jobs.push_back({run, {first, first + size}, label, is_kernel});
       return s.recording->jobs.back().bytes.data();
     }
@@ -561,7 +570,7 @@ inline void copy_now(void* to, void const* from, std::size_t size) {
 inline void begin_recording(std::size_t device) {
   std::scoped_lock const lock(state().mutex);
   require_no_recording("a recording");
-  state().recording = std::make_unique<Recording>(Recording{device, {}});
+  state().recording = std::make_unique<Recording>(Recording{device, {}, false});
 }
 inline std::unique_ptr<Recording> end_recording() {
   std::scoped_lock const lock(state().mutex);

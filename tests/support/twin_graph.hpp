@@ -12,7 +12,11 @@ struct trireme::DeviceGraph<trireme::test::TwinDevice> {
   using Graph = trireme::test::twin::Recording*;
   static char const* obstacle() { return nullptr; }
   static void begin(test::TwinDevice const& space) { test::twin::begin_recording(space.device()); }
-  static Graph end(test::TwinDevice const&) { return test::twin::end_recording().release(); }
+  static Graph end(test::TwinDevice const&) {
+    auto recording = test::twin::end_recording();
+    test::twin::require_whole(*recording);
+    return recording.release();
+  }
   static void abandon(test::TwinDevice const&) { test::twin::end_recording(); }
   static void launch(test::TwinDevice const&, Graph graph) { test::twin::replay(*graph); }
   static void destroy(Graph graph) { delete graph; }

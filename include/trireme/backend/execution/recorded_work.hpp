@@ -29,8 +29,10 @@ struct DeviceGraph;
 template <class Space>
 concept RecordsWork = requires { typename DeviceGraph<Space>::Graph; };
 
-// Thread-local capture: an allocation of this thread is an error there, from which the caller recovers, and other
-// threads, with devices of their own, go on.
+// Thread-local capture. An allocation, or another call that a graph does not repeat, is an error in this thread, from
+// which the caller recovers; relaxed capture would let it pass. Other threads may make such calls; global capture would
+// let them fail, and invalidate the recording. In no mode may a thread wait for the whole device, or use its legacy
+// stream, which waits for those that Kokkos creates: such a call fails, and invalidates the recording.
 #define TRIREME_DEVICE_GRAPH(Space, api, own_stream)                                                               \
   template <>                                                                                                      \
   struct DeviceGraph<Space> {                                                                                      \
@@ -79,7 +81,8 @@ TRIREME_DEVICE_GRAPH(Kokkos::HIP, hip, hip_stream);
 
 /// Work of one instance. Kernels keep their functors as they were: what differs from launch to launch has to lie in the
 /// device's memory, and what they point to has to stay. Between the first and the last kernel there is no allocation,
-/// no wait, and no copy from or to the host.
+/// no wait, and no copy from or to the host. What other threads enqueue on the instance meanwhile is recorded, too, and
+/// `Kokkos::fence` in one of them fails and ends the recording.
 template <RecordsWork Space>
 class RecordedWork {
   using Runtime = DeviceGraph<Space>;
