@@ -40,9 +40,11 @@ struct CosineDecayRestarts {
       restart = std::floor(fraction);
       fraction -= restart;
     } else {
+      auto const begin = [this](double period) { return (1 - std::pow(t_mul, period)) / (1 - t_mul); };
       restart = std::floor(std::log(1 - fraction * (1 - t_mul)) / std::log(t_mul));
-      double const length = std::pow(t_mul, restart);
-      fraction = (fraction - (1 - length) / (1 - t_mul)) / length;
+      // In the first step of a period the quotient, an integer, may be rounded down.
+      if (fraction >= begin(restart + 1)) ++restart;
+      fraction = (fraction - begin(restart)) / std::pow(t_mul, restart);
     }
     double const cosine = 0.5 * std::pow(m_mul, restart) * (1 + std::cos(std::numbers::pi * fraction));
     return initial_learning_rate * ((1 - alpha) * cosine + alpha);

@@ -1,10 +1,12 @@
 #define BOOST_TEST_MODULE rate
 #include <boost/test/unit_test.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "trireme/core/error.hpp"
 #include "trireme/schedules/cosine_decay.hpp"
+#include "trireme/schedules/cosine_decay_restarts.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/schedules/piecewise_constant_decay.hpp"
 #include "trireme/schedules/rate.hpp"
@@ -49,6 +51,19 @@ BOOST_AUTO_TEST_CASE(cosine_decay_warms_up_and_ends_at_alpha) {
   BOOST_TEST(decay(9) == 0.55, tolerance(1e-12));
   BOOST_TEST(decay(14) == 0.1, tolerance(1e-12));
   BOOST_TEST(decay(1000) == 0.1, tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(cosine_decay_restarts_in_the_first_step_of_each_period) {
+  for (double const factor : {1.0, 1.5, 2.0, 3.0, 9.0, 10.0}) {
+    tr::CosineDecayRestarts const decay{
+        .initial_learning_rate = 1, .first_decay_steps = 64, .t_mul = factor, .m_mul = 0.5};
+    double begin = 0, length = 64, height = 1;
+    for (std::size_t period = 0; period < 6; ++period) {
+      BOOST_TEST_CONTEXT("period " << period << " with t_mul " << factor)
+      BOOST_TEST(decay(static_cast<std::uint64_t>(begin)) == height, tolerance(1e-9));
+      begin += length, length *= factor, height /= 2;
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(piecewise_constants_include_their_boundary_and_have_to_fit_it) {
