@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/callbacks/output_files.hpp"
@@ -65,7 +66,7 @@ struct BackupAndRestore {
 
   // State.
   std::size_t batches_since_save = 0;
-  std::vector<std::shared_ptr<detail::SignalWatch const>> watches{};
+  std::vector<std::weak_ptr<detail::SignalWatch const>> watches{};  ///< of the run
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -82,7 +83,11 @@ struct BackupAndRestore {
           ".save_freq");
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).prepare(); }, path);
     watches.clear();
-    for (int const signal : signals) watches.push_back(std::make_shared<detail::SignalWatch const>(signal));
+    for (int const signal : signals) {
+      auto watch = std::make_shared<detail::SignalWatch const>(signal);
+      watches.push_back(watch);
+      run.hold(std::move(watch));
+    }
   }
 
   template <class Run>
@@ -111,7 +116,6 @@ struct BackupAndRestore {
 
   template <class Run>
   void on_train_end(Run& run) {
-    watches.clear();
     if (delete_checkpoint)
       run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
   }
@@ -121,7 +125,7 @@ struct BackupAndRestore {
   template <class Run>
   bool interrupted(Run& run, bool epoch_ended) const {
     if (signals.empty() || (!epoch_ended && run.model().engine().acquires_batches())) return false;
-    bool const received = std::ranges::any_of(watches, [](auto const& watch) { return watch->received(); });
+    bool const received = std::ranges::any_of(watches, [](auto const& watch) { return watch.lock()->received(); });
     return run.agree(received).value() && run.progress().goes_on(run.epochs());
   }
 

@@ -33,7 +33,6 @@ struct ProgressBar {
   static constexpr std::size_t widest_bar = 20;
 
   // State of the bar, within a run.
-  bool training = false;
   bool shows = false;
   detail::Terminal look{};
   std::size_t steps = 0;
@@ -45,7 +44,6 @@ struct ProgressBar {
 
   template <class Run>
   void on_train_begin(Run& run) {
-    training = true;
     reset();
     find_out(run);
   }
@@ -74,23 +72,18 @@ struct ProgressBar {
   }
 
   template <class Run>
-  void on_train_end(Run&) {
-    training = false;
-  }
-
-  template <class Run>
   void on_test_begin(Run& run) {
-    if (!training) begin_alone(run);
+    if (!is_of_fit(run)) begin_alone(run);
   }
 
   template <class Run>
   void on_test_batch_end(Run& run) {
-    if (!training) advance(run, Phase::test);
+    if (!is_of_fit(run)) advance(run, Phase::test);
   }
 
   template <class Run>
   void on_test_end(Run& run) {
-    if (!training) finish(run.logs());
+    if (!is_of_fit(run)) finish(run.logs());
   }
 
   template <class Run>
@@ -111,6 +104,12 @@ struct ProgressBar {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// True in a run of `fit`. An error may have left one before its end, so that no hook says when training is over.
+  template <class Run>
+  static bool is_of_fit(Run const& run) {
+    return run.epochs() > 0;
+  }
 
   /// Determines on the chief whether to show a bar. The only collective call.
   template <class Run>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,7 +55,7 @@ class Run {
   Run& operator=(Run const&) = delete;
 
   std::size_t epoch() const { return progress_->epoch; }       ///< from 0; at a save point, epochs that are complete
-  std::size_t epochs() const { return epochs_; }               ///< epoch at which training ends unless it is stopped
+  std::size_t epochs() const { return epochs_; }               ///< epoch at which training ends unless it is stopped; 0 outside of `fit`
   std::size_t batch() const { return batch_; }                 ///< from 0 in its epoch, or in the test
   std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
   std::uint64_t step() const { return engine().iteration(); }  ///< optimizer steps so far, over all fits
@@ -179,6 +180,9 @@ class Run {
     if (detail::messages() != nullptr) message(text);
   }
 
+  /// Keeps what a callback of the library needs until the run ends, whatever ends it.
+  void hold(std::shared_ptr<void const> object) { held_.push_back(std::move(object)); }
+
   // For the loop alone.
   /// Sets `rest(archive)`, which names the values of a checkpoint besides the run itself and its model.
   template <class Rest>
@@ -268,6 +272,7 @@ class Run {
   std::size_t epochs_ = 0;
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
+  std::vector<std::shared_ptr<void const>> held_{};
   std::size_t batch_ = 0, batches_ = 0;
   std::size_t restores_ = 0, rates_set_ = 0;
   std::uint64_t last_rate_step_ = 0;

@@ -65,7 +65,6 @@ struct TensorBoard {
     std::uint64_t step = 0;
     std::chrono::steady_clock::time_point time{};
   };
-  bool training = false;
   Pace epoch_begin{}, last_record{};
   std::optional<io::EventFile> train_file{}, validation_file{};  ///< of the chief
 
@@ -78,7 +77,6 @@ struct TensorBoard {
 
   template <class Run>
   void on_train_begin(Run& run) {
-    training = true;
     auto const& names = run.log_names();
     bool const validates = std::any_of(names.begin(), names.end(), is_of_validation);
     run.on_chief(
@@ -115,11 +113,12 @@ struct TensorBoard {
 
   template <class Run>
   void on_test_begin(Run& run) {  // of `evaluate`, there is no beginning of a training
-    if (!training) run.on_chief([](auto const&, TensorBoard* board) { board->open_validation(); }, this);
+    if (!is_of_fit(run)) run.on_chief([](auto const&, TensorBoard* board) { board->open_validation(); }, this);
   }
 
   template <class Run>
   void on_test_end(Run& run) {
+    bool const training = is_of_fit(run);
     std::vector<io::ScalarEvent> events;
     for (auto const& entry : run.logs()) {
       if (training && !is_of_validation(entry.name)) continue;
@@ -150,7 +149,6 @@ struct TensorBoard {
 
   template <class Run>
   void on_train_end(Run&) {
-    training = false;
     train_file.reset();
     validation_file.reset();
   }
@@ -159,6 +157,12 @@ struct TensorBoard {
   static constexpr std::string_view prefix = "val_";
 
   static bool is_of_validation(std::string_view name) { return name.starts_with(prefix); }
+
+  /// True in a run of `fit`. An error may have left one before its end, so that no hook says when training is over.
+  template <class Run>
+  static bool is_of_fit(Run const& run) {
+    return run.epochs() > 0;
+  }
 
   static double steps_per_second(Pace const& since, std::uint64_t step) {
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - since.time;

@@ -176,12 +176,26 @@ BOOST_FIXTURE_TEST_CASE(evaluation_alone_writes_its_values_over_the_steps_made, 
   tr::TensorBoard board{.log_dir = log_dir()};
   ScriptedRun run;
   run.step_now = 6;
+  run.epoch_count = 0;
   board.on_test_begin(run);
   run.logs().set("loss", uniform(0.5));
   board.on_test_end(run);
   std::vector<Point> const expected{{"evaluation_loss_vs_iterations", 6, 0.5}};
   BOOST_TEST(points("validation") == expected, boost::test_tools::per_element());
   BOOST_TEST(files("train").empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(evaluation_after_a_fit_that_an_error_left_writes_its_values, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run, evaluation;
+  board.on_train_begin(run);
+  evaluation.step_now = 2;
+  evaluation.epoch_count = 0;
+  board.on_test_begin(evaluation);
+  evaluation.logs().set("loss", uniform(0.5));
+  board.on_test_end(evaluation);
+  std::vector<Point> const expected{{"evaluation_loss_vs_iterations", 2, 0.5}};
+  BOOST_TEST(points("validation") == expected, boost::test_tools::per_element());
 }
 
 BOOST_FIXTURE_TEST_CASE(steps_per_second_are_written_where_asked_for, Board) {

@@ -5,6 +5,7 @@
 #include "support/small_training.hpp"
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
@@ -192,4 +194,34 @@ BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_
   BOOST_TEST(message_of(ResumesElsewhere{}) ==
              "a run is resumed in on_train_resume alone, by a callback of fit that has this hook");
   BOOST_TEST(!std::filesystem::exists("run.npz"));
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_is_the_programs_again_whatever_ends_fit) {
+  test::Folder folder;
+  auto const train = test::mlp_samples<float>(samples);
+  OneDeviceStrategy<> const strategy;
+  auto model = compile<float>(strategy, architecture(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const is_default = [](int signal) {
+    struct sigaction action{};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL;
+  };
+  BackupAndRestore backup{.path = folder.file("run.npz"), .signals = {SIGUSR2}};  // outlives each fit
+  auto const ends = [&](auto callback) {
+    bool watched = false, thrown = false;
+    LambdaCallback const hook{.on_train_batch_end = [&](auto& run) {
+      watched = !is_default(SIGUSR2);
+      callback(run);
+    }};
+    try {
+      fit(strategy, model, train.data().batch(GlobalBatch{5}), {.verbose = false}, hook, backup);
+    } catch (Error const&) {
+      thrown = true;
+    }
+    BOOST_TEST(watched);
+    BOOST_TEST(is_default(SIGUSR2));
+    return thrown;
+  };
+  BOOST_TEST(!ends([](auto&) {}));
+  BOOST_TEST(ends([](auto&) { throw Error("no more"); }));
+  BOOST_TEST(ends([](auto&) { std::raise(SIGUSR2); }));
 }
