@@ -66,7 +66,7 @@ struct BackupAndRestore {
 
   // State.
   std::size_t batches_since_save = 0;
-  std::vector<std::weak_ptr<detail::SignalWatch const>> watches{};  ///< of the run
+  std::vector<std::weak_ptr<detail::SignalWatch const>> watches{};  // of the run
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
