@@ -74,7 +74,7 @@ auto prediction_loop(PlacedModel<Engine, Model>&, Data const&, Callbacks&...);
 template <class R, class Engine, class Batches, class List>
 void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
 template <class Engine, class Model, class Loop>
-auto leave_together(PlacedModel<Engine, Model>&, Loop const&);
+auto leave_together(PlacedModel<Engine, Model>&, char const* call, Loop const&);
 
 }  // namespace detail
 
@@ -104,7 +104,7 @@ History fit(Strategy const&, CompiledModel& model, Train const& train, Validatio
                 detail::require_validation<ValidationData>()) {
     static_assert(detail::require_trainable<typename CompiledModel::Model>());
     return detail::leave_together(
-        model, [&] { return detail::training_loop(model, train, validation, options, callbacks...); });
+        model, "fit", [&] { return detail::training_loop(model, train, validation, options, callbacks...); });
   }
 }
 
@@ -118,7 +118,6 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   static_assert((require_callback<Callbacks, R>() && ...));
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
 
-  auto const use = model.begin_use("fit");
   Engine& engine = model.engine();
   require_same_call("fit", Phase::train, engine, options, callbacks...);
   History history;
@@ -194,13 +193,15 @@ History fit(Strategy const& strategy, CompiledModel& model, Train const& train, 
 /// Compile-time errors: as of `fit`.
 /// \throws ShapeError on all processes if samples or targets do not fit the model.
 /// \throws ValueError on all processes if there is no sample, or fewer batches than steps; if the data have no end and
-/// `steps` is not set; or as `fit` for labels, indices, options and a moved model.
+/// `steps` is not set; or as `fit` for labels, indices, options and a moved model. An error that is thrown on some
+/// processes alone ends all processes as in `fit`.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
   if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>()) {
     static_assert(detail::require_trainable<typename CompiledModel::Model>());
-    return detail::test_loop(model, data, options, callbacks...);
+    return detail::leave_together(model, "evaluate",
+                                  [&] { return detail::test_loop(model, data, options, callbacks...); });
   }
 }
 
@@ -208,7 +209,6 @@ Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateO
 template <class Engine, class Model, class Data, class... Callbacks>
 Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, EvaluateOptions const& options,
                        Callbacks&... callbacks) {
-  auto const use = model.begin_use("evaluate");
   Engine& engine = model.engine();
   require_same_call("evaluate", Phase::test, engine, options, callbacks...);
   Run<PlacedModel<Engine, Model>> run(model, log_names<Model, false, Callbacks...>());
@@ -227,17 +227,17 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
 /// Compile-time errors: as of `fit`.
 /// \throws ShapeError on all processes if samples do not fit the model.
 /// \throws ValueError on all processes if the data have no end, if an index for an Embedding is outside of its
-/// vocabulary, or if the model was moved from.
+/// vocabulary, or if the model was moved from. An error that is thrown on some processes alone ends all processes as in
+/// `fit`.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 auto predict(Strategy const&, CompiledModel& model, Data const& data, Callbacks&&... callbacks) {
   if constexpr (detail::require_call<Strategy, CompiledModel, Data, Callbacks...>())
-    return detail::prediction_loop(model, data, callbacks...);
+    return detail::leave_together(model, "predict", [&] { return detail::prediction_loop(model, data, callbacks...); });
 }
 
 /// Prediction loop of `predict`.
 template <class Engine, class Model, class Data, class... Callbacks>
 auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data, Callbacks&... callbacks) {
-  auto const use = model.begin_use("predict");
   Engine& engine = model.engine();
   require_same_call("predict", Phase::test, engine, callbacks...);
   Run<PlacedModel<Engine, Model>> run(model, {});
@@ -278,9 +278,11 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
   list.test_end();
 }
 
-/// Calls the loop. An error that leaves it on this process alone ends all of them, which would wait for this one.
+/// Calls the loop of a call, for which this thread alone uses the model. An error that leaves the loop on this process
+/// alone ends all of them, which would wait for this one.
 template <class Engine, class Model, class Loop>
-auto detail::leave_together(PlacedModel<Engine, Model>& model, Loop const& loop) {
+auto detail::leave_together(PlacedModel<Engine, Model>& model, char const* call, Loop const& loop) {
+  auto const use = model.begin_use(call);  // whose error is of a thread that has no part in the call
   ErrorBarrier::Scope together(model.error_barrier());
   if (model.error_barrier() == nullptr) return loop();
   try {

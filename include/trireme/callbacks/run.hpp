@@ -55,9 +55,8 @@ class Run {
   Run& operator=(Run const&) = delete;
 
   std::size_t epoch() const { return progress_->epoch; }  ///< from 0; at a save point, epochs that are complete
-  std::size_t epochs() const {
-    return epochs_;
-  }  ///< epoch at which training ends unless it is stopped; 0 outside of `fit`
+  /// Epoch at which training ends unless it is stopped; 0 outside of `fit`.
+  std::size_t epochs() const { return epochs_; }
   std::size_t batch() const { return batch_; }                 ///< from 0 in its epoch, or in the test
   std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
   std::uint64_t step() const { return engine().iteration(); }  ///< optimizer steps so far, over all fits

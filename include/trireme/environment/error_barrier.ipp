@@ -37,7 +37,7 @@ TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error) {
 TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {
   if (mpi_is_finalized()) return;
   using Clock = std::chrono::steady_clock;
-  DeadlineWait const waiting("fit, left by an error");  // for the status record; the clocks are these
+  DeadlineWait const waiting("a call left by an error");  // for the status record; the clocks are these
   auto const limit = deadline().load(std::memory_order_relaxed);
   auto const patience = sees_all() ? std::min<std::chrono::milliseconds>(Shutdown::current_patience(), limit) : limit;
   MPI_Request request = MPI_REQUEST_NULL;
