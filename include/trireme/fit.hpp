@@ -282,7 +282,9 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
 /// alone ends all of them, which would wait for this one.
 template <class Engine, class Model, class Loop>
 auto detail::leave_together(PlacedModel<Engine, Model>& model, char const* call, Loop const& loop) {
-  auto const use = model.begin_use(call);  // whose error is of a thread that has no part in the call
+  // Errors of a process that makes this call alone: of a thread beside the model's, and of a worker at its own pace.
+  auto const use = model.begin_use(call);
+  if constexpr (requires { model.engine().require_together(call); }) model.engine().require_together(call);
   ErrorBarrier::Scope together(model.error_barrier());
   if (model.error_barrier() == nullptr) return loop();
   try {

@@ -79,10 +79,8 @@ void list_learning_rate(Config& c, Engine const& engine) {
 /// Throws on all processes where a number of `given`, options and callbacks, is outside of its range, or where not all
 /// processes make this call with the same numbers for the same model; in training that is also the learning rate.
 /// Collective.
-/// \throws ValueError on this process alone while the workers of a parameter server go their own pace
 template <class Engine, class... Given>
 void require_same_call(char const* call, Phase phase, Engine const& engine, Given const&... given) {
-  if constexpr (requires { engine.require_together(call); }) engine.require_together(call);
   require_same_config(engine.group(), call, [&](Config& c) {
     list_model(c, engine.model());
     if (phase == Phase::train) list_learning_rate(c, engine);
