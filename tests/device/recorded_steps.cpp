@@ -326,27 +326,31 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_is_a_copy_and_a_launch) {
 
 namespace {
 
+/// Base of layers that add to their inputs: gradients pass through.
+struct AddsToInputs {
+  template <class In>
+  constexpr auto output(In const& in) const {
+    return in;
+  }
+  template <class Context, class In, class T>
+  void backward(Context& context, In const& in, Backward<T> const& b) const {
+    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
+  }
+};
+
 /// Noise from a stream within its kernel, of which the recorder does not know.
-struct StalePerturbation {
+struct StalePerturbation : AddsToInputs {
   static constexpr std::string_view class_name = "StalePerturbation";
   double deviation = 0.1;
   std::string_view name{};
 
   void config(Config& c) const { c("deviation", deviation, intervals::positive); }
-  template <class In>
-  constexpr auto output(In const& in) const {
-    return in;
-  }
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     if (!f.training) return kernels::copy(context, f.rows * in.size(), f.x, f.y);
     RowStream const stream(f.keys.seed, f.keys.layer, f.keys.step.unnoted(), f.keys.micro_step, Purpose::noise);
     context.for_each("stale_perturbation", f.rows, in.size(),
                      kernels::AddNoise<T>{stream, f.keys.first_row, in.size(), deviation, f.x, f.y});
-  }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
-    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
   }
 };
 
@@ -364,43 +368,27 @@ struct AddStep {
 };
 
 /// A shift that differs from step to step, which its kernel alone works out.
-struct StepShift {
+struct StepShift : AddsToInputs {
   static constexpr std::string_view class_name = "StepShift";
   std::string_view name{};
 
   void config(Config&) const {}
-  template <class In>
-  constexpr auto output(In const& in) const {
-    return in;
-  }
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     context.for_each("step_shift", f.rows * in.size(), AddStep<T>{f.keys, in.size(), f.x, f.y});
   }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
-    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
-  }
 };
 
 /// Another thread waits for all devices while its forward pass is enqueued.
-struct WaitsElsewhere {
+struct WaitsElsewhere : AddsToInputs {
   static constexpr std::string_view class_name = "WaitsElsewhere";
   std::string_view name{};
 
   void config(Config&) const {}
-  template <class In>
-  constexpr auto output(In const& in) const {
-    return in;
-  }
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     wait_in_another_thread();
     kernels::copy(context, f.rows * in.size(), static_cast<T const*>(f.x), f.y);
-  }
-  template <class Context, class In, class T>
-  void backward(Context& context, In const& in, Backward<T> const& b) const {
-    if (b.dx) kernels::copy(context, b.rows * in.size(), static_cast<T const*>(b.dy), b.dx);
   }
 };
 
