@@ -1,5 +1,5 @@
-/// Training that ends early, for the programs of tests/mpi/fault: a small classifier, and errors of one rank in its
-/// fit.
+/// Calls that end early, for the programs of tests/mpi: a small classifier, and errors of one rank in its fit,
+/// evaluate or predict.
 #pragma once
 
 #include <chrono>
@@ -31,12 +31,18 @@ struct ZeroSamples {
   auto data() const { return data::from_tensor_slices(x, y); }
 };
 
-/// Fits a classifier of ten classes to batches of such samples.
+/// Classifier of ten classes for such samples.
+template <class Strategy>
+auto classifier(Strategy const& strategy) {
+  return compile(strategy, Sequential{Input<3>{}, Dense<10>{}}, SGD{},
+                 SparseCategoricalCrossentropy{.from_logits = true});
+}
+
+/// Fits it to batches of such samples.
 template <class Strategy, class Batches, class... Callbacks>
 void fit_classifier(Strategy const& strategy, Batches const& batches, FitOptions const& options,
                     Callbacks&&... callbacks) {
-  auto model =
-      compile(strategy, Sequential{Input<3>{}, Dense<10>{}}, SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto model = classifier(strategy);
   fit(strategy, model, batches, options, std::forward<Callbacks>(callbacks)...);
 }
 
@@ -47,7 +53,7 @@ void fit_ten_batches(Strategy const& strategy, Callback const& callback) {
   fit_classifier(strategy, samples.data().batch(GlobalBatch{20}), {.verbose = false}, callback);
 }
 
-/// Callback that calls f(run) after the third batch of an epoch, on the ranks where `here` is true.
+/// Callback that calls f(run) after the third batch of an epoch or of a test, on the ranks where `here` is true.
 template <class F>
 struct AfterThirdBatch {
   bool here;
@@ -55,6 +61,14 @@ struct AfterThirdBatch {
   template <class Run>
   void on_train_batch_end(Run& run) const {
     if (here && run.batch() == 2) f(run);
+  }
+  template <class Run>
+  void on_test_batch_end(Run& run) const {
+    on_train_batch_end(run);
+  }
+  template <class Run>
+  void on_predict_batch_end(Run& run) const {
+    on_train_batch_end(run);
   }
 };
 

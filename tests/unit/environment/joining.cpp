@@ -178,7 +178,7 @@ int play_handlers() {
 std::atomic<bool> fault_handled = false;
 
 /// A program's handler that repairs faults, as debuggers of memory and devices in software have one, also of threads
-/// that the library has started: the watchdog writes the record that nobody may touch.
+/// that the library has started: the watchdog writes to the record, whose page is protected.
 int play_fault_handler() {
   Application const application;
   Environment const environment(MPI_COMM_WORLD, {.threads = 1});
