@@ -76,11 +76,7 @@ class Config {
   template <class Number>
     requires std::is_arithmetic_v<Number>
   void operator()(std::string_view name, Number value, Interval const& range) {
-    std::string text = formatted("{}", value);
-    std::string full = full_name(name);
-    if (!range.contains(static_cast<double>(value)))
-      throw ValueError(formatted("{} is {}, which is outside of {}", full, text, range.text()));
-    entries_.push_back({std::move(full), std::move(text)});
+    add_number(name, formatted("{}", value), range.contains(static_cast<double>(value)), range);
   }
   template <class Number>
   void operator()(std::string_view name, std::optional<Number> const& value, Interval const& range) {
@@ -106,7 +102,7 @@ class Config {
   }
 
   /// A text, such as a path.
-  void operator()(std::string_view name, std::string const& value) { add(full_name(name), value); }
+  void operator()(std::string_view name, std::string const& value);
 
   /// An object within this one. A stand-in for some value, such as Rate, has `config(Config&, name)` instead.
   template <class Object>
@@ -139,10 +135,7 @@ class Config {
   /// Names that follow have "type::" before and " of owner" after them while it lives.
   class Scope {
    public:
-    Scope(Config& config, std::string type, std::string_view owner)
-        : config_(config),
-          type_(std::exchange(config.type_, std::move(type))),
-          owner_(std::exchange(config.owner_, std::string(owner))) {}
+    Scope(Config& config, std::string type, std::string_view owner);
     ~Scope();
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
@@ -153,9 +146,9 @@ class Config {
   };
 
   /// Adds the text of a value to the entries.
-  void add(std::string name, std::string value) { entries_.push_back({std::move(name), std::move(value)}); }
+  void add(std::string name, std::string value);
   /// Adds entries that another Config has listed.
-  void add(std::vector<Entry> const& entries) { entries_.insert(entries_.end(), entries.begin(), entries.end()); }
+  void add(std::vector<Entry> const& entries);
 
   /// A condition on several numbers together. \throws ValueError "<type> <sentence>"
   void require(bool holds, std::string_view sentence) const;
@@ -165,6 +158,7 @@ class Config {
 
  private:
   std::string full_name(std::string_view name) const;
+  void add_number(std::string_view name, std::string text, bool in_range, Interval const& range);
 
   std::string type_, owner_;
   std::vector<Entry> entries_;

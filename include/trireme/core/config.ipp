@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
@@ -18,6 +19,27 @@ TRIREME_INLINE void require_in(Interval const& range, std::string_view name, dou
   if (!range.contains(value))
     throw ValueError(formatted("{} is {}, which is outside of {}", name, value, range.text()));
 }
+
+TRIREME_INLINE void Config::operator()(std::string_view name, std::string const& value) { add(full_name(name), value); }
+
+TRIREME_INLINE void Config::add(std::string name, std::string value) {
+  entries_.push_back({std::move(name), std::move(value)});
+}
+
+TRIREME_INLINE void Config::add(std::vector<Entry> const& entries) {
+  entries_.insert(entries_.end(), entries.begin(), entries.end());
+}
+
+TRIREME_INLINE void Config::add_number(std::string_view name, std::string text, bool in_range, Interval const& range) {
+  std::string full = full_name(name);
+  if (!in_range) throw ValueError(formatted("{} is {}, which is outside of {}", full, text, range.text()));
+  entries_.push_back({std::move(full), std::move(text)});
+}
+
+TRIREME_INLINE Config::Scope::Scope(Config& config, std::string type, std::string_view owner)
+    : config_(config),
+      type_(std::exchange(config.type_, std::move(type))),
+      owner_(std::exchange(config.owner_, std::string(owner))) {}
 
 TRIREME_INLINE Config::Scope::~Scope() {
   config_.type_ = std::move(type_);

@@ -25,49 +25,18 @@ class BatchStream {
   using Slot = BatchBuffer<T, L>;
 
   /// \param prefetch  batches to gather ahead on a thread; 0, or nothing to gather: none.
-  BatchStream(Gather gather, std::size_t prefetch, std::uint64_t epoch, std::size_t first_batch) : epoch_(epoch) {
-    if (prefetch == 0 || gather.in_place()) {
-      direct_ = std::make_unique<Direct>(Direct{std::move(gather), {}, 0});
-      direct_->gather.start(epoch, first_batch);
-    } else {
-      prefetcher_ = std::make_unique<Prefetcher<Gather, Slot>>(std::move(gather), prefetch, epoch, first_batch);
-    }
-  }
+  BatchStream(Gather gather, std::size_t prefetch, std::uint64_t epoch, std::size_t first_batch);
 
   /// The next batch of the epoch; false after the last one.
   /// \throws ValueError if a label or an index that does not lie in memory is outside of its range; what the source of
   /// the samples throws.
-  bool next(Batch<T, L>& batch) {
-    Slot const* slot = nullptr;
-    if (prefetcher_) {
-      slot = prefetcher_->next();
-    } else {
-      Slot& candidate = direct_->slots[direct_->turn];
-      if (direct_->gather.fill(candidate)) {
-        direct_->turn = 1 - direct_->turn;
-        slot = &candidate;
-      }
-    }
-    if (slot) batch = slot->batch;
-    return slot != nullptr;
-  }
+  bool next(Batch<T, L>& batch);
 
   /// Goes to another batch of the epoch that it is in.
-  void seek(std::size_t batch) {
-    if (prefetcher_)
-      prefetcher_->start(epoch_, batch);
-    else
-      direct_->gather.seek(batch);
-  }
+  void seek(std::size_t batch);
 
   /// Goes to a batch of an epoch; the order of the samples depends on the epoch's number alone.
-  void rewind(std::uint64_t epoch, std::size_t first_batch = 0) {
-    epoch_ = epoch;
-    if (prefetcher_)
-      prefetcher_->start(epoch, first_batch);
-    else
-      direct_->gather.start(epoch, first_batch);
-  }
+  void rewind(std::uint64_t epoch, std::size_t first_batch = 0);
 
  private:
   struct Direct {
@@ -80,5 +49,49 @@ class BatchStream {
   std::unique_ptr<Direct> direct_;
   std::unique_ptr<Prefetcher<Gather, Slot>> prefetcher_;
 };
+
+template <class X, class Y, class T, class L>
+BatchStream<X, Y, T, L>::BatchStream(Gather gather, std::size_t prefetch, std::uint64_t epoch, std::size_t first_batch)
+    : epoch_(epoch) {
+  if (prefetch == 0 || gather.in_place()) {
+    direct_ = std::make_unique<Direct>(Direct{std::move(gather), {}, 0});
+    direct_->gather.start(epoch, first_batch);
+  } else {
+    prefetcher_ = std::make_unique<Prefetcher<Gather, Slot>>(std::move(gather), prefetch, epoch, first_batch);
+  }
+}
+
+template <class X, class Y, class T, class L>
+bool BatchStream<X, Y, T, L>::next(Batch<T, L>& batch) {
+  Slot const* slot = nullptr;
+  if (prefetcher_) {
+    slot = prefetcher_->next();
+  } else {
+    Slot& candidate = direct_->slots[direct_->turn];
+    if (direct_->gather.fill(candidate)) {
+      direct_->turn = 1 - direct_->turn;
+      slot = &candidate;
+    }
+  }
+  if (slot) batch = slot->batch;
+  return slot != nullptr;
+}
+
+template <class X, class Y, class T, class L>
+void BatchStream<X, Y, T, L>::seek(std::size_t batch) {
+  if (prefetcher_)
+    prefetcher_->start(epoch_, batch);
+  else
+    direct_->gather.seek(batch);
+}
+
+template <class X, class Y, class T, class L>
+void BatchStream<X, Y, T, L>::rewind(std::uint64_t epoch, std::size_t first_batch) {
+  epoch_ = epoch;
+  if (prefetcher_)
+    prefetcher_->start(epoch, first_batch);
+  else
+    direct_->gather.start(epoch, first_batch);
+}
 
 }  // namespace trireme::data

@@ -39,39 +39,51 @@ class BatchTargets {
   std::size_t row_size() const { return row_size_; }
 
   /// `rows` targets that lie together, the first at `position`. \throws ValueError if one is not a class index.
-  void convert(Y const* from, L* to, std::size_t rows, std::size_t position) const {
-    if constexpr (labels) {
-      for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, ignored_, position, i);
-    } else {
-      std::transform(from, from + rows * row_size_, to, [](Y value) { return static_cast<L>(value); });
-    }
-    check_columns(from, rows, position);
-  }
+  void convert(Y const* from, L* to, std::size_t rows, std::size_t position) const;
 
   /// The same for targets that are used where they lie.
-  void check(Y const* targets, std::size_t rows, std::size_t position) const {
-    if constexpr (labels)
-      for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, ignored_, position, i);
-    check_columns(targets, rows, position);
-  }
+  void check(Y const* targets, std::size_t rows, std::size_t position) const;
 
  private:
-  void check_columns(Y const* targets, std::size_t rows, std::size_t position) const {
-    for_each_index(columns_, rows, row_size_, [&](std::size_t i, IndexColumns const& of) {
-      label(targets[i], of.count, of.ignored, position, i);
-    });
-  }
+  void check_columns(Y const* targets, std::size_t rows, std::size_t position) const;
 
   std::int32_t label(Y value, std::size_t classes, std::optional<std::int32_t> ignored, std::size_t position,
-                     std::size_t i) const {
-    return class_index(
-        value, classes, [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); }, ignored);
-  }
+                     std::size_t i) const;
 
   std::size_t row_size_, classes_;
   std::optional<std::int32_t> ignored_;
   std::vector<IndexColumns> columns_;
   std::string of_epoch_;
 };
+
+template <class Y, class L>
+void BatchTargets<Y, L>::convert(Y const* from, L* to, std::size_t rows, std::size_t position) const {
+  if constexpr (labels) {
+    for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, ignored_, position, i);
+  } else {
+    std::transform(from, from + rows * row_size_, to, [](Y value) { return static_cast<L>(value); });
+  }
+  check_columns(from, rows, position);
+}
+
+template <class Y, class L>
+void BatchTargets<Y, L>::check(Y const* targets, std::size_t rows, std::size_t position) const {
+  if constexpr (labels)
+    for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, ignored_, position, i);
+  check_columns(targets, rows, position);
+}
+
+template <class Y, class L>
+void BatchTargets<Y, L>::check_columns(Y const* targets, std::size_t rows, std::size_t position) const {
+  for_each_index(columns_, rows, row_size_,
+                 [&](std::size_t i, IndexColumns const& of) { label(targets[i], of.count, of.ignored, position, i); });
+}
+
+template <class Y, class L>
+std::int32_t BatchTargets<Y, L>::label(Y value, std::size_t classes, std::optional<std::int32_t> ignored,
+                                       std::size_t position, std::size_t i) const {
+  return class_index(
+      value, classes, [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); }, ignored);
+}
 
 }  // namespace trireme::data

@@ -47,43 +47,19 @@ class BatchedDataset {
   BatchedDataset& operator=(BatchedDataset const&) = default;
 
   /// The first `count` batches.
-  BatchedDataset take(Count const& count) const {
-    BatchedDataset result = *this;
-    result.order_.take(count.of("take", "batches"));
-    return result;
-  }
+  BatchedDataset take(Count const& count) const;
   /// All but the first `count` batches.
-  BatchedDataset skip(Count const& count) const {
-    BatchedDataset result = *this;
-    result.order_.skip(count.of("skip", "batches"));
-    return result;
-  }
+  BatchedDataset skip(Count const& count) const;
   /// `count` passes in one epoch, without end if no number is given (or -1); each ends with its own partial batch.
-  BatchedDataset repeat(Count const& count = forever) const {
-    BatchedDataset result = *this;
-    result.order_.repeat(count.unlimited() ? forever : count.of("repeat", "passes"));
-    return result;
-  }
+  BatchedDataset repeat(Count const& count = forever) const;
   /// Keeps the samples in memory in the order of the first pass.
   /// \throws ValueError if the samples have no end.
-  BatchedDataset cache() const {
-    BatchedDataset result = *this;
-    result.source_ = cached(source_, is_endless(*source_, description_));
-    return result;
-  }
+  BatchedDataset cache() const;
   /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); not where
   /// samples lie in memory and the step's own threads take them from there.
-  BatchedDataset prefetch(Count const& count) const {
-    BatchedDataset result = *this;
-    result.description_.prefetch_at_least(count);
-    return result;
-  }
+  BatchedDataset prefetch(Count const& count) const;
   /// The dataset under a name of the user's choice, for messages.
-  BatchedDataset named(std::string name) const {
-    BatchedDataset result = *this;
-    result.description_.x_name = result.description_.y_name = std::move(name);
-    return result;
-  }
+  BatchedDataset named(std::string name) const;
 
   /// The batches of one process from batch `first_batch` of an epoch on.
   ///
@@ -91,29 +67,13 @@ class BatchedDataset {
   /// \throws ValueError if class weights are given for samples that have weights.
   template <class T, class L>
   BatchStream<X, Y, T, L> stream(DataShard share, std::uint64_t epoch = 0, std::size_t first_batch = 0,
-                                 StreamOptions options = {}) const {
-    BatchPlan::checked(share);
-    options.x_name = description_.x_called(options.x_name);
-    options.y_name = description_.y_called(options.y_name);
-    std::size_t const ahead = options.in_order ? description_.prefetch : 0;
-    return {BatchSampler<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)),
-            ahead, epoch, first_batch};
-  }
+                                 StreamOptions options = {}) const;
 
   /// Batches in an epoch, if that is a known and finite number.
-  std::optional<std::size_t> batches_per_epoch(DataShard share) const {
-    auto const known = plan(share);
-    if (!known) return order_.size({0, false});
-    return order_.size({known->batches(), !known->endless()});
-  }
+  std::optional<std::size_t> batches_per_epoch(DataShard share) const;
 
   /// The most rows that a batch hands this process, for planning its memory.
-  std::size_t max_rows(DataShard share) const {
-    auto const known = plan(share);
-    std::size_t const batch = size_.global(share);
-    if (!known && !share.draws()) return 0;
-    return known ? known->max_rows() : batch / share.drawing() + (batch % share.drawing() != 0);
-  }
+  std::size_t max_rows(DataShard share) const;
 
   /// Samples of a full batch, over all processes.
   std::size_t global_batch(DataShard share) const { return size_.global(share); }
@@ -125,11 +85,7 @@ class BatchedDataset {
   /// Extents of the target of one sample; (0,) without targets.
   std::vector<std::size_t> const& y_extents() const { return description_.y_extents; }
   /// Requirements that the targets of these data always fulfil.
-  std::vector<TargetPart> targets_as_they_are() const {
-    std::vector<TargetPart> parts;
-    for (auto const& extents : description_.y_parts) parts.push_back({extents, 0});
-    return parts;
-  }
+  std::vector<TargetPart> targets_as_they_are() const;
   /// True if samples have targets.
   bool has_targets() const { return description_.y_size() != 0; }
   /// True if samples have weights of their own.
@@ -146,60 +102,148 @@ class BatchedDataset {
 
   /// Lineage of the data, equal on all processes that hold the right data. Reads all data that lie in memory; not
   /// collective.
-  Lineage lineage() const {
-    Lineage result = dataset_lineage(*source_, description_);
-    result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
-    order_.trace(result);
-    return result;
-  }
+  Lineage lineage() const;
   /// Size of a pass and hash of the lineage, by which processes compare their data. Not collective.
   Checksum checksum() const { return {size().value_or(0), lineage().hash()}; }
 
   /// Name of the data in messages: their role, and the name that they may have.
-  std::string called(std::string const& role) const {
-    return description_.x_name.empty() ? role : formatted("{} ({})", role, description_.x_name);
-  }
+  std::string called(std::string const& role) const;
 
   /// Checks that the samples fit a model, and all labels and indices that lie in memory (of others, each as its batch
   /// comes).
   ///
   /// \param role  purpose of the data, in messages on data without a name.
   /// \throws ShapeError naming both extents; ValueError naming index and value of the first label that does not fit.
-  void verify(SampleRequirements const& needed, std::string const& role = "the dataset") const {
-    SampleDescription d = description_;
-    d.x_name = d.x_called(role);
-    d.y_name = d.y_called(role);
-    std::vector<std::vector<std::size_t>> targets;
-    for (TargetPart const& part : needed.targets) targets.push_back(part.extents);
-    SampleRequirements rest = needed;
-    if (!d.x_parts.empty() || !needed.inputs.empty()) {
-      verify_parts(d.x_parts, d.x_extents, needed.inputs, needed.x_extents, "samples", d.x_name);
-      rest.x_extents = d.x_extents;
-    }
-    if (!d.y_parts.empty() || !needed.targets.empty()) {
-      verify_parts(d.y_parts, d.y_extents, targets, needed.target_extents, "targets", d.y_name);
-      rest.target_extents = d.y_extents;
-    }
-    verify_extents(d.x_extents, d.x_name, d.y_extents, d.y_name, rest);
-    if (HostTensor<X> const* inputs = source_->inputs()) verify_indices(*inputs, needed.indices, d.x_name);
-    HostTensor<Y> const* const labels = source_->targets();
-    if (labels && needed.classes != 0) verify_labels(*labels, needed.classes, needed.ignored, d.y_name);
-    if (labels && needed.classes == 0) verify_labels(*labels, needed.label_columns(), d.y_name);
-  }
+  void verify(SampleRequirements const& needed, std::string const& role = "the dataset") const;
 
  private:
-  std::optional<BatchPlan> plan(DataShard share) const {
-    if (description_.local) return BatchPlan(*description_.local, size_.global(share), share);
-    auto const size = source_->size();
-    bool const endless = source_->endless();
-    if (!size && !endless) return std::nullopt;
-    return BatchPlan(size.value_or(0), size_.global(share), share, endless);
-  }
+  std::optional<BatchPlan> plan(DataShard share) const;
 
   SourcePointer<X, Y> source_;
   SampleDescription description_;
   BatchSize size_;
   BatchOrder order_;
 };
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::take(Count const& count) const {
+  BatchedDataset result = *this;
+  result.order_.take(count.of("take", "batches"));
+  return result;
+}
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::skip(Count const& count) const {
+  BatchedDataset result = *this;
+  result.order_.skip(count.of("skip", "batches"));
+  return result;
+}
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::repeat(Count const& count) const {
+  BatchedDataset result = *this;
+  result.order_.repeat(count.unlimited() ? forever : count.of("repeat", "passes"));
+  return result;
+}
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::cache() const {
+  BatchedDataset result = *this;
+  result.source_ = cached(source_, is_endless(*source_, description_));
+  return result;
+}
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::prefetch(Count const& count) const {
+  BatchedDataset result = *this;
+  result.description_.prefetch_at_least(count);
+  return result;
+}
+
+template <class X, class Y>
+BatchedDataset<X, Y> BatchedDataset<X, Y>::named(std::string name) const {
+  BatchedDataset result = *this;
+  result.description_.x_name = result.description_.y_name = std::move(name);
+  return result;
+}
+
+template <class X, class Y>
+template <class T, class L>
+BatchStream<X, Y, T, L> BatchedDataset<X, Y>::stream(DataShard share, std::uint64_t epoch, std::size_t first_batch,
+                                                     StreamOptions options) const {
+  BatchPlan::checked(share);
+  options.x_name = description_.x_called(options.x_name);
+  options.y_name = description_.y_called(options.y_name);
+  std::size_t const ahead = options.in_order ? description_.prefetch : 0;
+  return {BatchSampler<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)), ahead,
+          epoch, first_batch};
+}
+
+template <class X, class Y>
+std::optional<std::size_t> BatchedDataset<X, Y>::batches_per_epoch(DataShard share) const {
+  auto const known = plan(share);
+  if (!known) return order_.size({0, false});
+  return order_.size({known->batches(), !known->endless()});
+}
+
+template <class X, class Y>
+std::size_t BatchedDataset<X, Y>::max_rows(DataShard share) const {
+  auto const known = plan(share);
+  std::size_t const batch = size_.global(share);
+  if (!known && !share.draws()) return 0;
+  return known ? known->max_rows() : batch / share.drawing() + (batch % share.drawing() != 0);
+}
+
+template <class X, class Y>
+std::vector<TargetPart> BatchedDataset<X, Y>::targets_as_they_are() const {
+  std::vector<TargetPart> parts;
+  for (auto const& extents : description_.y_parts) parts.push_back({extents, 0});
+  return parts;
+}
+
+template <class X, class Y>
+Lineage BatchedDataset<X, Y>::lineage() const {
+  Lineage result = dataset_lineage(*source_, description_);
+  result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
+  order_.trace(result);
+  return result;
+}
+
+template <class X, class Y>
+std::string BatchedDataset<X, Y>::called(std::string const& role) const {
+  return description_.x_name.empty() ? role : formatted("{} ({})", role, description_.x_name);
+}
+
+template <class X, class Y>
+void BatchedDataset<X, Y>::verify(SampleRequirements const& needed, std::string const& role) const {
+  SampleDescription d = description_;
+  d.x_name = d.x_called(role);
+  d.y_name = d.y_called(role);
+  std::vector<std::vector<std::size_t>> targets;
+  for (TargetPart const& part : needed.targets) targets.push_back(part.extents);
+  SampleRequirements rest = needed;
+  if (!d.x_parts.empty() || !needed.inputs.empty()) {
+    verify_parts(d.x_parts, d.x_extents, needed.inputs, needed.x_extents, "samples", d.x_name);
+    rest.x_extents = d.x_extents;
+  }
+  if (!d.y_parts.empty() || !needed.targets.empty()) {
+    verify_parts(d.y_parts, d.y_extents, targets, needed.target_extents, "targets", d.y_name);
+    rest.target_extents = d.y_extents;
+  }
+  verify_extents(d.x_extents, d.x_name, d.y_extents, d.y_name, rest);
+  if (HostTensor<X> const* inputs = source_->inputs()) verify_indices(*inputs, needed.indices, d.x_name);
+  HostTensor<Y> const* const labels = source_->targets();
+  if (labels && needed.classes != 0) verify_labels(*labels, needed.classes, needed.ignored, d.y_name);
+  if (labels && needed.classes == 0) verify_labels(*labels, needed.label_columns(), d.y_name);
+}
+
+template <class X, class Y>
+std::optional<BatchPlan> BatchedDataset<X, Y>::plan(DataShard share) const {
+  if (description_.local) return BatchPlan(*description_.local, size_.global(share), share);
+  auto const size = source_->size();
+  bool const endless = source_->endless();
+  if (!size && !endless) return std::nullopt;
+  return BatchPlan(size.value_or(0), size_.global(share), share, endless);
+}
 
 }  // namespace trireme::data

@@ -26,21 +26,13 @@ class CachedSource : public SampleSource<X, Y> {
   explicit CachedSource(SourcePointer<X, Y> source)
       : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {}
 
-  std::optional<std::size_t> size() const override {
-    if (auto const known = memory_->source->size()) return known;
-    std::lock_guard lock(memory_->mutex);
-    memory_->prepare();
-    return memory_->samples;
-  }
+  std::optional<std::size_t> size() const override;
   bool random_access() const override { return true; }
   bool varies() const override { return false; }
   bool weighted() const override { return memory_->source->weighted(); }
   HostTensor<X> const* inputs() const override { return memory_->source->inputs(); }
   HostTensor<Y> const* targets() const override { return memory_->source->targets(); }
-  void trace(Lineage& lineage) const override {
-    memory_->source->trace(lineage);
-    lineage.add("cache", "", 1);
-  }
+  void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
 
  private:
@@ -125,6 +117,20 @@ class CachedSource : public SampleSource<X, Y> {
 
   std::shared_ptr<Memory> memory_;
 };
+
+template <class X, class Y>
+std::optional<std::size_t> CachedSource<X, Y>::size() const {
+  if (auto const known = memory_->source->size()) return known;
+  std::lock_guard lock(memory_->mutex);
+  memory_->prepare();
+  return memory_->samples;
+}
+
+template <class X, class Y>
+void CachedSource<X, Y>::trace(Lineage& lineage) const {
+  memory_->source->trace(lineage);
+  lineage.add("cache", "", 1);
+}
 
 /// Source that keeps the samples of another's first pass.
 /// \throws ValueError if the samples, those of all processes, have no end.

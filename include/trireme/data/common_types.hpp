@@ -52,8 +52,6 @@
   TRIREME_DATASETS_OF(EXTERN, T, std::int32_t)                                                                     \
   TRIREME_DATASETS_OF(EXTERN, T, T)                                                                                \
   TRIREME_BATCHES_OF(EXTERN, T, std::int32_t, std::int32_t)                                                        \
-  TRIREME_BATCHES_OF(EXTERN, T, std::int32_t, T)                                                                   \
-  TRIREME_BATCHES_OF(EXTERN, T, T, std::int32_t)                                                                   \
   TRIREME_BATCHES_OF(EXTERN, T, T, T)                                                                              \
   EXTERN template void verify_indices(HostTensor<T> const&, std::vector<IndexColumns> const&, std::string const&); \
   EXTERN template void verify_labels(HostTensor<T> const&, std::vector<IndexColumns> const&, std::string const&);  \

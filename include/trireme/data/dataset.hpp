@@ -44,47 +44,18 @@ class Dataset {
   /// samples where these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples
   /// that each process owns are shuffled within it.
   /// \throws ValueError if `buffer` is 0 or no count.
-  Dataset shuffle(Count const& buffer, std::uint64_t seed) const {
-    auto const& local = description_.local;
-    return with(shuffled(source_, buffer.of("shuffle", "samples in the buffer", 1), seed,
-                         local ? static_cast<std::uint32_t>(local->index) : 0));
-  }
+  Dataset shuffle(Count const& buffer, std::uint64_t seed) const;
 
   /// Repeats: `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is
   /// shuffled anew in each.
   /// \throws ValueError if an epoch would have more than 2^61 samples: here, or when data are read.
-  Dataset repeat(Count const& count = forever) const {
-    std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
-    Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));
-    if (passes != forever)
-      result.resize([passes](std::size_t size, auto) { return repeated(size, passes, "samples"); }, passes != 0);
-    else if (auto& local = result.description_.local)
-      local->endless = local->total() != 0;
-    return result;
-  }
+  Dataset repeat(Count const& count = forever) const;
 
   /// The first `count` samples, over all processes.
-  Dataset take(Count const& count) const {
-    std::size_t const first = count.of("take", "samples");
-    Dataset result = with(select(0, local_part(first)));
-    result.resize(
-        [&](std::size_t size, std::size_t process) {
-          return data::is_endless(*source_, description_) ? local_part(first, process)
-                                                          : std::min(size, local_part(first, process));
-        },
-        false);
-    return result;
-  }
+  Dataset take(Count const& count) const;
 
   /// All but the first `count` samples, counted over all processes.
-  Dataset skip(Count const& count) const {
-    std::size_t const first = count.of("skip", "samples");
-    Dataset result = with(select(local_part(first), SelectedSource<X, Y>::all));
-    result.resize([&](std::size_t size, std::size_t process) {
-      return data::is_endless(*source_, description_) ? size : size - std::min(size, local_part(first, process));
-    });
-    return result;
-  }
+  Dataset skip(Count const& count) const;
 
   /// Inputs changed by f(std::span<X const> in, std::span<Out> out) for each sample, where `out` has the given extents,
   /// row-major. f is host code and keeps no state: it may be called from several threads, for any sample, any number of
@@ -121,22 +92,14 @@ class Dataset {
 
   /// Gathers `count` batches ahead on a thread, at most 65536, or as many as the library chooses (`autotune`, which is
   /// -1); the same before and after `batch`.
-  Dataset prefetch(Count const& count) const {
-    Dataset result = *this;
-    result.description_.prefetch_at_least(count);
-    return result;
-  }
+  Dataset prefetch(Count const& count) const;
 
   /// Batches of `GlobalBatch{n}` or `PerReplicaBatch{n}` samples; the last may have fewer.
   /// \throws ValueError if n is 0, from the conversion to BatchSize.
   BatchedDataset<X, Y> batch(BatchSize size) const { return {source_, description_, size}; }
 
   /// The dataset under a name of the user's choice, for messages.
-  Dataset named(std::string name) const {
-    Dataset result = *this;
-    result.description_.x_name = result.description_.y_name = std::move(name);
-    return result;
-  }
+  Dataset named(std::string name) const;
 
   /// Extents of the input of one sample.
   std::vector<std::size_t> const& x_extents() const { return description_.x_extents; }
@@ -154,22 +117,11 @@ class Dataset {
  private:
   Dataset with(SourcePointer<X, Y> source) const { return {std::move(source), description_}; }
 
-  SourcePointer<X, Y> select(std::size_t first, std::size_t count) const {
-    return std::make_shared<SelectedSource<X, Y>>(source_, first, count);
-  }
+  SourcePointer<X, Y> select(std::size_t first, std::size_t count) const;
 
   // Of the first `count` samples over all processes, those of one: in proportion to what it has, together `count`.
-  std::size_t local_part(std::size_t count, std::size_t process) const {
-    LocalSizes const& local = *description_.local;
-    std::size_t const total = local.total();
-    if (total == 0 || (count >= total && !local.endless)) return local.sizes[process];
-    std::size_t before = 0;
-    for (std::size_t i = 0; i < process; ++i) before += local.sizes[i];
-    return scaled(before + local.sizes[process], count, total) - scaled(before, count, total);
-  }
-  std::size_t local_part(std::size_t count) const {
-    return description_.local ? local_part(count, description_.local->index) : count;
-  }
+  std::size_t local_part(std::size_t count, std::size_t process) const;
+  std::size_t local_part(std::size_t count) const;
 
   template <class F>
   void resize(F new_size, bool stays_endless = true) {
@@ -183,5 +135,80 @@ class Dataset {
   SourcePointer<X, Y> source_;
   SampleDescription description_;
 };
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::shuffle(Count const& buffer, std::uint64_t seed) const {
+  auto const& local = description_.local;
+  return with(shuffled(source_, buffer.of("shuffle", "samples in the buffer", 1), seed,
+                       local ? static_cast<std::uint32_t>(local->index) : 0));
+}
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::repeat(Count const& count) const {
+  std::size_t const passes = count.unlimited() ? forever : count.of("repeat", "passes");
+  Dataset result = with(std::make_shared<RepeatedSource<X, Y>>(source_, passes));
+  if (passes != forever)
+    result.resize([passes](std::size_t size, auto) { return repeated(size, passes, "samples"); }, passes != 0);
+  else if (auto& local = result.description_.local)
+    local->endless = local->total() != 0;
+  return result;
+}
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::take(Count const& count) const {
+  std::size_t const first = count.of("take", "samples");
+  Dataset result = with(select(0, local_part(first)));
+  result.resize(
+      [&](std::size_t size, std::size_t process) {
+        return data::is_endless(*source_, description_) ? local_part(first, process)
+                                                        : std::min(size, local_part(first, process));
+      },
+      false);
+  return result;
+}
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::skip(Count const& count) const {
+  std::size_t const first = count.of("skip", "samples");
+  Dataset result = with(select(local_part(first), SelectedSource<X, Y>::all));
+  result.resize([&](std::size_t size, std::size_t process) {
+    return data::is_endless(*source_, description_) ? size : size - std::min(size, local_part(first, process));
+  });
+  return result;
+}
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::prefetch(Count const& count) const {
+  Dataset result = *this;
+  result.description_.prefetch_at_least(count);
+  return result;
+}
+
+template <class X, class Y>
+Dataset<X, Y> Dataset<X, Y>::named(std::string name) const {
+  Dataset result = *this;
+  result.description_.x_name = result.description_.y_name = std::move(name);
+  return result;
+}
+
+template <class X, class Y>
+SourcePointer<X, Y> Dataset<X, Y>::select(std::size_t first, std::size_t count) const {
+  return std::make_shared<SelectedSource<X, Y>>(source_, first, count);
+}
+
+template <class X, class Y>
+std::size_t Dataset<X, Y>::local_part(std::size_t count, std::size_t process) const {
+  LocalSizes const& local = *description_.local;
+  std::size_t const total = local.total();
+  if (total == 0 || (count >= total && !local.endless)) return local.sizes[process];
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < process; ++i) before += local.sizes[i];
+  return scaled(before + local.sizes[process], count, total) - scaled(before, count, total);
+}
+
+template <class X, class Y>
+std::size_t Dataset<X, Y>::local_part(std::size_t count) const {
+  return description_.local ? local_part(count, description_.local->index) : count;
+}
 
 }  // namespace trireme::data

@@ -23,15 +23,8 @@ class RepeatedSource : public SampleSource<X, Y> {
   RepeatedSource(SourcePointer<X, Y> source, std::size_t count)
       : SampleSource<X, Y>(source->x_size(), source->y_size()), source_(std::move(source)), count_(count) {}
 
-  std::optional<std::size_t> size() const override {
-    auto const once = source_->size();
-    if (count_ == 0 || (once && *once == 0)) return 0;
-    if (!once || count_ == forever) return std::nullopt;
-    return repeated(*once, count_, "samples");
-  }
-  bool endless() const override {
-    return count_ != 0 && (source_->endless() || (count_ == forever && source_->size() != std::size_t{0}));
-  }
+  std::optional<std::size_t> size() const override;
+  bool endless() const override;
   // A source whose passes differ would have to hold the order of all of them at once.
   bool random_access() const override { return source_->random_access() && !source_->varies() && count_ != forever; }
   bool varies() const override { return source_->varies(); }
@@ -39,10 +32,7 @@ class RepeatedSource : public SampleSource<X, Y> {
   bool in_memory() const override { return source_->in_memory(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
-  void trace(Lineage& lineage) const override {
-    source_->trace(lineage);
-    lineage.add("repeat", "number of passes", count_);
-  }
+  void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:
@@ -116,5 +106,24 @@ class RepeatedSource : public SampleSource<X, Y> {
   SourcePointer<X, Y> source_;
   std::size_t count_;
 };
+
+template <class X, class Y>
+std::optional<std::size_t> RepeatedSource<X, Y>::size() const {
+  auto const once = source_->size();
+  if (count_ == 0 || (once && *once == 0)) return 0;
+  if (!once || count_ == forever) return std::nullopt;
+  return repeated(*once, count_, "samples");
+}
+
+template <class X, class Y>
+bool RepeatedSource<X, Y>::endless() const {
+  return count_ != 0 && (source_->endless() || (count_ == forever && source_->size() != std::size_t{0}));
+}
+
+template <class X, class Y>
+void RepeatedSource<X, Y>::trace(Lineage& lineage) const {
+  source_->trace(lineage);
+  lineage.add("repeat", "number of passes", count_);
+}
 
 }  // namespace trireme::data

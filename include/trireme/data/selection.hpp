@@ -27,22 +27,13 @@ class SelectedSource : public SampleSource<X, Y> {
         first_(first),
         count_(count) {}
 
-  std::optional<std::size_t> size() const override {
-    if (source_->endless() && count_ != all) return count_;
-    auto const total = source_->size();
-    if (!total) return std::nullopt;
-    return std::min(*total - std::min(first_, *total), count_);
-  }
+  std::optional<std::size_t> size() const override;
   bool endless() const override { return source_->endless() && count_ == all; }
   bool random_access() const override { return source_->random_access(); }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
   bool in_memory() const override { return source_->in_memory(); }
-  void trace(Lineage& lineage) const override {
-    source_->trace(lineage);
-    if (first_ != 0) lineage.add("skip", "number of samples", first_);
-    if (count_ != all) lineage.add("take", "number of samples", count_);
-  }
+  void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:
@@ -75,5 +66,20 @@ class SelectedSource : public SampleSource<X, Y> {
   std::size_t first_;
   std::size_t count_;
 };
+
+template <class X, class Y>
+std::optional<std::size_t> SelectedSource<X, Y>::size() const {
+  if (source_->endless() && count_ != all) return count_;
+  auto const total = source_->size();
+  if (!total) return std::nullopt;
+  return std::min(*total - std::min(first_, *total), count_);
+}
+
+template <class X, class Y>
+void SelectedSource<X, Y>::trace(Lineage& lineage) const {
+  source_->trace(lineage);
+  if (first_ != 0) lineage.add("skip", "number of samples", first_);
+  if (count_ != all) lineage.add("take", "number of samples", count_);
+}
 
 }  // namespace trireme::data

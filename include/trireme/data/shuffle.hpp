@@ -29,10 +29,7 @@ class Shuffled : public SampleSource<X, Y> {
   bool weighted() const override { return source_->weighted(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
-  void trace(Lineage& lineage) const override {
-    source_->trace(lineage);
-    lineage.add("shuffle", "seed", seed_);
-  }
+  void trace(Lineage& lineage) const override;
 
   /// Source that is shuffled.
   SampleSource<X, Y> const& source() const { return *source_; }
@@ -44,6 +41,12 @@ class Shuffled : public SampleSource<X, Y> {
   std::uint64_t seed_;
   std::uint32_t part_;
 };
+
+template <class X, class Y>
+void Shuffled<X, Y>::trace(Lineage& lineage) const {
+  source_->trace(lineage);
+  lineage.add("shuffle", "seed", seed_);
+}
 
 /// One permutation of all samples of a random-access source.
 template <class X, class Y>
@@ -89,10 +92,7 @@ class WindowShuffledSource : public Shuffled<X, Y> {
   WindowShuffledSource(SourcePointer<X, Y> source, std::size_t window, std::uint64_t seed, std::uint32_t part)
       : Shuffled<X, Y>(std::move(source), seed, part), window_(window) {}
   bool random_access() const override { return false; }
-  void trace(Lineage& lineage) const override {
-    Shuffled<X, Y>::trace(lineage);
-    lineage.add("shuffle", "buffer", window_);
-  }
+  void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:
@@ -164,6 +164,12 @@ class WindowShuffledSource : public Shuffled<X, Y> {
 
   std::size_t window_;
 };
+
+template <class X, class Y>
+void WindowShuffledSource<X, Y>::trace(Lineage& lineage) const {
+  Shuffled<X, Y>::trace(lineage);
+  lineage.add("shuffle", "buffer", window_);
+}
 
 /// A full permutation if the source allows it, otherwise a window of `buffer` samples.
 template <class X, class Y>

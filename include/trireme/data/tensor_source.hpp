@@ -23,15 +23,7 @@ class TensorSource : public SampleSource<X, Y> {
  public:
   /// \param weight  (samples), or without data: every sample weighs 1.
   /// \throws ShapeError if the tensors differ in their number of samples.
-  TensorSource(HostTensor<X> x, HostTensor<Y> y, HostTensor<double> weight)
-      : SampleSource<X, Y>(volume(x), volume(y)), x_(std::move(x)), y_(std::move(y)), weight_(std::move(weight)) {
-    if (x_.samples() != y_.samples())
-      throw ShapeError(formatted("the inputs ({}) hold {} samples, but the targets ({}) hold {}", x_.name(),
-                                 x_.samples(), y_.name(), y_.samples()));
-    if (!weight_.extents.empty() && (weight_.size() != x_.samples() || weight_.samples() != x_.samples()))
-      throw ShapeError(formatted("sample weights of extents {} do not fit {} samples: one number a sample is needed",
-                                 format_extents(weight_.extents), x_.samples()));
-  }
+  TensorSource(HostTensor<X> x, HostTensor<Y> y, HostTensor<double> weight);
 
   std::optional<std::size_t> size() const override { return x_.samples(); }
   bool random_access() const override { return true; }
@@ -41,13 +33,7 @@ class TensorSource : public SampleSource<X, Y> {
   HostTensor<X> const* inputs() const override { return &x_; }
   HostTensor<Y> const* targets() const override { return &y_; }
 
-  void trace(Lineage& lineage) const override {
-    std::uint64_t hash = hash_combine(hash_extents(x_.extents), hash_bytes(x_.data, x_.size() * sizeof(X)));
-    hash = hash_combine(hash, hash_combine(hash_extents(y_.extents), hash_bytes(y_.data, y_.size() * sizeof(Y))));
-    if (weighted()) hash = hash_combine(hash, hash_bytes(weight_.data, weight_.size() * sizeof(double)));
-    lineage.add("from_tensor_slices", "number of samples", x_.samples());
-    lineage.add("from_tensor_slices", "", hash);
-  }
+  void trace(Lineage& lineage) const override;
 
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
@@ -91,5 +77,25 @@ class TensorSource : public SampleSource<X, Y> {
   HostTensor<Y> y_;
   HostTensor<double> weight_;
 };
+
+template <class X, class Y>
+TensorSource<X, Y>::TensorSource(HostTensor<X> x, HostTensor<Y> y, HostTensor<double> weight)
+    : SampleSource<X, Y>(volume(x), volume(y)), x_(std::move(x)), y_(std::move(y)), weight_(std::move(weight)) {
+  if (x_.samples() != y_.samples())
+    throw ShapeError(formatted("the inputs ({}) hold {} samples, but the targets ({}) hold {}", x_.name(), x_.samples(),
+                               y_.name(), y_.samples()));
+  if (!weight_.extents.empty() && (weight_.size() != x_.samples() || weight_.samples() != x_.samples()))
+    throw ShapeError(formatted("sample weights of extents {} do not fit {} samples: one number a sample is needed",
+                               format_extents(weight_.extents), x_.samples()));
+}
+
+template <class X, class Y>
+void TensorSource<X, Y>::trace(Lineage& lineage) const {
+  std::uint64_t hash = hash_combine(hash_extents(x_.extents), hash_bytes(x_.data, x_.size() * sizeof(X)));
+  hash = hash_combine(hash, hash_combine(hash_extents(y_.extents), hash_bytes(y_.data, y_.size() * sizeof(Y))));
+  if (weighted()) hash = hash_combine(hash, hash_bytes(weight_.data, weight_.size() * sizeof(double)));
+  lineage.add("from_tensor_slices", "number of samples", x_.samples());
+  lineage.add("from_tensor_slices", "", hash);
+}
 
 }  // namespace trireme::data

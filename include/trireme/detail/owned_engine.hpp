@@ -23,13 +23,14 @@ namespace trireme::detail {
 template <class EngineType>
 struct OwnedEngine {
   using Engine = EngineType;
+  using Links = SharedLinksOf<Engine>;
 
   /// Builds the engine. Collective, as the strategy's `build` is.
   template <class Strategy, class Model>
   OwnedEngine(Strategy const& strategy, Model model, Parallelism plan)
       : engine(EngineOf<Strategy, Model>::build(strategy, std::move(model), plan)) {
-    if constexpr (HoldsWeights<Engine>)
-      shared = SharedLinks<Engine>(engine);
+    if constexpr (!std::is_same_v<Links, NoSharedLinks>)
+      shared = Links(engine);
     else if (!engine.model().description().shared.empty())
       throw ValueError(
           "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
@@ -75,21 +76,18 @@ struct OwnedEngine {
   }
   /// Copies the weights of Shared layers to the other models that have them. Collective.
   void publish() {
-    if constexpr (HoldsWeights<Engine>)
-      if (!shared.empty()) shared.publish(engine, false);
+    if (!shared.empty()) shared.publish(engine, false);
   }
   /// The same after training. Collective.
   void publish_trained() {
-    if constexpr (HoldsWeights<Engine>) {
-      if (shared.empty()) return;
-      engine.finish_epoch();
-      shared.publish(engine, true);
-    }
+    if (shared.empty()) return;
+    engine.finish_epoch();
+    shared.publish(engine, true);
   }
 
   NeedsKokkos needs_kokkos{"a compiled model"};  // before the engine, which needs Kokkos at once
   Engine engine;
-  SharedLinks<Engine> shared;
+  Links shared;
   ModelUse use;
   std::unique_ptr<ErrorBarrier> error_barrier;  ///< null in a model of one process
   std::uint64_t weight_changes = 0;

@@ -139,6 +139,19 @@ consteval bool has_tables() {
     return requires(L const& layer) { layer.by_rows(); };
 }
 
+/// A layer whose weights other models may have as well (Shared).
+template <class L>
+inline constexpr bool is_shared = requires(L const& layer) { layer.shared_weights; };
+
+/// True if a layer of this type, or one within it, is Shared.
+template <class L>
+consteval bool has_shared() {
+  if constexpr (is_composite<L>)
+    return is_shared<L> || L::has_shared;
+  else
+    return is_shared<L>;
+}
+
 /// True for a layer that can be given a name.
 template <class L>
 inline constexpr bool has_name = requires(L& layer) { layer.name = std::string_view(); };
@@ -220,10 +233,6 @@ inline constexpr bool is_frozen = requires { requires L::frozen; };
 /// Wrapper of one layer, its member `layer`, which also has the name: Frozen, Each.
 template <class L>
 inline constexpr bool wraps_layer = requires { requires L::wraps_layer; };
-
-/// A layer whose weights other models may have as well (Shared).
-template <class L>
-inline constexpr bool is_shared = requires(L const& layer) { layer.shared_weights; };
 
 /// Bytes between forward and backward for a slice of `rows`.
 template <class T, class Context, class L, class In>

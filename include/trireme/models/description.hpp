@@ -85,30 +85,9 @@ class LayerTable {
   /// frozen among them already.
   template <class F>
   void freeze(F const& add_layers) {
-    ModelDescription const outer = description_;
-    description_.parameters.clear();
-    description_.states.clear();
-    description_.frozen.clear();
-    description_.elements = description_.state_elements = description_.frozen_elements = 0;
+    ModelDescription outer = begin_freezing();
     add_layers();
-    ModelDescription const inner = std::exchange(description_, outer);
-    description_.layers = inner.layers;
-    description_.shared = inner.shared;
-    description_.config = inner.config;
-    std::size_t offset = outer.frozen_elements;
-    auto const keep = [&](auto const& weights, std::size_t elements, auto const& frozen) {
-      for (auto const& weight : weights) {
-        description_.frozen.push_back(frozen(weight));
-        description_.frozen.back().offset += offset;
-      }
-      offset += elements;
-    };
-    keep(inner.parameters, inner.elements, [](ParameterInfo const& p) { return FrozenInfo{p, p.initializer}; });
-    keep(inner.states, inner.state_elements,
-         [](StateInfo const& s) { return FrozenInfo{s, Constant{s.initial}, true}; });
-    keep(inner.frozen, inner.frozen_elements, [](FrozenInfo const& f) { return f; });
-    description_.frozen_elements = offset;
-    std::ranges::sort(description_.frozen, {}, [](FrozenInfo const& f) { return std::pair(f.layer, f.offset); });
+    freeze_added(std::move(outer));
   }
 
   /// Notes that the layers which `add_layers` adds are those of a Shared.
@@ -122,6 +101,9 @@ class LayerTable {
   void mixes(StatisticsScope scope);
 
  private:
+  ModelDescription begin_freezing();
+  void freeze_added(ModelDescription outer);
+
   ModelDescription& description_;
   std::size_t scalar_size_;
   std::vector<std::string> models_;  ///< names of those around these layers

@@ -118,6 +118,37 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
                                  std::move(paths.names)});
 }
 
+/// The description so far, whose weights are taken out of it.
+TRIREME_INLINE ModelDescription LayerTable::begin_freezing() {
+  ModelDescription outer = description_;
+  description_.parameters.clear();
+  description_.states.clear();
+  description_.frozen.clear();
+  description_.elements = description_.state_elements = description_.frozen_elements = 0;
+  return outer;
+}
+
+/// Puts the weights of `outer` back, behind which those that were added since are frozen.
+TRIREME_INLINE void LayerTable::freeze_added(ModelDescription outer) {
+  ModelDescription const inner = std::exchange(description_, std::move(outer));
+  description_.layers = inner.layers;
+  description_.shared = inner.shared;
+  description_.config = inner.config;
+  std::size_t offset = description_.frozen_elements;
+  auto const keep = [&](auto const& weights, std::size_t elements, auto const& frozen) {
+    for (auto const& weight : weights) {
+      description_.frozen.push_back(frozen(weight));
+      description_.frozen.back().offset += offset;
+    }
+    offset += elements;
+  };
+  keep(inner.parameters, inner.elements, [](ParameterInfo const& p) { return FrozenInfo{p, p.initializer}; });
+  keep(inner.states, inner.state_elements, [](StateInfo const& s) { return FrozenInfo{s, Constant{s.initial}, true}; });
+  keep(inner.frozen, inner.frozen_elements, [](FrozenInfo const& f) { return f; });
+  description_.frozen_elements = offset;
+  std::ranges::sort(description_.frozen, {}, [](FrozenInfo const& f) { return std::pair(f.layer, f.offset); });
+}
+
 TRIREME_INLINE void LayerTable::mixes(StatisticsScope scope) {
   description_.row_scope = std::max(description_.row_scope, scope);
   description_.mixes_replica = description_.mixes_replica || scope == StatisticsScope::replica;

@@ -47,6 +47,8 @@ class Model {
 
   /// True if some weights may have sparse gradients: of the rows that occur alone.
   static constexpr bool has_tables = detail::has_tables<Architecture>();
+  /// True if other models may have some of the weights.
+  static constexpr bool has_shared = detail::has_shared<Architecture>();
   static constexpr bool several_inputs = is_parts<InputExtents>, several_outputs = is_parts<OutputExtents>;
   /// Losses, each with a mean of its own.
   static constexpr std::size_t outputs = Head::outputs;

@@ -33,18 +33,10 @@ class SharedWeights {
 
   std::vector<Tensor> tensors;
 
-  void join(std::shared_ptr<Member> const& member) { members_.push_back(member); }
-  std::vector<std::shared_ptr<Member>> members() {
-    std::erase_if(members_, [](auto const& member) { return member.expired(); });
-    std::vector<std::shared_ptr<Member>> alive;
-    for (auto const& member : members_) alive.push_back(member.lock());
-    return alive;
-  }
+  void join(std::shared_ptr<Member> const& member);
+  std::vector<std::shared_ptr<Member>> members();
   /// The number of models that share the weights now.
-  std::size_t models() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(members_, [](auto const& member) { return !member.expired(); }));
-  }
+  std::size_t models() const;
 
  private:
   std::vector<std::weak_ptr<Member>> members_;
@@ -171,4 +163,26 @@ class SharedLinks {
   std::vector<Link> links_;
 };
 
+/// Members of SharedLinks for engines whose weights cannot be set, and for models without Shared layers.
+struct NoSharedLinks {
+  static void publish(auto const&, bool) {}
+  static void follow(auto const&) {}
+  static constexpr bool empty() { return true; }
+};
+
+/// False where a model says that none of its layers is Shared.
+template <class Model>
+inline constexpr bool may_share_weights = true;
+template <class Model>
+  requires requires { Model::has_shared; }
+inline constexpr bool may_share_weights<Model> = Model::has_shared;
+
+template <class Engine>
+using SharedLinksOf = std::conditional_t<HoldsWeights<Engine> && may_share_weights<typename Engine::Model>,
+                                         SharedLinks<Engine>, NoSharedLinks>;
+
 }  // namespace trireme::detail
+
+#ifndef TRIREME_COMPILED
+#include "trireme/models/shared_weights.ipp"
+#endif

@@ -106,14 +106,10 @@ constexpr auto append_extent(Extents<E...> const& in, std::size_t back) {
 }
 
 /// "(28, 28, 1)": the form of extents in messages and tables.
-inline std::string format_extents(std::vector<std::size_t> const& extents) {
-  std::string text = "(";
-  for (std::size_t const extent : extents) {
-    if (text.size() > 1) text += ", ";
-    text += formatted("{}", extent);
-  }
-  text += extents.size() == 1 ? ",)" : ")";
-  return text;
-}
+std::string format_extents(std::vector<std::size_t> const& extents);
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/tensor/extents.ipp"
+#endif

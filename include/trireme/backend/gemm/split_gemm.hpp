@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <Kokkos_Core.hpp>
+
 #include "trireme/backend/gemm/cache_gemm.hpp"
 #include "trireme/backend/gemm/host_blas.hpp"
 #include "trireme/backend/gemm/pack.hpp"
@@ -137,5 +139,10 @@ void split_gemm(Space const& space, std::size_t threads, Product<T> const& produ
   std::size_t const adders = threads_for(threads, threads * product.m * product.n);
   host_loop(space, adders, "trireme::gemm_sum", product.m, AddPartialRow<T>{product, threads - 1, partial});
 }
+
+#ifdef TRIREME_COMPILED
+extern template void split_gemm(Kokkos::DefaultHostExecutionSpace const&, std::size_t, Product<float> const&);
+extern template void split_gemm(Kokkos::DefaultHostExecutionSpace const&, std::size_t, Product<double> const&);
+#endif
 
 }  // namespace trireme::detail

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <Kokkos_Core.hpp>
+
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 
@@ -41,13 +43,23 @@ constexpr std::size_t threads_for(std::size_t threads, std::size_t elements) {
   return std::clamp<std::size_t>(elements / elements_worth_a_thread, 1, threads);
 }
 
+/// Calls a kernel for i < n, 0 < n, on `threads` threads of a host space.
+template <class Space>
+void run_host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, HostKernel kernel) {
+  std::size_t const shares = std::min(n, threads);
+  ProfilingLoop const loop(space, label);
+  ThreadPool::of(space).run(shares, HostShares{kernel, n, shares});
+}
+
 /// f(i) for i < n on `threads` threads of a host space.
 template <class Space, class F>
 void host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, F const& f) {
-  if (n == 0) return;
-  std::size_t const shares = std::min(n, threads);
-  ProfilingLoop const loop(space, label);
-  ThreadPool::of(space).run(shares, HostShares{{run_host_kernel<F>, &f}, n, shares});
+  if (n > 0) run_host_loop(space, threads, label, n, {run_host_kernel<F>, &f});
 }
+
+#ifdef TRIREME_COMPILED
+extern template void run_host_loop(Kokkos::DefaultHostExecutionSpace const&, std::size_t, char const*, std::size_t,
+                                   HostKernel);
+#endif
 
 }  // namespace trireme::detail

@@ -44,23 +44,10 @@ class ThreadPool {
 
   /// \param threads  including the caller's own
   /// \param places   the processors that each thread may use; empty: those of the thread that calls this
-  explicit ThreadPool(std::size_t threads, std::vector<Cpus> places = {}) : places_(std::move(places)) {
-    patience_ = usable_processors() >= threads ? patience_on_own_cores : std::chrono::nanoseconds(0);
-    for (std::size_t thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
-  }
+  explicit ThreadPool(std::size_t threads, std::vector<Cpus> places = {});
   ThreadPool(ThreadPool const&) = delete;
   ThreadPool& operator=(ThreadPool const&) = delete;
-  ~ThreadPool() {
-#ifdef __linux__
-    if (process_ != getpid()) {  // a child has none of its parent's threads
-      for (std::thread& worker : workers_) worker.detach();
-      return;
-    }
-#endif
-    ended_.store(true, std::memory_order_relaxed);
-    announce(round_.load(std::memory_order_relaxed) + 1);
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~ThreadPool();
 
   /// The pool of a host space: as many threads as it has, on the same processors. It lives until Kokkos ends.
   template <class Space>
@@ -83,25 +70,14 @@ class ThreadPool {
   void run(std::size_t tasks, F const& f) {
     if (tasks == 0) return;
     if (tasks == 1) return f(std::size_t{0});
-    detail::OneBlasThread const one;  // a BLAS that starts threads: this is one of many, or does the work of many
-    auto const begin = Clock::now();
-    if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire)) {
-      for (std::size_t task = 0; task < tasks; ++task) f(task);
-    } else if (stalls_.avoids_threads(begin)) {
-      for (std::size_t task = 0; task < tasks; ++task) f(task);
-      release();
-    } else {
-      share(tasks, f, begin);
-    }
+    run(tasks, Job::of(f));
   }
 
   /// The same for tasks that wait for each other: at most as many as threads. Waits for the pool.
   template <class F>
   void run_at_once(std::size_t tasks, F const& f) {
     if (tasks == 1) return f(std::size_t{0});
-    detail::OneBlasThread const one;
-    while (busy_.exchange(true, std::memory_order_acquire)) busy_.wait(true, std::memory_order_relaxed);
-    share(tasks, f, Clock::now());
+    run_at_once(tasks, Job::of(f));
   }
 
  private:
@@ -110,9 +86,16 @@ class ThreadPool {
   /// Longer than the time between the steps of a training loop, and short beside a time slice of the scheduler.
   static constexpr std::chrono::nanoseconds patience_on_own_cores{50'000};
 
+  /// A function of tasks; f outlives it.
   struct Job {
     void (*run)(void const* f, std::size_t task);
     void const* f;
+
+    template <class F>
+    static Job of(F const& f) {
+      return {[](void const* function, std::size_t task) { (*static_cast<F const*>(function))(task); }, &f};
+    }
+    void operator()(std::size_t task) const { run(f, task); }
   };
   /// State of a task: 2 * round if it is open, the next number once a thread has taken it.
   struct alignas(64) Claim {
@@ -132,76 +115,16 @@ class ThreadPool {
     return places;
   }
 
-  std::size_t usable_processors() const {
-#ifdef __linux__
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    for (Cpus const& place : places_) CPU_OR(&all, &all, &place.set);
-    if (places_.empty()) sched_getaffinity(0, sizeof(all), &all);
-    return static_cast<std::size_t>(CPU_COUNT(&all));
-#else
-    return std::thread::hardware_concurrency();
-#endif
-  }
+  std::size_t usable_processors() const;
 
-  template <class F>
-  void share(std::size_t tasks, F const& f, Clock::time_point begin) {
-    job_ = {[](void const* function, std::size_t task) { (*static_cast<F const*>(function))(task); }, &f};
-    tasks_.store(tasks, std::memory_order_relaxed);
-    left_.store(static_cast<std::uint32_t>(tasks - 1), std::memory_order_relaxed);
-    std::uint64_t const round = round_.load(std::memory_order_relaxed) + 1;
-    for (std::size_t task = 1; task < tasks; ++task) claims_[task].state.store(2 * round, std::memory_order_release);
-    announce(round);
-    f(std::size_t{0});
-    take(round, 1);
-    if (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0) {
-      auto const own_end = Clock::now();
-      for (; left != 0; left = left_.load(std::memory_order_acquire)) detail::wait_while_equal(left_, left, patience_);
-      stalls_.add(begin, own_end, Clock::now());
-    }
-    release();
-  }
-
-  void release() {
-    busy_.store(false);
-    busy_.notify_one();
-  }
-
-  void announce(std::uint64_t round) {
-    round_.store(round, std::memory_order_release);
-    signal_.store(static_cast<std::uint32_t>(round));  // before notify_all checks for sleeping threads
-    signal_.notify_all();
-  }
-
+  void run(std::size_t tasks, Job job);
+  void run_at_once(std::size_t tasks, Job job);
+  void share(std::size_t tasks, Job job, Clock::time_point begin);
+  void release();
+  void announce(std::uint64_t round);
   /// Runs the open tasks of the round, a thread's own one first: its rows are in its core's cache.
-  void take(std::uint64_t round, std::size_t own) {
-    std::size_t const tasks = tasks_.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i + 1 < tasks; ++i) {
-      std::size_t const task = 1 + (own - 1 + i) % (tasks - 1);
-      std::uint64_t open = 2 * round;
-      // A finished round has no open task, so job_ is this round's.
-      if (claims_[task].state.load(std::memory_order_relaxed) != open ||
-          !claims_[task].state.compare_exchange_strong(open, open + 1, std::memory_order_acq_rel))
-        continue;
-      job_.run(job_.f, task);
-      if (left_.fetch_sub(1) == 1) left_.notify_one();
-    }
-  }
-
-  void work(std::size_t thread) {
-#ifdef __linux__
-    if (!places_.empty()) sched_setaffinity(0, sizeof(cpu_set_t), &places_[thread % places_.size()].set);
-#endif
-#ifdef _OPENMP
-    omp_set_num_threads(1);  // for a BLAS that starts threads
-#endif
-    for (std::uint64_t seen = 0;;) {
-      detail::wait_while_equal(signal_, static_cast<std::uint32_t>(seen), patience_);
-      if (ended_.load(std::memory_order_relaxed)) return;
-      seen = round_.load(std::memory_order_acquire);
-      take(seen, thread);
-    }
-  }
+  void take(std::uint64_t round, std::size_t own);
+  void work(std::size_t thread);
 
 #ifdef __linux__
   pid_t process_ = getpid();
@@ -221,3 +144,7 @@ class ThreadPool {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/backend/threads/thread_pool.ipp"
+#endif

@@ -46,20 +46,9 @@ struct DeferrableMatrices {
   std::vector<Matrix> matrices;
 
   /// Matrices of a model.
-  explicit DeferrableMatrices(ModelDescription const& model) {
-    for (ParameterInfo const& p : model.parameters) {
-      if (p.shape.rank < 2 || p.size == 0) continue;
-      std::size_t const n = p.shape.extents[p.shape.rank - 1];
-      matrices.push_back({p.size / n, n});
-    }
-  }
+  explicit DeferrableMatrices(ModelDescription const& model);
   /// Columns of all operands of a sample, in batches of so many rows of all ranks.
-  std::size_t columns(std::size_t global_rows) const {
-    std::size_t sum = 0;
-    for (Matrix const& matrix : matrices)
-      if (pays_to_defer(matrix.m, matrix.n, global_rows)) sum += matrix.m + matrix.n;
-    return sum;
-  }
+  std::size_t columns(std::size_t global_rows) const;
 };
 
 /// Each rank of a node sums the gradients of its range of the weights over all ranks and updates this range, which the
@@ -198,3 +187,7 @@ class DividedUpdate {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/data_parallel/divided_update.ipp"
+#endif

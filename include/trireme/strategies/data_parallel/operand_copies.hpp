@@ -36,13 +36,7 @@ class OperandCopies {
 
   /// Begins a step of so many rows of this process, and of all, in so many partitions of all.
   /// \param copied  false if layers store their gradients in this step
-  void begin(std::size_t rows, std::size_t all_rows, std::size_t all_partitions, bool copied) {
-    all_rows_ = all_rows;
-    all_partitions_ = all_partitions;
-    copies_ = copied;
-    list_[0] = static_cast<std::uint64_t>(rows > 0 && !copies_);
-    for (std::size_t partition = 0; partition < room_.partitions; ++partition) *list_of(partition) = 0;
-  }
+  void begin(std::size_t rows, std::size_t all_rows, std::size_t all_partitions, bool copied);
 
   /// True if products of this step are copied.
   bool copies() const { return copies_; }
@@ -52,24 +46,13 @@ class OperandCopies {
   std::size_t all_partitions() const { return all_partitions_; }
 
   /// True if there is room for a product of a partition that has `columns` columns of operands already.
-  bool has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const {
-    return *list_of(partition) < room_.products && columns + m + n <= room_.columns;
-  }
+  bool has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const;
   /// Copies the operands of a product of a partition with these rows of the process, behind `columns` columns.
   void copy(std::size_t partition, RowRange const& rows, std::size_t columns, DeferredProduct<T> const& p,
-            std::size_t offset) {
-    std::size_t const x = rows.begin * room_.columns + (rows.end - rows.begin) * columns, dy = x + p.k * p.m;
-    detail::gather_rows(p.x, p.k, p.m, values_ + x);
-    std::copy_n(p.dy, p.k * p.n, values_ + dy);
-    std::uint64_t* const list = list_of(partition);
-    std::uint64_t* const words = list + 1 + (*list)++ * OperandRoom::words_of_product;
-    std::ranges::copy(std::initializer_list<std::uint64_t>{p.m, p.n, p.k, offset, x, dy}, words);
-  }
+            std::size_t offset);
 
  private:
-  std::uint64_t* list_of(std::size_t partition) const {
-    return list_ + 1 + partition * (1 + room_.products * OperandRoom::words_of_product);
-  }
+  std::uint64_t* list_of(std::size_t partition) const;
 
   OperandRoom room_{};
   std::uint64_t* list_ = nullptr;
@@ -77,6 +60,36 @@ class OperandCopies {
   std::size_t all_rows_ = 0, all_partitions_ = 1;
   bool copies_ = false;
 };
+
+template <class T>
+void OperandCopies<T>::begin(std::size_t rows, std::size_t all_rows, std::size_t all_partitions, bool copied) {
+  all_rows_ = all_rows;
+  all_partitions_ = all_partitions;
+  copies_ = copied;
+  list_[0] = static_cast<std::uint64_t>(rows > 0 && !copies_);
+  for (std::size_t partition = 0; partition < room_.partitions; ++partition) *list_of(partition) = 0;
+}
+
+template <class T>
+bool OperandCopies<T>::has_room(std::size_t partition, std::size_t columns, std::size_t m, std::size_t n) const {
+  return *list_of(partition) < room_.products && columns + m + n <= room_.columns;
+}
+
+template <class T>
+void OperandCopies<T>::copy(std::size_t partition, RowRange const& rows, std::size_t columns,
+                            DeferredProduct<T> const& p, std::size_t offset) {
+  std::size_t const x = rows.begin * room_.columns + (rows.end - rows.begin) * columns, dy = x + p.k * p.m;
+  detail::gather_rows(p.x, p.k, p.m, values_ + x);
+  std::copy_n(p.dy, p.k * p.n, values_ + dy);
+  std::uint64_t* const list = list_of(partition);
+  std::uint64_t* const words = list + 1 + (*list)++ * OperandRoom::words_of_product;
+  std::ranges::copy(std::initializer_list<std::uint64_t>{p.m, p.n, p.k, offset, x, dy}, words);
+}
+
+template <class T>
+std::uint64_t* OperandCopies<T>::list_of(std::size_t partition) const {
+  return list_ + 1 + partition * (1 + room_.products * OperandRoom::words_of_product);
+}
 
 /// Reads the list that another process has left, of at most `products` products a partition, into those of its
 /// partitions. \param arena  the process's gradients

@@ -25,10 +25,13 @@ struct ProductList {
   T const* stored = nullptr;
 
   /// Adds a product, in the order of their places.
-  void insert(Product const& product) {
-    auto const after = [&](Product const& other) { return other.offset > product.offset; };
-    products.insert(std::find_if(products.begin(), products.end(), after), product);
-  }
+  void insert(Product const& product);
 };
+
+template <class T>
+void ProductList<T>::insert(Product const& product) {
+  auto const after = [&](Product const& other) { return other.offset > product.offset; };
+  products.insert(std::find_if(products.begin(), products.end(), after), product);
+}
 
 }  // namespace trireme

@@ -16,12 +16,7 @@ class ProcessSum {
   virtual bool is_needed() const = 0;
   /// total[i], i < count, becomes the sum over the values of the partitions of all processes. Collective.
   virtual void sum_partitions(std::span<double const* const> partitions, std::size_t count,
-                              std::vector<double>& total) const {
-    total.assign(count, 0.0);
-    for (double const* const values : partitions)
-      for (std::size_t i = 0; i < count; ++i) total[i] += values[i];
-    allreduce_sum(std::span(total));
-  }
+                              std::vector<double>& total) const;
 
  protected:
   ~ProcessSum() = default;
@@ -41,3 +36,7 @@ class GroupSum final : public ProcessSum {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/engine/process_sum.ipp"
+#endif
