@@ -22,19 +22,10 @@ namespace trireme {
 class GroupThreads {
  public:
   /// Group of so many threads, all of them but the caller's started here.
-  explicit GroupThreads(std::size_t threads)
-      : barrier_(std::make_shared<detail::GroupBarrier>(threads, patience_for(threads))), errors_(threads) {
-    for (std::size_t rank = 0; rank < threads; ++rank)
-      groups_.push_back(std::make_shared<ThreadGroup const>(rank, barrier_));
-    for (std::size_t rank = 1; rank < threads; ++rank) workers_.emplace_back([this, rank] { work(rank); });
-  }
+  explicit GroupThreads(std::size_t threads);
   GroupThreads(GroupThreads const&) = delete;
   GroupThreads& operator=(GroupThreads const&) = delete;
-  ~GroupThreads() {
-    ended_.store(true, std::memory_order_relaxed);
-    announce();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~GroupThreads();
 
   /// Number of threads, the caller's among them.
   std::size_t size() const { return groups_.size(); }
@@ -46,19 +37,7 @@ class GroupThreads {
   template <class F>
   void run(F const& f) {
     if (size() == 1) return f(std::size_t{0});
-    job_ = {[](void const* function, std::size_t rank) { (*static_cast<F const*>(function))(rank); }, &f};
-    left_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-    announce();
-    attempt(0);
-    for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
-         left = left_.load(std::memory_order_acquire))
-      detail::wait_while_equal(left_, left, barrier_->patience());
-    if (std::ranges::all_of(errors_, [](auto const& error) { return error == nullptr; })) return;
-    barrier_->restart();
-    std::exception_ptr first;
-    for (std::exception_ptr& error : errors_)
-      if (auto const found = std::exchange(error, nullptr); found && !first) first = found;
-    std::rethrow_exception(first);
+    run({[](void const* function, std::size_t rank) { (*static_cast<F const*>(function))(rank); }, &f});
   }
 
  private:
@@ -67,36 +46,11 @@ class GroupThreads {
     void const* f;
   };
 
-  /// Threads spin before they sleep where each has a processor of its own.
-  static std::chrono::nanoseconds patience_for(std::size_t threads) {
-    constexpr std::chrono::microseconds on_own_cores{50};
-    return std::thread::hardware_concurrency() >= threads ? on_own_cores : std::chrono::nanoseconds(0);
-  }
+  void run(Job job);
 
-  void announce() {
-    round_.fetch_add(1);
-    round_.notify_all();
-  }
-
-  void attempt(std::size_t rank) {
-    try {
-      job_.run(job_.f, rank);
-    } catch (detail::GroupEnded const&) {  // another thread's error is the cause
-    } catch (...) {
-      errors_[rank] = std::current_exception();
-      barrier_->end();
-    }
-  }
-
-  void work(std::size_t rank) {
-    for (std::uint32_t seen = 0;;) {
-      detail::wait_while_equal(round_, seen, barrier_->patience());
-      if (ended_.load(std::memory_order_relaxed)) return;
-      ++seen;
-      attempt(rank);
-      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
-    }
-  }
+  void announce();
+  void attempt(std::size_t rank);
+  void work(std::size_t rank);
 
   std::shared_ptr<detail::GroupBarrier> barrier_;
   std::vector<std::exception_ptr> errors_;
@@ -109,3 +63,7 @@ class GroupThreads {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/group_threads.ipp"
+#endif

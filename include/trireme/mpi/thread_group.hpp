@@ -41,17 +41,7 @@ class GroupBarrier {
   std::chrono::nanoseconds patience() const { return patience_; }
 
   /// Returns when all threads have arrived. \throws GroupEnded
-  void wait() {
-    std::uint32_t const round = round_.load(std::memory_order_acquire);
-    if (ended_.load()) throw GroupEnded();
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-      arrived_.store(0, std::memory_order_relaxed);
-      next_round();
-    } else {
-      wait_while_equal(round_, round, patience_);
-    }
-    if (ended_.load()) throw GroupEnded();
-  }
+  void wait();
 
   /// Ends the group: threads that wait at the barrier, or arrive at it, throw GroupEnded.
   void end() {
@@ -132,13 +122,9 @@ class ThreadGroup {
     return reduced(value, detail::extremum<detail::Extremum::smallest, T>);
   }
   /// True if the value is true on any thread.
-  Uniform<bool> allreduce_or(bool value) const {
-    return reduced(value, [](bool a, bool b) { return a || b; });
-  }
+  Uniform<bool> allreduce_or(bool value) const;
   /// True if the value is true on every thread.
-  Uniform<bool> allreduce_and(bool value) const {
-    return reduced(value, [](bool a, bool b) { return a && b; });
-  }
+  Uniform<bool> allreduce_and(bool value) const;
 
   /// Copies the root's values to all threads, which may pass the same memory.
   template <class Range>
@@ -273,3 +259,7 @@ class ThreadGroup {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/mpi/thread_group.ipp"
+#endif

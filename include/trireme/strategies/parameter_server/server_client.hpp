@@ -36,11 +36,11 @@ class ServerClient {
   // Of the first server, which schedules batches.
 
   /// The next batch of the epoch, `next` or later.
-  AcquireAnswer acquire(std::size_t next) const { return ask<AcquireAnswer>({.kind = Kind::acquire, .number = next}); }
+  AcquireAnswer acquire(std::size_t next) const;
   /// Reports that the acquired batch does not exist.
   void release() const { call(0, {.kind = Kind::release}); }
   /// The number of the update from the acquired batch's gradient, once it is that update's turn.
-  std::uint64_t number_update() const { return ask<std::uint64_t>({.kind = Kind::update}); }
+  std::uint64_t number_update() const;
   /// Ends the epoch's batches for all workers.
   void close() const { call(0, {.kind = Kind::close}); }
 
@@ -61,20 +61,10 @@ class ServerClient {
   void leave() const { call_all({.kind = Kind::leave}); }
 
  private:
-  void call(std::size_t server, ServerCall const& message) const {
-    group_->send(std::span(&message, 1), rank(server), server_tags::call);
-  }
-  void call_all(ServerCall const& message) const {
-    for (std::size_t server = 0; server < count(); ++server) call(server, message);
-  }
+  void call(std::size_t server, ServerCall const& message) const;
+  void call_all(ServerCall const& message) const;
   template <class Answer>
-  Answer ask(ServerCall const& message) const {
-    Answer answer{};
-    auto request = group_->ireceive(std::span(&answer, 1), rank(0), server_tags::answer);
-    call(0, message);
-    request.wait();
-    return answer;
-  }
+  Answer ask(ServerCall const& message) const;
 
   std::shared_ptr<Communicator const> group_;
   ServerRoles roles_;
@@ -82,3 +72,7 @@ class ServerClient {
 };
 
 }  // namespace trireme
+
+#ifndef TRIREME_COMPILED
+#include "trireme/strategies/parameter_server/server_client.ipp"
+#endif
