@@ -138,4 +138,10 @@ auto to_host(View const& view) {
   return values;
 }
 
+#ifdef TRIREME_COMPILED
+extern template Kokkos::View<float*, Kokkos::HostSpace> uninitialized_view(char const*, std::size_t);
+extern template Kokkos::View<double*, Kokkos::HostSpace> uninitialized_view(char const*, std::size_t);
+extern template Kokkos::View<std::byte*, Kokkos::HostSpace> uninitialized_view(char const*, std::size_t);
+#endif
+
 }  // namespace trireme

@@ -51,13 +51,7 @@ class ThreadPool {
 
   /// The pool of a host space: as many threads as it has, on the same processors. It lives until Kokkos ends.
   template <class Space>
-  static ThreadPool& of(Space const& space) {
-    static std::unique_ptr<ThreadPool> pool = [&] {
-      Kokkos::push_finalize_hook([] { pool.reset(); });
-      return std::make_unique<ThreadPool>(static_cast<std::size_t>(space.concurrency()), places_of(space));
-    }();
-    return *pool;
-  }
+  static ThreadPool& of(Space const& space);
 
   /// Number of threads, the caller's among them.
   std::size_t threads() const { return workers_.size() + 1; }
@@ -103,17 +97,7 @@ class ThreadPool {
   };
 
   template <class Space>
-  static std::vector<Cpus> places_of(Space const& space) {
-    std::vector<Cpus> places(static_cast<std::size_t>(space.concurrency()));
-    if (places.size() == 1) return {};
-#ifdef __linux__
-    Kokkos::parallel_for(
-        tool_label("trireme::places"),
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space, 0, places.size(), Kokkos::ChunkSize(1)),
-        [&places](std::size_t thread) { sched_getaffinity(0, sizeof(cpu_set_t), &places[thread].set); });
-#endif
-    return places;
-  }
+  static std::vector<Cpus> places_of(Space const& space);
 
   std::size_t usable_processors() const;
 
@@ -142,6 +126,32 @@ class ThreadPool {
   std::array<Claim, most_tasks> claims_{};
   std::vector<std::thread> workers_;
 };
+
+template <class Space>
+ThreadPool& ThreadPool::of(Space const& space) {
+  static std::unique_ptr<ThreadPool> pool = [&] {
+    Kokkos::push_finalize_hook([] { pool.reset(); });
+    return std::make_unique<ThreadPool>(static_cast<std::size_t>(space.concurrency()), places_of(space));
+  }();
+  return *pool;
+}
+
+template <class Space>
+std::vector<ThreadPool::Cpus> ThreadPool::places_of(Space const& space) {
+  std::vector<Cpus> places(static_cast<std::size_t>(space.concurrency()));
+  if (places.size() == 1) return {};
+#ifdef __linux__
+  Kokkos::parallel_for(
+      tool_label("trireme::places"),
+      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>(space, 0, places.size(), Kokkos::ChunkSize(1)),
+      [&places](std::size_t thread) { sched_getaffinity(0, sizeof(cpu_set_t), &places[thread].set); });
+#endif
+  return places;
+}
+
+#ifdef TRIREME_COMPILED
+extern template ThreadPool& ThreadPool::of(Kokkos::DefaultHostExecutionSpace const&);
+#endif
 
 }  // namespace trireme
 

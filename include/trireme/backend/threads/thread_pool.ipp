@@ -19,6 +19,8 @@
 #include <unistd.h>
 #endif
 
+#include <Kokkos_Core.hpp>
+
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/waiting_thread.hpp"
 #include "trireme/core/linkage.hpp"
@@ -129,5 +131,9 @@ TRIREME_INLINE void ThreadPool::work(std::size_t thread) {
     take(seen, thread);
   }
 }
+
+#ifdef TRIREME_COMPILED
+template ThreadPool& ThreadPool::of(Kokkos::DefaultHostExecutionSpace const&);
+#endif
 
 }  // namespace trireme
