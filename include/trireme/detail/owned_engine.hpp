@@ -11,7 +11,6 @@
 #include "trireme/core/error.hpp"
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/environment/error_barrier.hpp"
-#include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_use.hpp"
 #include "trireme/models/shared_weights.hpp"
 #include "trireme/mpi/communicator.hpp"
@@ -34,7 +33,7 @@ struct OwnedEngine {
     else if (!engine.model().description().shared.empty())
       throw ValueError(
           "Shared layers need a strategy whose weights can be read and set, by host_values and set_values");
-    if constexpr (is_trainable<Model> && std::is_same_v<std::decay_t<decltype(engine.group())>, Communicator>)
+    if constexpr (std::is_same_v<std::decay_t<decltype(engine.group())>, Communicator>)
       if (engine.group().size() > 1) error_barrier = std::make_unique<ErrorBarrier>(engine.group());
   }
 

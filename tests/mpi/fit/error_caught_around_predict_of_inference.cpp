@@ -1,0 +1,22 @@
+// ranks: 2 3   labels: fault   exit: error   says: no more, in epoch 1 after step 0; no checkpoint was written
+// One rank catches an error of its hook around predict, of a model compiled for inference, and goes on alone.
+#include "support/failing_fit.hpp"
+
+#include <chrono>
+
+#include "trireme/environment/environment.hpp"
+#include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+
+using namespace trireme;
+
+int main(int argc, char** argv) {
+  Environment environment(argc, argv, {.threads = 1, .patience = std::chrono::seconds(1)});
+  auto const& world = environment.world();
+  MultiWorkerMirroredStrategy<> const strategy(world);
+  auto model = compile(strategy, Sequential{Input<3>{}, Dense<10>{}});
+  test::ZeroSamples const samples{200};
+  test::catch_around([&] {
+    predict(strategy, model, samples.data().batch(GlobalBatch{20}),
+            test::AfterThirdBatch{world.rank() + 1 == world.size(), test::fails});
+  });
+}
