@@ -4,6 +4,7 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -89,6 +90,9 @@ class ByHand {
   void set_all(std::vector<double> values) {
     for (auto& model : models_) model.engine().weights().set_parameters(values);
   }
+  void set_each(std::size_t offset, std::vector<double> values) {
+    for (auto& model : models_) model.engine().weights().set_values(offset, values);
+  }
   /// Elements that train.
   std::size_t trained() const { return models_[0].engine().model().description().elements; }
 
@@ -159,6 +163,62 @@ BOOST_AUTO_TEST_CASE(an_outer_optimizer_takes_the_mean_change_as_its_gradient_an
     expected.set_all(outer);
     BOOST_TEST(test::distance(model.engine().weights().host_parameters(), outer) <= 1e-13);
   }
+}
+
+BOOST_AUTO_TEST_CASE(weights_set_within_a_period_are_no_change_that_the_outer_optimizer_takes) {
+  auto const samples = all_samples();
+  Adam const adam{.learning_rate = 0.03};
+  double const rate = 0.7, momentum = 0.9;
+  ByHand expected(adam);
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = rate, .momentum = momentum});
+  auto model = model_of(strategy, adam);
+  auto const& description = model.description();
+  std::vector<double> outer = expected.weights(0), velocity(outer.size(), 0);
+  for (std::size_t step = 0; step < most_steps; ++step) {
+    step_on_own_rows(model, samples, step);
+    expected.step(step);
+    if (step % 2 == 0) {
+      for (auto const& path : {"dense/kernel", "batch_normalization/moving_mean"}) {
+        auto const values = xt::xarray<double>(model.weights(path) * 0 + 0.25 * static_cast<double>(step));
+        model.set_weights(path, values);
+        auto const& weight = detail::weight_named(description, path);
+        expected.set_each(weight.offset, std::vector<double>(values.begin(), values.end()));
+        std::copy(values.begin(), values.end(), outer.begin() + static_cast<std::ptrdiff_t>(weight.offset));
+      }
+      continue;
+    }
+    std::vector<double> const mean = expected.mean();
+    for (std::size_t i = 0; i < outer.size(); ++i) {
+      if (i < expected.trained()) {
+        velocity[i] = momentum * velocity[i] - rate * (outer[i] - mean[i]);
+        outer[i] += velocity[i];
+      } else {
+        outer[i] = mean[i];
+      }
+    }
+    expected.set_all(outer);
+    BOOST_TEST_CONTEXT("after step " << step)
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), outer) <= 1e-13);
+  }
+  test::check_equal_on_all(world(), model);
+}
+
+BOOST_AUTO_TEST_CASE(a_snapshot_restored_within_another_period_brings_back_the_change_that_it_had) {
+  auto const samples = all_samples();
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = 0.7});
+  auto const make = [&] { return model_of(strategy, SGD{.learning_rate = 0.03}); };
+  auto model = make(), expected = make();
+  step_on_own_rows(model, samples, 0);
+  auto const kept = model.engine().weights().snapshot();
+  for (std::size_t step = 1; step < 3; ++step) step_on_own_rows(model, samples, step);
+  // As a checkpoint keeps it.
+  auto stored = model.engine().weights().gather(kept);
+  model.engine().weights().restore(model.engine().weights().scatter(stored));
+  step_on_own_rows(model, samples, 3);
+  for (std::size_t step : {0u, 3u}) step_on_own_rows(expected, samples, step);
+  BOOST_TEST(model.engine().weights().host_parameters() == expected.engine().weights().host_parameters(),
+             boost::test_tools::per_element());
+  test::check_equal_on_all(world(), model);
 }
 
 BOOST_AUTO_TEST_CASE(with_a_mean_after_each_step_of_plain_sgd_over_even_shares_it_is_the_step_of_the_whole_batch) {

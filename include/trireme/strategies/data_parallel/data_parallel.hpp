@@ -77,6 +77,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
       : Base(Parts(std::move(model), space, std::move(group), replicas, plan)),
         synchronization_(parts_.group(), space, parts_.model().description(), options...) {
     if constexpr (local_steps) static_assert(detail::require_local_synchronization<Synchronization, T, Space>());
+    if constexpr (requires { parts_.weights().keep_anchor(synchronization_.anchor()); })
+      parts_.weights().keep_anchor(synchronization_.anchor());
     if constexpr (requires { synchronization_.shared(); })
       if (auto* const shared = synchronization_.shared()) {
         parts_.partitions().place_gradients(shared->arena());
@@ -164,7 +166,10 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
   }
   /// Called when all of a checkpoint has been set.
-  void resumed() { parts_.resumed(); }
+  void resumed() {
+    parts_.resumed();
+    if constexpr (requires { synchronization_.resumed(); }) synchronization_.resumed();
+  }
 
  protected:
   using Base::parts_;

@@ -1,6 +1,7 @@
 /// LocalReplica: the parts of a process that takes optimizer steps on its own rows, with weights of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,7 +50,11 @@ std::vector<T> mean_of_processes(Group const& group, std::vector<T> values) {
 /// Whole weights that are each process's own until a synchronization brings them together.
 template <class T, class Space, class Group>
 class OwnWeights : public WholeWeights<T, Space, Group> {
+  using Base = WholeWeights<T, Space, Group>;
+
  public:
+  /// The process's weights, then, where there is an anchor, as many that all processes have alike: those from which the
+  /// weights have changed.
   using Snapshot = Arena<T, Space>;
   /// A gathered snapshot holds one of each process.
   static constexpr bool snapshots_of_each = true;
@@ -57,7 +62,29 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   /// Weights that begin as the chief's. Collective.
   template <class Model>
   OwnWeights(Model const& model, Space const& space, std::shared_ptr<Group const> group)
-      : WholeWeights<T, Space, Group>(model, space, std::move(group)) {}
+      : Base(model, space, std::move(group)) {}
+
+  /// Keeps `anchor`, the first elements of the weights that the processes had alike last, in step with weights that are
+  /// set: one that all processes are given is no change of theirs, and a snapshot brings back what had changed.
+  void keep_anchor(Arena<T, Space> const& anchor) {
+    anchor_ = anchor;
+    copy_view(anchor_, part(this->parameters(), 0, anchor_.extent(0)));
+  }
+
+  Snapshot snapshot() const {
+    std::size_t const size = this->size(), anchored = anchor_.extent(0);
+    if (anchored == 0) return Base::snapshot();
+    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", 2 * size);
+    copy_view(part(copy, 0, size), this->parameters());
+    copy_view(part(copy, size, anchored), anchor_);
+    // Frozen weights change in no step.
+    copy_view(part(copy, size + anchored, size - anchored), part(this->parameters(), anchored, size - anchored));
+    return copy;
+  }
+  void restore(Snapshot const& snapshot) {
+    copy_view(this->parameters(), part(snapshot, 0, this->size()));
+    if (anchor_.extent(0) > 0) copy_view(anchor_, part(snapshot, this->size(), anchor_.extent(0)));
+  }
 
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
@@ -68,8 +95,26 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   Snapshot scatter(std::vector<T>& values) const {
     values.resize(this->group_->broadcast(values.size()).value());
     this->group_->broadcast(values);
-    return this->snapshot_of(detail::values_of_process(*this->group_, values, this->size()));
+    std::size_t const size = (anchor_.extent(0) > 0 ? 2 : 1) * this->size();
+    return this->snapshot_of(detail::values_of_process(*this->group_, values, size));
   }
+
+  /// Overwrites the weights on every process with the chief's values. Collective.
+  void set_parameters(std::span<T> values) { set_values(0, values); }
+  /// The same for elements from `offset` on.
+  void set_values(std::size_t offset, std::span<T> values) {
+    Base::set_values(offset, values);
+    if (offset >= anchor_.extent(0)) return;
+    std::size_t const count = std::min(values.size(), anchor_.extent(0) - offset);
+    copy_view(part(anchor_, offset, count), host_view(values.data(), count));
+  }
+
+ private:
+  static Arena<T, Space> part(Arena<T, Space> const& all, std::size_t offset, std::size_t count) {
+    return Arena<T, Space>(all.data() + offset, count);
+  }
+
+  Arena<T, Space> anchor_{};
 };
 
 /// The replica of a synchronization with local steps: it steps on its own rows, and its weights are its own until an

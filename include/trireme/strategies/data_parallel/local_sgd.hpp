@@ -76,10 +76,13 @@ class PeriodicSynchronization {
   /// The strategy's own synchronization, which adds up changes.
   Changes& changes() { return changes_; }
   auto* shared() { return changes_.shared(); }
+  /// The weights that the processes had alike last, from which those of each have changed.
+  Arena<T, Space> const& anchor() const { return anchor_; }
   std::size_t memory_bytes() const { return anchor_.extent(0) * sizeof(T) * (1 + outer_.slots().size()); }
   std::string placement() const { return formatted("every {} steps, {}", Every, changes_.placement()); }
 
-  /// Keeps the weights that the processes have alike, before the first step of a period.
+  /// Keeps the weights that the processes have alike, before the first step of a period: also those that were written
+  /// to a `weights_view`.
   void before_step(LocalWeights<T, Space> const& weights) {
     if (steps_ == 0)
       kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
@@ -100,10 +103,20 @@ class PeriodicSynchronization {
     auto iteration = outer_.iteration();
     archive("iteration", iteration);
     outer_.set_iteration(iteration);
-    on_all(archive, "anchor", anchor_);
-    for (std::size_t slot = 0; slot < outer_.slots().size(); ++slot)
-      on_all(archive, formatted("slot{}", slot), outer_.slots()[slot]);
+    std::vector<T> anchor = on_all(archive, "common", anchor_);
+    if (archive.loads()) loaded_anchor_ = std::move(anchor);
+    for (std::size_t slot = 0; slot < outer_.slots().size(); ++slot) {
+      auto const& view = outer_.slots()[slot];
+      std::vector<T> const values = on_all(archive, formatted("slot{}", slot), view);
+      if (archive.loads()) copy_view(view, host_view(values));
+    }
     if constexpr (requires { changes_.state(archive); }) archive("changes", changes_);
+  }
+  /// Called when all of a checkpoint has been set, its weights too, which set the anchor.
+  void resumed() {
+    if (loaded_anchor_.empty()) return;
+    copy_view(anchor_, host_view(loaded_anchor_));
+    loaded_anchor_.clear();
   }
 
  private:
@@ -131,22 +144,24 @@ class PeriodicSynchronization {
     steps_ = 0;
   }
 
-  /// Values that are the same on all processes: the chief's are saved, and all are given them.
+  /// Values that are the same on all processes: the chief's are saved; when loading, those of the checkpoint.
   template <class Archive, class View>
-  void on_all(Archive& archive, std::string_view name, View const& view) {
+  std::vector<T> on_all(Archive& archive, std::string_view name, View const& view) {
     std::vector<T> values;
     if (!archive.loads() && group_->is_chief()) values = to_host(view);
     archive.on_chief(name, values);
-    if (!archive.loads()) return;
-    values.resize(view.extent(0));
-    group_->broadcast(values);
-    copy_view(view, host_view(values));
+    if (archive.loads()) {
+      values.resize(view.extent(0));
+      group_->broadcast(values);
+    }
+    return values;
   }
 
   Group const* group_;
   Changes changes_;
   Updater<T, Outer, SpaceContext<Space>> outer_;
-  Arena<T, Space> anchor_;  ///< the weights at which the processes met last
+  Arena<T, Space> anchor_;  ///< the weights at which the processes met last, with those that were set since
+  std::vector<T> loaded_anchor_{};  ///< of a checkpoint, until all of it has been set
   std::size_t steps_ = 0;   ///< since then
 };
 

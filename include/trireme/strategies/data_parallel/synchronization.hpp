@@ -30,9 +30,12 @@ struct LocalWeights {
 ///   before_step(weights)    (optional)
 ///   after_update(weights)   on all processes after each step, also on those without rows
 ///   at_epoch_end(weights)   after which the weights are the same on all processes, to the bit. Collective.
+///   anchor()                (optional) an arena of `size` elements, the weights from which those of each process have
+///                           changed. Weights that are set meanwhile are set there too; snapshots have a copy of it
 /// Both have
 ///   placement()             a text of what the bits of a result depend on
 ///   state(archive)          (optional) what a checkpoint holds of it; see Archive
+///   resumed()               (optional) called when all of a checkpoint has been set
 ///   memory_bytes()          (optional) what it keeps, for memory_use
 ///   message_path()          (optional) the way of messages from a device's memory, the end of the placement
 ///   carries()               (optional) true if it keeps a part of the gradients for later steps
