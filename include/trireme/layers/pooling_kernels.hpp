@@ -17,6 +17,12 @@ KOKKOS_INLINE_FUNCTION std::size_t window_begin(Window2D const& w, std::size_t p
   return ((row * w.height.in + top) * w.width.in + column * w.width.stride) * w.channels;
 }
 
+/// True if `value` takes the place of the largest so far: a NaN does, and keeps it.
+template <class T>
+KOKKOS_INLINE_FUNCTION bool is_larger(T value, T largest) {
+  return (value > largest) | (value != value);
+}
+
 /// Largest value of one channel's window of H x W taps inside the image.
 template <class T, std::size_t H, std::size_t W>
 struct MaxPoolInside {
@@ -29,13 +35,14 @@ struct MaxPoolInside {
     for (std::size_t u = 0; u < H; ++u)
       for (std::size_t v = 0; v < W; ++v) {
         T const value = in[(u * w.width.in + v) * w.channels];
-        largest = value > largest ? value : largest;
+        largest = is_larger(value, largest) ? value : largest;
       }
     y[position * w.channels + c] = largest;
   }
 };
 
-/// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient.
+/// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient, and none where
+/// that is a NaN, which the loss shows.
 template <class T, std::size_t H, std::size_t W>
 struct MaxPoolInsideGradient {
   Window2D w;
@@ -87,7 +94,7 @@ struct MaxPool {
           lanes.for_each(w.channels, [&](std::size_t c) {
             T const value = in[c], before = out[c];
             std::uint16_t const tap_before = at[c];
-            bool const larger = value > before;
+            bool const larger = is_larger(value, before);
             at[c] = larger ? tap : tap_before;
             out[c] = larger ? value : before;
           });

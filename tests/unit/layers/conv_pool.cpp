@@ -206,6 +206,38 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_number_comes_out_where_separate_layers_let_it
   BOOST_TEST(out < fused.size());
 }
 
+BOOST_AUTO_TEST_CASE(a_number_that_is_none_comes_out_of_each_window_that_has_it) {
+  auto const check = [](auto const& model, std::size_t window, std::size_t stride, std::size_t padding) {
+    constexpr std::size_t height = 5, width = 6, channels = 3;
+    BothWays<float, std::decay_t<decltype(model)>, Extents<height, width, channels>> run(model, {}, 1);
+    auto const x = run.x;
+    auto const extents = model.output(run.in);
+    for (std::size_t pixel = 0; pixel < height * width; ++pixel) {
+      run.x = x;
+      run.x[pixel * channels + 1] = std::numeric_limits<float>::quiet_NaN();
+      std::vector<bool> expected;
+      auto const has = [&](std::size_t out, std::size_t in) {
+        return in + padding >= out * stride && in + padding < out * stride + window;
+      };
+      for (std::size_t i = 0; i < extents[0]; ++i)
+        for (std::size_t j = 0; j < extents[1]; ++j)
+          for (std::size_t c = 0; c < extents[2]; ++c)
+            expected.push_back(has(i, pixel / width) && has(j, pixel % width) &&
+                               (extents[2] != channels || c == 1));  // a convolution mixes channels
+      for (auto const& y : {run.template run<ThreadContext>().y, run.template run<Space>().y}) {
+        std::vector<bool> out;
+        for (float value : y) out.push_back(std::isnan(value));
+        BOOST_TEST(out == expected, "at pixel " << pixel);
+      }
+    }
+  };
+  check(Sequential{MaxPooling2D<2, 2>{}}, 2, 2, 0);
+  check(Sequential{MaxPooling2D<3, 3, Strides<1, 1>>{}}, 3, 1, 0);
+  check(Sequential{MaxPooling2D<3, 3, Strides<1, 1>, Same>{}}, 3, 1, 1);
+  check(Sequential{Conv2D<10, 1, 1, ReLU>{}, MaxPooling2D<2, 2>{}}, 2, 2, 0);
+  check(Sequential{Conv2D<10, 1, 1>{}, MaxPooling2D<3, 3>{}}, 3, 3, 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_with_its_rows_runs_both_as_one_and_keeps_nothing_of_what_is_pooled_away) {
   Extents<12, 12, 3> const in;
   BOOST_TEST(pools_separately(Sequential{Conv2D<8, 3, 3, ReLU>{}, MaxPooling2D<2, 2>{}}, in) == !detail::has_simd);

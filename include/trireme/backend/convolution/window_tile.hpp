@@ -92,7 +92,7 @@ class WindowTile {
     }
   }
 
-  /// Positions First, First + 1, … of all windows; the largest value so far stays unless one of them is larger.
+  /// Positions First, First + 1, … of all windows; the largest value so far stays unless one of them is larger, or a NaN.
   template <std::size_t First, std::size_t N, std::size_t NV>
   [[gnu::always_inline]] static void merge_from(WindowLine<T, Tap> const& line, T const* x, T const* kernel,
                                                 std::size_t ldk, T const* bias, V (&largest)[N][NV],
@@ -131,8 +131,9 @@ class WindowTile {
       if constexpr (First == 0) largest[n][v] = sums[n][0][v];
       TRIREME_UNROLL(32)
       for (std::size_t p = First == 0 ? 1 : 0; p < positions; ++p) {
-        Choice const larger = sums[n][p][v] > largest[n][v];  // a NaN stays if it is first, as in MaxPooling2D
-        largest[n][v] = larger ? sums[n][p][v] : largest[n][v];
+        V const value = sums[n][p][v];
+        Choice const larger = (value > largest[n][v]) | (value != value);  // a NaN is, as in MaxPooling2D
+        largest[n][v] = larger ? value : largest[n][v];
         at[n][v] = larger ? Taps::all(First + p) : at[n][v];
       }
     }
