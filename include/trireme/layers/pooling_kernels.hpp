@@ -41,8 +41,8 @@ struct MaxPoolInside {
   }
 };
 
-/// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient, and none where
-/// that is a NaN, which the loss shows.
+/// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient, and none
+/// where that is a NaN, which the loss shows.
 template <class T, std::size_t H, std::size_t W>
 struct MaxPoolInsideGradient {
   Window2D w;

@@ -92,7 +92,8 @@ class WindowTile {
     }
   }
 
-  /// Positions First, First + 1, … of all windows; the largest value so far stays unless one of them is larger, or a NaN.
+  /// Positions First, First + 1, … of all windows; the largest value so far stays unless one of them is larger, or a
+  /// NaN.
   template <std::size_t First, std::size_t N, std::size_t NV>
   [[gnu::always_inline]] static void merge_from(WindowLine<T, Tap> const& line, T const* x, T const* kernel,
                                                 std::size_t ldk, T const* bias, V (&largest)[N][NV],

@@ -160,9 +160,9 @@ class PeriodicSynchronization {
   Group const* group_;
   Changes changes_;
   Updater<T, Outer, SpaceContext<Space>> outer_;
-  Arena<T, Space> anchor_;  ///< the weights at which the processes met last, with those that were set since
+  Arena<T, Space> anchor_;          ///< the weights at which the processes met last, with those that were set since
   std::vector<T> loaded_anchor_{};  ///< of a checkpoint, until all of it has been set
-  std::size_t steps_ = 0;   ///< since then
+  std::size_t steps_ = 0;           ///< since then
 };
 
 namespace detail {
