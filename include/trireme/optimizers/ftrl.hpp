@@ -23,8 +23,8 @@ struct FtrlStep;
 /// n += g^2; z += g + 2 shrinkage w - (n^q - (n before)^q) / rate w, with q = -learning_rate_power and the l1, l2 and
 /// shrinkage of the three regularization strengths. Weights w of any shape; the state is n, which begins with
 /// initial_accumulator_value, and z, of the shape of w. Weight decay first takes rate weight_decay w from w. A rate of
-/// 0, which other optimizers take, makes weights NaN. Source: McMahan et al., KDD 2013, as Keras's Ftrl. Designated
-/// initializers name the members in this order.
+/// 0 changes nothing, and w is 0 as long as n is: Keras has NaN there. Source: McMahan et al., KDD 2013, as Keras's
+/// Ftrl. Designated initializers name the members in this order.
 /// \throws ValueError from compile, unless learning_rate_power is at most 0, the others not negative, all finite, and
 /// at most one limit of clipping is not 0.
 struct Ftrl {
@@ -70,6 +70,7 @@ struct FtrlStep {
 
   KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
     using Kokkos::pow;
+    if (Kokkos::isinf(inverse_rate)) return;
     T const weight = w[i] - w[i] * decay;
     T const old_sum = slots[0][i], sum = old_sum + gradient * gradient;
     T const scaled = pow(sum, power);
@@ -78,7 +79,8 @@ struct FtrlStep {
     T const clipped = math::where(linear > l1, l1, math::where(linear < -l1, -l1, linear));
     slots[0][i] = sum;
     slots[1][i] = linear;
-    w[i] = (clipped - linear) / (scaled * inverse_rate + l2);
+    T const curvature = scaled * inverse_rate + l2;
+    w[i] = curvature == T(0) ? T(0) : (clipped - linear) / curvature;
   }
 };
 

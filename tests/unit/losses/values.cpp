@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "trireme/losses/binary_crossentropy.hpp"
+#include "trireme/losses/binary_focal_crossentropy.hpp"
 #include "trireme/losses/categorical_crossentropy.hpp"
 #include "trireme/losses/hinge.hpp"
 #include "trireme/losses/huber.hpp"
@@ -61,6 +62,20 @@ BOOST_AUTO_TEST_CASE(clipped_probabilities_have_a_finite_loss_and_no_gradient) {
   BOOST_TEST(value == -std::log(1e-7), tolerance(1e-9));
   BOOST_TEST(gradient[0] == 0.0);
   BOOST_TEST(gradient[1] == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(certain_and_right_outputs_have_no_gradient_of_a_focal_loss_of_any_power) {
+  std::array<float, 2> const certain{1, 0}, logits{200, -200}, truth{1, 0};
+  for (double gamma : {0.0, 0.5, 1.0, 2.0}) {
+    std::array<float, 2> gradient{5, 5};
+    float const value =
+        tr::BinaryFocalCrossentropy{.gamma = gamma}(certain.data(), truth.data(), 2, 1.0f, gradient.data());
+    BOOST_TEST(value < 1e-6f);
+    for (float g : gradient) BOOST_TEST(std::abs(g) < 1e-6f, g << " for gamma " << gamma);
+    tr::BinaryFocalCrossentropy{.gamma = gamma, .from_logits = true}(logits.data(), truth.data(), 2, 1.0f,
+                                                                     gradient.data());
+    for (float g : gradient) BOOST_TEST(std::abs(g) < 1e-6f, g << " for gamma " << gamma << " and logits");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_label_outside_of_the_classes_gives_nan_and_reads_nothing_outside) {

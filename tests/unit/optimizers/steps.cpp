@@ -19,6 +19,7 @@
 #include "trireme/optimizers/nadam.hpp"
 #include "trireme/optimizers/rmsprop.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/schedules/piecewise_constant_decay.hpp"
 
 namespace tr = trireme;
 using boost::test_tools::tolerance;
@@ -106,6 +107,17 @@ BOOST_AUTO_TEST_CASE(every_optimizer_finds_the_minimum_of_a_parabola) {
   BOOST_TEST(distance(tr::Nadam{.learning_rate = 0.05}) < 1e-12);
   BOOST_TEST(distance(tr::Lion{.learning_rate = 0.01}) < 1e-12);
   BOOST_TEST(distance(tr::Ftrl{.learning_rate = 1}) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(ftrl_leaves_weights_alone_at_a_rate_of_0_and_has_numbers_before_the_first_gradient) {
+  tr::PiecewiseConstantDecay const rate({1, 2}, {0.5, 0, 0.5});
+  auto const with_pause = weights(tr::Ftrl{.learning_rate = rate}, 1.0, {0.25, 0.5, 7, -0.125});
+  BOOST_TEST(with_pause[2] == with_pause[1]);
+  auto const without = weights(tr::Ftrl{.learning_rate = 0.5}, 1.0, {0.25, 0.5, -0.125});
+  BOOST_TEST(with_pause[3] == without[2]);
+  // A leader of nothing is 0, as it is for a gradient of 0 with any other accumulator.
+  BOOST_TEST(weights(tr::Ftrl{.learning_rate = 0.5, .initial_accumulator_value = 0}, 1.0, {0, 0})[1] == 0);
+  BOOST_TEST(weights(tr::Ftrl{.learning_rate = 0.5}, 1.0, {0, 0})[1] == 0);
 }
 
 /// Weights of norm 5 and gradients of norm 13.
