@@ -64,8 +64,9 @@ BOOST_AUTO_TEST_CASE(sixteen_batches_add_one_fence) {
   BOOST_TEST(fences(64) - few == 3u);
 }
 
-/// Products are counted where they are kernels of ours: a vendor's library launches others.
-BOOST_AUTO_TEST_CASE(a_step_of_a_perceptron_takes_six_launches_beside_its_products) {
+/// Products are counted where they are kernels of ours: a vendor's library launches others. It also has fewer
+/// epilogues.
+BOOST_AUTO_TEST_CASE(a_step_of_a_perceptron_takes_four_launches_beside_its_products) {
   Sequential const network{Input<6, 6, 2>{}, Flatten{}, Dense<5, Tanh>{}, Dense<test::classes>{}};
   auto const launches = [&](std::size_t batches) {
     noted_in_training(network, Adam{}, batches, Kokkos::Tools::Experimental::set_begin_parallel_for_callback);
@@ -73,8 +74,11 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_perceptron_takes_six_launches_beside_its_produc
       return label.find("gemm") == std::string::npos;
     }));
   };
-  // Bias and activation of two layers; loss and metrics; bias gradients of two layers, one with its activation's; the
-  // optimizer.
-  std::size_t const few = launches(16);
-  BOOST_TEST(launches(64) - few == 48u * 6u);
+  // Loss and metrics; bias gradients of two layers, one with its activation's; the optimizer. Bias and activation
+  // belong to the products.
+  std::size_t const few = launches(16), of_steps = launches(64) - few;
+  if (detail::DeviceBlas<test::Device>::portable)
+    BOOST_TEST(of_steps == 48u * 4u);
+  else
+    BOOST_TEST(of_steps <= 48u * 6u);
 }

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE device_kernels
 #include "support/device.hpp"
 
+#include "support/device_values.hpp"
 #include "support/kokkos_fixture.hpp"
 
 #include <algorithm>
@@ -16,28 +17,11 @@
 #include "trireme/layers/embedding_kernels.hpp"
 
 using namespace trireme;
+using trireme::test::OnDevice;
 
 namespace {
 
 using Context = SpaceContext<test::Device>;
-
-template <class T>
-class OnDevice {
- public:
-  explicit OnDevice(std::vector<T> const& values)
-      : view_(Kokkos::view_alloc(test::device(1), Kokkos::WithoutInitializing, "values"), values.size()) {
-    Kokkos::deep_copy(view_,
-                      Kokkos::View<T const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size()));
-  }
-  T* data() const { return view_.data(); }
-  std::vector<T> values() const {
-    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view_);
-    return {host.data(), host.data() + host.size()};
-  }
-
- private:
-  Kokkos::View<T*, test::Device::memory_space> view_;
-};
 
 /// Small integers, whose sums are exact in any order.
 template <class T>

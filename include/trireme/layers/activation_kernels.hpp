@@ -2,14 +2,26 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/activations/activation.hpp"
+#include "trireme/activations/gelu.hpp"
+#include "trireme/activations/linear.hpp"
+#include "trireme/backend/gemm/epilogue.hpp"
+#include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/layers/gradient.hpp"
 
-namespace trireme::kernels {
+namespace trireme {
+
+template <>
+inline constexpr VendorActivation vendor_activation<Linear> = VendorActivation::linear;
+template <>
+inline constexpr VendorActivation vendor_activation<TanhGELU> = VendorActivation::tanh_gelu;
+
+namespace kernels {
 
 /// y = activation(y + bias), elementwise.
 template <class T, class A>
@@ -113,6 +125,15 @@ void activate(Context& context, A const& activation, std::size_t n, T const* x, 
   });
 }
 
+/// Applies the activation to the rows of `z`, into `y`.
+template <class Context, class T, class A>
+void activate_rows(Context& context, A const& activation, std::size_t rows, std::size_t columns, T const* z, T* y) {
+  if constexpr (A::elementwise)
+    activate(context, activation, rows * columns, z, y);
+  else
+    context.for_rows("trireme::activate_row", rows, columns, ActivateRow<T, A>{activation, z, y, columns});
+}
+
 /// Adds the bias (may be null) to `z` and applies the activation into `y`; z is y unless backward needs it.
 template <class Context, class T, class A>
 void bias_activation(Context& context, A const& activation, std::size_t rows, std::size_t columns, T const* bias, T* z,
@@ -125,10 +146,48 @@ void bias_activation(Context& context, A const& activation, std::size_t rows, st
     }
   }
   if (bias) context.for_each("trireme::add_bias", rows, columns, AddBias<T>{bias, z, columns});
-  if constexpr (A::elementwise)
-    activate(context, activation, rows * columns, z, y);
-  else
-    context.for_rows("trireme::activate_row", rows, columns, ActivateRow<T, A>{activation, z, y, columns});
+  activate_rows(context, activation, rows, columns, static_cast<T const*>(z), y);
+}
+
+/// c = product + bias, which may be null.
+template <class Context, class T>
+void product_bias(Context& context, Product<T> const& product, T const* bias) {
+  if (!bias) return context.gemm(product);
+  auto const taken =
+      detail::gemm_with_epilogue(context, product, BiasActivationEpilogue<T, Linear>{{}, bias, product.c});
+  if constexpr (detail::may_decline<decltype(taken)>) {
+    if (taken) return;
+    context.gemm(product);
+    context.for_each("trireme::add_bias", product.m, product.n, AddBias<T>{bias, product.c, product.n});
+  }
+}
+
+/// y = activation(product + bias), where the bias may be null. The product's c, whose rows follow each other, is y
+/// unless backward needs what the activation was applied to; then it holds that. On devices bias and activation are
+/// epilogues of the product where the space has them.
+template <class Context, class T, class A>
+void product_bias_activation(Context& context, A const& activation, Product<T> const& product, T const* bias, T* y) {
+  if constexpr (std::is_same_v<A, Linear>) {
+    product_bias(context, product, bias);
+  } else if constexpr (!A::elementwise) {
+    product_bias(context, product, bias);
+    activate_rows(context, activation, product.m, product.n, static_cast<T const*>(product.c), y);
+  } else {
+    with_resolved(activation, [&]<class Function>(Function const& function) {
+      auto const taken =
+          detail::gemm_with_epilogue(context, product, BiasActivationEpilogue<T, Function>{function, bias, y});
+      if constexpr (detail::may_decline<decltype(taken)>) {
+        if (taken) return;
+        if constexpr (needs_preactivation<A>()) {
+          product_bias(context, product, bias);
+          activate(context, activation, product.m * product.n, static_cast<T const*>(product.c), y);
+        } else {
+          context.gemm(product);
+          bias_activation(context, activation, product.m, product.n, bias, product.c, y);
+        }
+      }
+    });
+  }
 }
 
 /// dx = dy through the activation; `z` is what it was applied to (only read if the activation needs it). dx may be dy.
@@ -165,4 +224,5 @@ bool activation_and_bias_gradient(Context& context, A const& activation, std::si
   return false;
 }
 
-}  // namespace trireme::kernels
+}  // namespace kernels
+}  // namespace trireme

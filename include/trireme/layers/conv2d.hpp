@@ -97,10 +97,18 @@ struct Conv2D {
   void forward(Context& context, In const& in, Forward<T> const& f) const {
     Window2D const w = window(in);
     T* const z = needs_preactivation<A>() ? f.saved[preactivation] : f.y;
-    convolution(context, w, filters, f.rows, f.x, f.parameters[kernel], z,
-                Workspace(saved_as<std::byte>(f, workspace)));
-    if constexpr (use_bias || !std::is_same_v<A, Linear>)
+    Workspace const space(saved_as<std::byte>(f, workspace));
+    T const* const weights = f.parameters[kernel];
+    if constexpr (!use_bias && std::is_same_v<A, Linear>) {
+      convolution(context, w, filters, f.rows, f.x, weights, z, space);
+    } else if constexpr (is_host_context<Context>) {
+      convolution(context, w, filters, f.rows, f.x, weights, z, space);
       kernels::bias_activation(context, activation, f.rows * w.positions(), filters, f.parameters[bias], z, f.y);
+    } else {
+      detail::unfolded_convolution(context, w, filters, f.rows, f.x, weights, z, space, [&](Product<T> const& product) {
+        kernels::product_bias_activation(context, activation, product, f.parameters[bias], f.y + (product.c - z));
+      });
+    }
   }
 
   template <class Context, class In, class T>

@@ -90,15 +90,15 @@ struct Dense {
 
   template <class Context, class In, class T>
   void forward(Context& context, In const& in, Forward<T> const& f) const {
-    std::size_t const rows = f.rows * in.size() / in.back();
     T* const z = needs_preactivation<A>() ? f.saved[preactivation] : f.y;
     Product<T> product = forward_product<T>(in, f.rows);
     product.a = f.input();
     product.b = f.parameters[kernel];
     product.c = z;
-    context.gemm(product);
     if constexpr (use_bias || !std::is_same_v<A, Linear>)
-      kernels::bias_activation(context, activation, rows, units, f.parameters[bias], z, f.y);
+      kernels::product_bias_activation(context, activation, product, f.parameters[bias], f.y);
+    else
+      context.gemm(product);
   }
 
   template <class Context, class In, class T>
@@ -124,8 +124,12 @@ struct Dense {
                               .c = b.dx,
                               .ldc = n,
                               .transpose_b = true});
-    if (!summed) b.gradients[bias].column_sums(context, "trireme::dense_bias_gradient", rows, dz);
-    b.gradients[kernel].product(context, rows, {b.input(), n}, {dz, units}, deferred ? Lifetime::step : Lifetime::call);
+    Lifetime const operands = deferred ? Lifetime::step : Lifetime::call;
+    if (summed)
+      b.gradients[kernel].product(context, rows, {b.input(), n}, {dz, units}, operands);
+    else
+      b.gradients[kernel].product_and_column_sums(context, "trireme::dense_bias_gradient", rows, {b.input(), n},
+                                                  {dz, units}, b.gradients[bias], operands);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/backend/gemm/cache_gemm.hpp"
+#include "trireme/backend/gemm/epilogue.hpp"
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/split_gemm.hpp"
@@ -149,16 +150,7 @@ class Gradient {
     if (!values_) return;
     if (operands == Lifetime::step && defers(context, k, x.columns, dy.columns))
       return sink_->defer({x.columns, dy.columns, k, x.rows, dy.values, values_});
-    Product<T> const whole{.m = x.columns,
-                           .n = dy.columns,
-                           .k = k,
-                           .a = x.rows,
-                           .lda = x.columns,
-                           .b = dy.values,
-                           .ldb = dy.columns,
-                           .c = values_,
-                           .ldc = dy.columns,
-                           .transpose_a = true};
+    Product<T> const whole = whole_product(k, x, dy);
     if constexpr (is_host_context<Context>) {
       if (detail::has_simd && sink_ && k > 0 && k <= gradient_block_rows<T> && sink_->takes(values_, size_)) {
         kernels::GradientBlocks<T> const blocks(whole, sink_, detail::threads_for_product(context.threads(), whole));
@@ -166,6 +158,20 @@ class Gradient {
       }
     }
     context.gemm(whole);
+  }
+
+  /// As `product`, and the sums of dy's columns as the gradient of the bias. On a device they are an epilogue of the
+  /// product where the space has it.
+  template <class Context>
+  void product_and_column_sums(Context& context, char const* sums_label, std::size_t k, MatrixOperand<T> const& x,
+                               MatrixBlock<T> const& dy, Gradient const& bias,
+                               Lifetime operands = Lifetime::call) const {
+    if constexpr (!is_host_context<Context>) {
+      RightColumnSumsEpilogue<T> const sums{bias.values_};
+      if (values_ && bias && detail::gemm_with_epilogue(context, whole_product(k, x, dy), sums)) return;
+    }
+    bias.column_sums(context, sums_label, k, dy.values);
+    product(context, k, x, dy, operands);
   }
 
   /// True if `product` of these sizes will be deferred when its operands stay until the step ends. A layer that has to
@@ -200,6 +206,19 @@ class Gradient {
   }
 
  private:
+  Product<T> whole_product(std::size_t k, MatrixOperand<T> const& x, MatrixBlock<T> const& dy) const {
+    return {.m = x.columns,
+            .n = dy.columns,
+            .k = k,
+            .a = x.rows,
+            .lda = x.columns,
+            .b = dy.values,
+            .ldb = dy.columns,
+            .c = values_,
+            .ldc = dy.columns,
+            .transpose_a = true};
+  }
+
   T* values_ = nullptr;
   std::size_t size_ = 0;
   GradientSink<T>* sink_ = nullptr;

@@ -225,18 +225,19 @@ struct MultiHeadAttention {
   template <class Context, class T>
   static void project(Context& context, std::size_t positions, T const* x, Forward<T> const& f, std::size_t kernel,
                       Widths const& width, T* y) {
-    context.gemm(Product<T>{.m = positions,
-                            .n = width.to,
-                            .k = width.from,
-                            .a = x,
-                            .lda = width.from,
-                            .b = f.parameters[kernel],
-                            .ldb = width.to,
-                            .c = y,
-                            .ldc = width.to});
+    Product<T> const product{.m = positions,
+                             .n = width.to,
+                             .k = width.from,
+                             .a = x,
+                             .lda = width.from,
+                             .b = f.parameters[kernel],
+                             .ldb = width.to,
+                             .c = y,
+                             .ldc = width.to};
     if constexpr (use_bias)
-      context.for_each("trireme::add_bias", positions, width.to,
-                       kernels::AddBias<T>{f.parameters[kernel + 1], y, width.to});
+      kernels::product_bias_activation(context, Linear{}, product, f.parameters[kernel + 1], y);
+    else
+      context.gemm(product);
   }
 
   /// The gradients of kernel and bias; dx is written or added to, unless it is null.
@@ -256,9 +257,11 @@ struct MultiHeadAttention {
                               .ldc = width.from,
                               .transpose_b = true,
                               .accumulate = accumulate});
-    b.gradients[kernel].product(context, positions, {x, width.from}, {dy, width.to}, lifetime);
     if constexpr (use_bias)
-      b.gradients[kernel + 1].column_sums(context, "trireme::attention_bias_gradient", positions, dy);
+      b.gradients[kernel].product_and_column_sums(context, "trireme::attention_bias_gradient", positions,
+                                                  {x, width.from}, {dy, width.to}, b.gradients[kernel + 1], lifetime);
+    else
+      b.gradients[kernel].product(context, positions, {x, width.from}, {dy, width.to}, lifetime);
   }
 
   template <class T>

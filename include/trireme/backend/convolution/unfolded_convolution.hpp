@@ -36,9 +36,10 @@ constexpr std::size_t unfolded_workspace(Window2D const& w, std::size_t rows) {
   return aligned_bytes(chunk_rows<T, Context>(w, rows) * patch_elements(w) * sizeof(T));
 }
 
-template <class Context, class T>
+/// `multiply` computes the product of each chunk of samples, whose c are the chunk's rows of y.
+template <class Context, class T, class Multiply>
 void unfolded_convolution(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
-                          T const* kernel, T* y, Workspace workspace) {
+                          T const* kernel, T* y, Workspace workspace, Multiply const& multiply) {
   std::size_t const k = w.taps() * w.channels, positions = w.positions();
   bool const direct = patches_are_input(w);
   std::size_t const chunk = direct ? rows : chunk_rows<T, Context>(w, rows);
@@ -46,16 +47,22 @@ void unfolded_convolution(Context& context, Window2D const& w, std::size_t filte
   for_chunks(rows, chunk, [&](std::size_t first, std::size_t count) {
     T const* const image = x + first * w.input_size();
     if (!direct) kernels::unfold(context, w, count, image, patches);
-    context.gemm(Product<T>{.m = count * positions,
-                            .n = filters,
-                            .k = k,
-                            .a = direct ? image : patches,
-                            .lda = k,
-                            .b = kernel,
-                            .ldb = filters,
-                            .c = y + first * positions * filters,
-                            .ldc = filters});
+    multiply(Product<T>{.m = count * positions,
+                        .n = filters,
+                        .k = k,
+                        .a = direct ? image : patches,
+                        .lda = k,
+                        .b = kernel,
+                        .ldb = filters,
+                        .c = y + first * positions * filters,
+                        .ldc = filters});
   });
+}
+template <class Context, class T>
+void unfolded_convolution(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
+                          T const* kernel, T* y, Workspace workspace) {
+  unfolded_convolution(context, w, filters, rows, x, kernel, y, workspace,
+                       [&](Product<T> const& product) { context.gemm(product); });
 }
 
 template <class Context, class T, class KernelGradient>

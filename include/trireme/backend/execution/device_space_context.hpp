@@ -127,6 +127,11 @@ class SpaceContext<Space> {
   void gemm(Product<T> const& product) const {
     gemm_batch(ProductBatch<T>{product});
   }
+  /// The product with an epilogue, in one launch. False if the space has none for it; then nothing is enqueued.
+  template <class T, class Epilogue>
+  [[nodiscard]] auto gemm(Product<T> const& product, Epilogue const& epilogue) const {
+    return blas_.gemm(space_, product, epilogue);
+  }
   template <class T>
   void gemm_batch(ProductBatch<T> const& batch) const {
     blas_.gemm(space_, batch);

@@ -56,6 +56,11 @@ class StoringContext {
   void gemm(Product<T> const& product) const {
     context_.gemm(product);
   }
+  template <class T, class Epilogue>
+    requires requires(Context& c, Product<T> const& p, Epilogue const& e) { c.gemm(p, e); }
+  [[nodiscard]] auto gemm(Product<T> const& product, Epilogue const& epilogue) const {
+    return context_.gemm(product, epilogue);
+  }
   template <class T>
   void gemm_batch(ProductBatch<T> const& batch) const {
     context_.gemm_batch(batch);

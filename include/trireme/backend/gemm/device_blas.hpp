@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include <Kokkos_Core.hpp>
 
@@ -17,13 +18,24 @@
 namespace trireme::detail {
 
 /// The state that a context keeps between products on a space; empty without a vendor library.
+///
+/// A product with an epilogue (epilogue.hpp) is one launch, or is declined: then the result is false, nothing is
+/// enqueued, and the caller computes product and epilogue by kernels of their own.
 template <class Space>
 struct DeviceBlas {
+  static constexpr bool portable = true;
+
   explicit DeviceBlas(Space const&) {}
 
   template <class T>
   void gemm(Space const& space, ProductBatch<T> const& batch) const {
     portable_gemm(space, batch);
+  }
+  template <class T, class Epilogue>
+  auto gemm(Space const& space, Product<T> const& product, Epilogue const& epilogue) const {
+    constexpr bool taken = takes_portable_epilogue<T, Space, Epilogue>;
+    if constexpr (taken) portable_gemm(space, ProductBatch<T>{product}, epilogue);
+    return std::bool_constant<taken>{};
   }
 };
 
@@ -35,6 +47,8 @@ inline void check_cublas(cublasStatus_t status, char const* call) {
 
 template <>
 struct DeviceBlas<Kokkos::Cuda> {
+  static constexpr bool portable = false;
+
   explicit DeviceBlas(Kokkos::Cuda const& space) {
     cublasHandle_t handle{};
     set_device(space);  // the handle's
@@ -49,6 +63,10 @@ struct DeviceBlas<Kokkos::Cuda> {
     if (p.m == 0 || p.n == 0 || batch.count == 0) return;
     set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
+  }
+  template <class T, class Epilogue>
+  std::false_type gemm(Kokkos::Cuda const&, Product<T> const&, Epilogue const&) const {
+    return {};
   }
 
  private:

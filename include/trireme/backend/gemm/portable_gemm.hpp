@@ -5,14 +5,16 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/gemm/epilogue.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 
 namespace trireme::detail {
 
-/// One team computes a tile of 16 x 16 results; its operands pass through scratch memory in slices of 16.
-template <class T, class Space>
+/// One team computes a tile of 16 x 16 results; its operands pass through scratch memory in slices of 16. The epilogue
+/// stores the results.
+template <class T, class Space, class Epilogue = StoreEpilogue<T>>
 struct TiledGemm {
   static constexpr std::size_t tile = 16;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
@@ -20,6 +22,7 @@ struct TiledGemm {
 
   ProductBatch<T> batch;
   std::size_t column_tiles, tiles;  ///< of one product
+  [[no_unique_address]] Epilogue epilogue{};
 
   static constexpr std::size_t scratch_bytes() { return 3 * (tile * tile * sizeof(T) + 64); }
 
@@ -57,15 +60,20 @@ struct TiledGemm {
     Kokkos::parallel_for(each, [&](std::size_t e) {
       std::size_t const i = e / tile, j = e % tile;
       if (row + i >= p.m || column + j >= p.n) return;
-      T& c = p.c[(row + i) * p.ldc + column + j];
-      c = p.accumulate ? c + sum(i, j) : sum(i, j);
+      T const value = sum(i, j);
+      epilogue(p, row + i, column + j, p.accumulate ? p.c[(row + i) * p.ldc + column + j] + value : value);
     });
   }
 };
 
-template <class T, class Space>
-void portable_gemm(Space const& space, ProductBatch<T> const& batch) {
-  using Gemm = TiledGemm<T, Space>;
+/// True for epilogues that the tiles take.
+template <class T, class Space, class Epilogue>
+inline constexpr bool takes_portable_epilogue =
+    Epilogue::stores_results && sizeof(TiledGemm<T, Space, Epilogue>) <= 256;
+
+template <class T, class Space, class Epilogue = StoreEpilogue<T>>
+void portable_gemm(Space const& space, ProductBatch<T> const& batch, Epilogue const& epilogue = {}) {
+  using Gemm = TiledGemm<T, Space, Epilogue>;
   Product<T> const& p = batch.first;
   if (p.m == 0 || p.n == 0 || batch.size() == 0) return;
   std::size_t const column_tiles = (p.n + Gemm::tile - 1) / Gemm::tile;
@@ -74,7 +82,7 @@ void portable_gemm(Space const& space, ProductBatch<T> const& batch) {
                     .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gemm::scratch_bytes())));
   static_assert(sizeof(Gemm) <= 256);  // Kokkos passes it as the kernel's argument: see SpaceContext
   LaunchTurn const turn;
-  Kokkos::parallel_for(tool_label("trireme::portable_gemm"), policy, Gemm{batch, column_tiles, tiles});
+  Kokkos::parallel_for(tool_label("trireme::portable_gemm"), policy, Gemm{batch, column_tiles, tiles, epilogue});
 }
 
 }  // namespace trireme::detail
