@@ -1,8 +1,8 @@
 # Finds what trireme rests on and gathers it in the target trireme::dependencies. Read by CMakeLists.txt and by the
 # installed trireme-config.cmake: each includes trireme-packages.cmake and defines `trireme_dependency(package …)`,
 # `trireme_missing(sentence)` and
-# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS and …_PJRT (AUTO, ON or OFF) beforehand. Sets TRIREME_HAVE_HDF5,
-# …_ZLIB, …_PROTOZERO, …_CUBLAS and …_PJRT.
+# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT and …_PJRT (AUTO, ON or OFF) beforehand. Sets
+# TRIREME_HAVE_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT and …_PJRT.
 
 # Where Debian has both, its `mpicc` is Open MPI's: MPICH stands beside it with a suffix, and comes first.
 if(NOT DEFINED MPI_EXECUTABLE_SUFFIX AND NOT MPI_C_FOUND AND NOT MPI_CXX_FOUND AND NOT MPI_HOME AND NOT MPI_ROOT
@@ -152,6 +152,15 @@ if("CUDA" IN_LIST Kokkos_DEVICES)
     set(TRIREME_HAVE_CUBLAS OFF)
   endif()
 endif()
+# Epilogues of products are asked of cuBLASLt, all others of cuBLAS, whose handle serves both.
+set(TRIREME_HAVE_CUBLASLT OFF)
+if(TRIREME_WITH_CUBLASLT AND "CUDA" IN_LIST Kokkos_DEVICES)
+  if(TRIREME_HAVE_CUBLAS AND TARGET CUDA::cublasLt)
+    set(TRIREME_HAVE_CUBLASLT ON)
+  elseif(NOT TRIREME_WITH_CUBLASLT STREQUAL "AUTO")
+    trireme_missing("cuBLASLt needs CUDA's libraries cublas and cublasLt, and TRIREME_WITH_CUBLAS")
+  endif()
+endif()
 
 if(NOT TARGET trireme::dependencies)
   add_library(trireme::dependencies INTERFACE IMPORTED)
@@ -184,5 +193,9 @@ if(NOT TARGET trireme::dependencies)
   if(TRIREME_HAVE_CUBLAS)
     target_link_libraries(trireme::dependencies INTERFACE CUDA::cublas)
     target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_CUBLAS)
+  endif()
+  if(TRIREME_HAVE_CUBLASLT)
+    target_link_libraries(trireme::dependencies INTERFACE CUDA::cublasLt)
+    target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_CUBLASLT)
   endif()
 endif()

@@ -58,6 +58,9 @@ TRIREME_INLINE std::string build_information() {
 #ifdef TRIREME_HAVE_CUBLAS
   text += " cublas";
 #endif
+#ifdef TRIREME_HAVE_CUBLASLT
+  text += " cublaslt";
+#endif
 #ifdef TRIREME_HAVE_PJRT
   text += " pjrt";
 #endif

@@ -6,6 +6,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/gemm/cublas_lt.hpp"
+#include "trireme/backend/gemm/cublas_status.hpp"
 #include "trireme/backend/gemm/portable_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/core/error.hpp"
@@ -41,10 +43,6 @@ struct DeviceBlas {
 
 #if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
 
-inline void check_cublas(cublasStatus_t status, char const* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw Error(formatted("{} failed: {}", call, cublasGetStatusString(status)));
-}
-
 template <>
 struct DeviceBlas<Kokkos::Cuda> {
   static constexpr bool portable = false;
@@ -55,6 +53,9 @@ struct DeviceBlas<Kokkos::Cuda> {
     check_cublas(cublasCreate(&handle), "cublasCreate");
     handle_ = std::shared_ptr<cublasContext>(handle, [](cublasHandle_t h) { cublasDestroy(h); });
     check_cublas(cublasSetStream(handle, space.cuda_stream()), "cublasSetStream");
+#ifdef TRIREME_HAVE_CUBLASLT
+    lt_ = std::make_shared<CublasLt>(handle);
+#endif
   }
 
   template <class T>
@@ -65,8 +66,15 @@ struct DeviceBlas<Kokkos::Cuda> {
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
-  std::false_type gemm(Kokkos::Cuda const&, Product<T> const&, Epilogue const&) const {
-    return {};
+  auto gemm([[maybe_unused]] Kokkos::Cuda const& space, [[maybe_unused]] Product<T> const& product,
+            [[maybe_unused]] Epilogue const& epilogue) const {
+#ifdef TRIREME_HAVE_CUBLASLT
+    if constexpr (has_cublas_lt_epilogue<Epilogue>) {
+      set_device(space);
+      return lt_->multiply(space, product, epilogue);
+    } else
+#endif
+      return std::false_type{};
   }
 
  private:
@@ -109,6 +117,9 @@ struct DeviceBlas<Kokkos::Cuda> {
   }
 
   std::shared_ptr<cublasContext> handle_;
+#ifdef TRIREME_HAVE_CUBLASLT
+  std::shared_ptr<CublasLt> lt_;  ///< uses the handle
+#endif
 };
 
 #endif

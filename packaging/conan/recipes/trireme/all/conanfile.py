@@ -147,8 +147,8 @@ class TriremeConan(ConanFile):
             if self.options.get_safe(feature):
                 self.cpp_info.defines.append(f"TRIREME_HAVE_{feature.upper()}")
         if self.options.cuda:
-            self.cpp_info.defines.append("TRIREME_HAVE_CUBLAS")
-            self.cpp_info.system_libs.append("cublas")
+            self.cpp_info.defines += ["TRIREME_HAVE_CUBLAS", "TRIREME_HAVE_CUBLASLT"]
+            self.cpp_info.system_libs += ["cublas", "cublasLt"]
             if Version(self.dependencies["fmt"].ref.version) < 11:  # which calls ordinary functions in consteval ones
                 self.cpp_info.defines.append("FMT_USE_CONSTEXPR=1")
         self.cpp_info.system_libs.append("pthread")
