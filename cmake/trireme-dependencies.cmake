@@ -1,8 +1,8 @@
 # Finds what trireme rests on and gathers it in the target trireme::dependencies. Read by CMakeLists.txt and by the
 # installed trireme-config.cmake: each includes trireme-packages.cmake and defines `trireme_dependency(package …)`,
 # `trireme_missing(sentence)` and
-# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT and …_PJRT (AUTO, ON or OFF) beforehand. Sets
-# TRIREME_HAVE_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT and …_PJRT.
+# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_ROCBLAS and …_PJRT (AUTO, ON or OFF) beforehand. Sets
+# TRIREME_HAVE_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_ROCBLAS and …_PJRT.
 
 # Where Debian has both, its `mpicc` is Open MPI's: MPICH stands beside it with a suffix, and comes first.
 if(NOT DEFINED MPI_EXECUTABLE_SUFFIX AND NOT MPI_C_FOUND AND NOT MPI_CXX_FOUND AND NOT MPI_HOME AND NOT MPI_ROOT
@@ -161,6 +161,10 @@ if(TRIREME_WITH_CUBLASLT AND "CUDA" IN_LIST Kokkos_DEVICES)
     trireme_missing("cuBLASLt needs CUDA's libraries cublas and cublasLt, and TRIREME_WITH_CUBLAS")
   endif()
 endif()
+set(TRIREME_HAVE_ROCBLAS OFF)
+if("HIP" IN_LIST Kokkos_DEVICES)
+  trireme_optional_dependency(ROCBLAS rocblas CONFIG)
+endif()
 
 if(NOT TARGET trireme::dependencies)
   add_library(trireme::dependencies INTERFACE IMPORTED)
@@ -197,5 +201,9 @@ if(NOT TARGET trireme::dependencies)
   if(TRIREME_HAVE_CUBLASLT)
     target_link_libraries(trireme::dependencies INTERFACE CUDA::cublasLt)
     target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_CUBLASLT)
+  endif()
+  if(TRIREME_HAVE_ROCBLAS)
+    target_link_libraries(trireme::dependencies INTERFACE roc::rocblas)
+    target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_ROCBLAS)
   endif()
 endif()

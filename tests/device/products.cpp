@@ -293,17 +293,17 @@ BOOST_AUTO_TEST_CASE(relu_behind_a_product_keeps_a_nan) {
 
 /// Where a vendor's library computes the products its results may be rounded in another way.
 BOOST_AUTO_TEST_CASE(epilogues_of_the_portable_tiles_have_the_bits_of_separate_kernels) {
-  if (!Blas::portable) return;
-  for (bool const with_bias : {false, true}) {
-    check_same_bits<float>(Linear{}, with_bias);
-    check_same_bits<float>(ReLU{}, with_bias);
-    check_same_bits<double>(Tanh{}, with_bias);
-    check_same_bits<float>(SiLU{}, with_bias);
-    check_same_bits<float>(GELU{}, with_bias);
-    check_same_bits<double>(GELU{.approximate = true}, with_bias);
-    check_same_bits<float>(Softmax{}, with_bias);
-    check_same_bits<float>(LongTable{{0.5, -0.25}}, with_bias);
-  }
+  if constexpr (Blas::portable)
+    for (bool const with_bias : {false, true}) {
+      check_same_bits<float>(Linear{}, with_bias);
+      check_same_bits<float>(ReLU{}, with_bias);
+      check_same_bits<double>(Tanh{}, with_bias);
+      check_same_bits<float>(SiLU{}, with_bias);
+      check_same_bits<float>(GELU{}, with_bias);
+      check_same_bits<double>(GELU{.approximate = true}, with_bias);
+      check_same_bits<float>(Softmax{}, with_bias);
+      check_same_bits<float>(LongTable{{0.5, -0.25}}, with_bias);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(empty_products_leave_their_memory) {
@@ -341,7 +341,6 @@ BOOST_AUTO_TEST_CASE(a_product_without_depth_is_the_bias) {
 
 /// Of the portable tiles: an epilogue spares a launch, and one that would not fit a kernel's argument is declined.
 BOOST_AUTO_TEST_CASE(an_epilogue_is_no_launch_of_its_own) {
-  if (!Blas::portable) return;
   Context context(test::device(1));
   OnDevice<float> const a(numbers<float>(64, 1)), b(numbers<float>(64, 2)), bias(numbers<float>(8, 3)),
       z(std::vector<float>(64)), y(std::vector<float>(64));
@@ -363,9 +362,16 @@ BOOST_AUTO_TEST_CASE(an_epilogue_is_no_launch_of_its_own) {
     context.fence("launched");
     return launches;
   };
-  BOOST_TEST(launches_of(Linear{}) == 1u);
-  BOOST_TEST(launches_of(ReLU{}) == 1u);
-  BOOST_TEST(launches_of(GELU{}) == 1u);
-  BOOST_TEST(launches_of(Softmax{}) == 2u);
-  BOOST_TEST(launches_of(LongTable{{1.0}}) == 2u);
+  if constexpr (Blas::portable) {
+    BOOST_TEST(launches_of(Linear{}) == 1u);
+    BOOST_TEST(launches_of(ReLU{}) == 1u);
+    BOOST_TEST(launches_of(GELU{}) == 1u);
+    BOOST_TEST(launches_of(Softmax{}) == 2u);
+    BOOST_TEST(launches_of(LongTable{{1.0}}) == 2u);
+  } else {
+    // Of ours, beside those of the library, whose versions differ in what they take.
+    BOOST_TEST(launches_of(Linear{}) <= 1u);
+    BOOST_TEST(launches_of(ReLU{}) == 1u);
+    BOOST_TEST(launches_of(GELU{.approximate = true}) <= 2u);
+  }
 }

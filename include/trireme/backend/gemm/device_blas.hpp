@@ -16,6 +16,9 @@
 #if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
 #include <cublas_v2.h>
 #endif
+#if defined(KOKKOS_ENABLE_HIP) && defined(TRIREME_HAVE_ROCBLAS)
+#include <rocblas/rocblas.h>
+#endif
 
 namespace trireme::detail {
 
@@ -120,6 +123,78 @@ struct DeviceBlas<Kokkos::Cuda> {
 #ifdef TRIREME_HAVE_CUBLASLT
   std::shared_ptr<CublasLt> lt_;  ///< uses the handle
 #endif
+};
+
+#endif
+
+#if defined(KOKKOS_ENABLE_HIP) && defined(TRIREME_HAVE_ROCBLAS)
+
+inline void check_rocblas(rocblas_status status, char const* call) {
+  if (status != rocblas_status_success) throw Error(formatted("{} failed: {}", call, rocblas_status_to_string(status)));
+}
+
+/// It has products alone: epilogues are declined.
+template <>
+struct DeviceBlas<Kokkos::HIP> {
+  static constexpr bool portable = false;
+
+  explicit DeviceBlas(Kokkos::HIP const& space) {
+    rocblas_handle handle{};
+    set_device(space);  // the handle's
+    check_rocblas(rocblas_create_handle(&handle), "rocblas_create_handle");
+    handle_ = std::shared_ptr<_rocblas_handle>(handle,
+                                               [](rocblas_handle h) { static_cast<void>(rocblas_destroy_handle(h)); });
+    check_rocblas(rocblas_set_stream(handle, space.hip_stream()), "rocblas_set_stream");
+    // Sums by atomic operations differ from run to run. The call is deprecated since they are to be off by default.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+    check_rocblas(rocblas_set_atomics_mode(handle, rocblas_atomics_not_allowed), "rocblas_set_atomics_mode");
+#pragma clang diagnostic pop
+  }
+
+  template <class T>
+  void gemm(Kokkos::HIP const& space, ProductBatch<T> const& batch) const {
+    Product<T> const& p = batch.first;
+    if (p.m == 0 || p.n == 0 || batch.count == 0) return;
+    set_device(space);
+    for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
+  }
+  template <class T, class Epilogue>
+  std::false_type gemm(Kokkos::HIP const&, Product<T> const&, Epilogue const&) const {
+    return {};
+  }
+
+ private:
+  static void set_device(Kokkos::HIP const& space) {
+    hipError_t const status = hipSetDevice(space.hip_device());
+    if (status != hipSuccess) throw Error(formatted("{} failed: {}", "hipSetDevice", hipGetErrorString(status)));
+  }
+
+  /// The products of one place of each group, as the transposed problem: rocBLAS is column-major.
+  template <class T>
+  void multiply(Product<T> const& p, ProductBatch<T> const& batch) const {
+    auto const op_a = p.transpose_a ? rocblas_operation_transpose : rocblas_operation_none;
+    auto const op_b = p.transpose_b ? rocblas_operation_transpose : rocblas_operation_none;
+    T const alpha = 1, beta = p.accumulate ? T{1} : T{0};
+    auto const m = static_cast<rocblas_int>(p.m), n = static_cast<rocblas_int>(p.n), k = static_cast<rocblas_int>(p.k);
+    auto const lda = static_cast<rocblas_int>(p.lda), ldb = static_cast<rocblas_int>(p.ldb),
+               ldc = static_cast<rocblas_int>(p.ldc);
+    auto const a_stride = static_cast<rocblas_stride>(batch.groups.a),
+               b_stride = static_cast<rocblas_stride>(batch.groups.b),
+               c_stride = static_cast<rocblas_stride>(batch.groups.c);
+    auto const count = static_cast<rocblas_int>(batch.count);
+    rocblas_handle const handle = handle_.get();
+    if constexpr (sizeof(T) == sizeof(float))
+      check_rocblas(rocblas_sgemm_strided_batched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
+                                                  lda, a_stride, &beta, p.c, ldc, c_stride, count),
+                    "rocblas_sgemm_strided_batched");
+    else
+      check_rocblas(rocblas_dgemm_strided_batched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
+                                                  lda, a_stride, &beta, p.c, ldc, c_stride, count),
+                    "rocblas_dgemm_strided_batched");
+  }
+
+  std::shared_ptr<_rocblas_handle> handle_;
 };
 
 #endif
