@@ -82,7 +82,7 @@ std::optional<V> parse_whole(std::string_view text) {
   }
 }
 
-/// A number of type T; integers may be written as 3, 3.0 or 3e0.
+/// A number of type T; integers may be written as 3, and below 2^53 as 3.0 or 3e0.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -93,7 +93,11 @@ std::optional<T> parse_number(std::string_view text) {
   }
   // For T = float also what is too large or too small for it: infinity or zero, as the conversion rounds.
   auto const value = parse_whole<double>(text);
-  return value ? exact_cast<T>(*value) : std::nullopt;
+  if (!value) return std::nullopt;
+  // From 2^53 on a double may be another integer than was written.
+  if constexpr (std::is_integral_v<T>)
+    if (std::abs(*value) >= 0x1p53) return std::nullopt;
+  return exact_cast<T>(*value);
 }
 
 /// The lines of a file, without their ends; one at a time is in memory.

@@ -50,6 +50,8 @@ BOOST_AUTO_TEST_CASE(integers_may_be_written_as_decimals_and_are_exact) {
       Table("3,3.0,0.000000000000000000e+00,1.6e1").read<std::int32_t>() == (std::vector<std::int32_t>{3, 3, 0, 16}),
       per_element());
   BOOST_TEST(Table("9007199254740993").read<std::int64_t>()[0] == 9007199254740993);
+  BOOST_TEST(Table("-9007199254740991.0").read<std::int64_t>()[0] == -9007199254740991);
+  BOOST_CHECK_THROW(Table("9007199254740993.0").read<std::int64_t>(), FileError);  // a double would be 1 less
   BOOST_TEST(Table("255,0").read<std::uint8_t>() == (std::vector<std::uint8_t>{255, 0}), per_element());
   BOOST_TEST(std::isinf(Table("1e300").read<float>()[0]));
   BOOST_TEST(std::isnan(Table("nan").read<double>()[0]));
