@@ -193,8 +193,10 @@ using SynchronizationOf = typename decltype(synchronization_of<Strategy, Model>(
 ///
 /// An outer optimizer takes the mean change of the weights as a gradient (DiLoCo):
 /// `LocalSGD<MultiWorkerMirroredStrategy<>, 500, SGD>(MultiWorkerMirroredStrategy<>(world), SGD{.learning_rate = 0.7,
-/// .momentum = 0.9, .nesterov = true})`. Around a Compressed the changes are compressed; an Accumulate goes around
-/// this. Sources: Stich, Local SGD Converges Fast and Communicates Little, 2019; Douillard et al., DiLoCo, 2023.
+/// .momentum = 0.9, .nesterov = true})`. Weights that are set between two means are no change that it takes, unless
+/// they are written to a `weights_view`; its state stays. A restored snapshot brings back the change that it had.
+/// Around a Compressed the changes are compressed; an Accumulate goes around this. Sources: Stich, Local SGD Converges
+/// Fast and Communicates Little, 2019; Douillard et al., DiLoCo, 2023.
 template <class Strategy, std::size_t Every, class Outer = SGD>
 class LocalSGD : public Adaptor<Strategy> {
   static_assert(!joins_devices<detail::BuildingStrategy<Strategy>>,
