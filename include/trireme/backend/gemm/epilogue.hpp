@@ -22,9 +22,8 @@ inline constexpr VendorActivation vendor_activation = VendorActivation::none;
 /// it holds the activated values alone.
 template <class T, class A>
 struct BiasActivationEpilogue {
-  using Activation = A;
   static constexpr bool stores_results = true;
-  [[no_unique_address]] A activation;
+  A activation;
   T const* bias;  ///< (n), or null
   T* y;
 

@@ -22,7 +22,7 @@ struct TiledGemm {
 
   ProductBatch<T> batch;
   std::size_t column_tiles, tiles;  ///< of one product
-  [[no_unique_address]] Epilogue epilogue{};
+  Epilogue epilogue;
 
   static constexpr std::size_t scratch_bytes() { return 3 * (tile * tile * sizeof(T) + 64); }
 
