@@ -15,6 +15,7 @@
 ///     Compressed without loss              |  x  |  x  |       x       |  x   |     x     | compressed
 ///
 /// The CNN's optimizer is Lamb and the LSTM's is Lars, whose rules take norms of whole tensors; the others' is SGD.
+/// Optimizers that limit gradients have a test of their own, tests/mpi/law/clipping.
 ///
 /// The normalization is SyncBatchNormalization: the statistics of BatchNormalization are those of a replica, so that
 /// they differ with the number of replicas by what they are (compared with MirroredStrategy in the tests of each
