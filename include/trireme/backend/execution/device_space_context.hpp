@@ -96,6 +96,14 @@ class SpaceContext<Space> {
     launch_teams(label, detail::OfTeamLanes<F, Space>{f, rows}, blocks_of(rows, threads), threads, lanes);
   }
 
+  /// A kernel of `league` teams of `threads` threads with `lanes` vector lanes each, and scratch memory as its member
+  /// `scratch_bytes` says.
+  template <class Kernel>
+  void for_teams(char const* label, Kernel const& kernel, std::size_t league, std::size_t threads,
+                 std::size_t lanes) const {
+    launch_teams(label, kernel, league, threads, lanes);
+  }
+
   template <class F>
   void accumulate(char const* label, std::size_t n, F const& f, double* totals) {
     using Totals = detail::TeamTotals<F, Space>;
@@ -175,8 +183,8 @@ class SpaceContext<Space> {
     if (league == 0) return;
     auto policy =
         Kokkos::TeamPolicy<Space>(space_, static_cast<int>(league), static_cast<int>(threads), static_cast<int>(lanes));
-    if constexpr (requires { Kernel::scratch_bytes(); })
-      policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+    if constexpr (requires { kernel.scratch_bytes(); })
+      policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(kernel.scratch_bytes())));
     launch(label, policy, kernel);
   }
 

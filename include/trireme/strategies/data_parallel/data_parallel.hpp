@@ -134,13 +134,16 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return use;
   }
 
-  /// See EngineBase; with the path of messages from a device's memory, and whether steps are recorded.
+  /// See EngineBase; with the path of messages from a device's memory, and whether steps are fused and recorded.
   std::string placement() const {
     if constexpr (requires { synchronization_.message_path(); })
       return Base::placement() + synchronization_.message_path();
     else
-      return Base::placement() + parts_.recorder().text();
+      return Base::placement() + (parts_.fuser().active() ? "" : parts_.fuser().text()) + parts_.recorder().text();
   }
+
+  /// Fuses steps of a device from now on, where that is possible; `placement` says whether.
+  void fuse_steps() { parts_.fuser().start(parts_.model(), parts_.weights().space()); }
 
   /// Records steps of a device once and launches them as a whole from then on, where that is possible; `placement`
   /// says whether. The bits of results stay the same.

@@ -18,6 +18,11 @@ struct DeviceOptions {
   /// of results do not depend on it. For CUDA and HIP devices, of which none has recorded a step yet; no other thread
   /// may use the device meanwhile.
   bool record_steps = false;
+  /// Run forward, loss and backward of a training step on a device as one kernel, with weights and activations in the
+  /// memory that threads of a block share, and a second one for the optimizer. For small perceptrons: a Sequential of
+  /// Dense layers with element-wise activations. Other models run as they do without it, and `summary` says why.
+  /// Results differ by rounding. No GPU has run it yet.
+  bool fuse_steps = false;
 };
 
 template <class SpaceType = Kokkos::DefaultExecutionSpace>
@@ -34,6 +39,7 @@ class OneDeviceStrategy : public OneProcessStrategy<SpaceType, OneSpaceEngine> {
   template <class Model>
   typename Base::template Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
     auto engine = Base::build(std::move(model), plan);
+    if (options_.fuse_steps) engine.fuse_steps();
     if (options_.record_steps) engine.record_steps();
     return engine;
   }

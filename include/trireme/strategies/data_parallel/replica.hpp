@@ -24,6 +24,7 @@
 #include "trireme/strategies/data_parallel/operand_copies.hpp"
 #include "trireme/strategies/data_parallel/partition_plan.hpp"
 #include "trireme/strategies/data_parallel/replica_optimizer.hpp"
+#include "trireme/strategies/data_parallel/step_fuser.hpp"
 #include "trireme/strategies/data_parallel/step_recorder.hpp"
 #include "trireme/strategies/data_parallel/update_range.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
@@ -53,6 +54,7 @@ class Replica {
  private:
   using Optimizer = ReplicaOptimizer<T, typename Model::Optimizer, Space>;
   using Rule = typename Optimizer::Rule;
+  static constexpr bool may_fuse = may_fuse_steps<Model, Space, Group>;
 
  public:
   /// Collective: the chief's initial weights are broadcast. `updates`: true if this process keeps the optimizer's
@@ -141,6 +143,8 @@ class Replica {
   }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate(Step const& step, GradientSink<T>* sink, ProcessSum const* processes) {
+    if constexpr (may_fuse)
+      if (fuses(step) && !sink) return train_fused(step);
     partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes);
   }
 
@@ -162,6 +166,9 @@ class Replica {
   /// Recorder of this replica's steps.
   auto& recorder() { return recorder_; }
   auto const& recorder() const { return recorder_; }
+  /// Fuser of this replica's steps.
+  auto& fuser() { return fuser_; }
+  auto const& fuser() const { return fuser_; }
 
   /// True if the optimizer's rule takes elements one by one, so that `differentiate_and_update` can be called.
   static constexpr bool takes_elements = Optimizer::takes_elements;
@@ -248,14 +255,16 @@ class Replica {
   }
 
   std::string placement() const {
-    return placement_text(partitions_.plan(), group_->size(), detail::members_name<Group>,
-                          weights_.space().concurrency(), Space::name());
+    std::string text = placement_text(partitions_.plan(), group_->size(), detail::members_name<Group>,
+                                      weights_.space().concurrency(), Space::name());
+    return fuser_.active() ? text + fuser_.text() : text;
   }
 
   /// Memory of this process for batches of up to `rows` rows of its own.
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
+    use.workspace_bytes += fuser_.memory_bytes(model_, rows);
     if (auto const own = optimizer_.own_elements()) use.slot_bytes = *own * sizeof(T);
     return use;
   }
@@ -266,11 +275,22 @@ class Replica {
   /// The same by `next`, the optimizer's step.
   template <class Next>
   void differentiate_and_update(Step const& step, ProcessSum const* processes, Next const& next) {
+    if constexpr (may_fuse)
+      if (fuses(step)) return train_fused(step, next);
     auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
       partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes, range);
     };
     optimizer_.step_in_pass(partitions_, step.slice.rows, model_.description().elements, next, train);
     optimizer_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
+  }
+
+  /// True if the step's passes are one kernel.
+  bool fuses(Step const& step) const { return fuser_.active() && step.slice.rows > 0; }
+  /// Passes of a fused step, with that of the optimizer if it is given: such a model has no states.
+  template <class... Next>
+  void train_fused(Step const& step, Next const&... next) {
+    fuser_.train(context(), model_, step.slice, step.scales(), weights_.data(), partitions_.gradients(),
+                 partitions_.totals().data(0, Phase::train), next...);
   }
 
   Model model_;
@@ -281,6 +301,7 @@ class Replica {
   DeviceBatch<T, L, Space> batch_;
   GroupSum<Group> processes_;
   StepRecorder<Model, Space, Group, Rule> recorder_;
+  StepFuser<Model, Space, Group> fuser_;
 };
 
 }  // namespace trireme

@@ -109,6 +109,7 @@ class StepRecorder {
     key_.assign(1, reinterpret_cast<std::uintptr_t>(replica.weights().data()));
     for (auto const& slot : replica.optimizer().slots()) key_.push_back(reinterpret_cast<std::uintptr_t>(slot.data()));
     replica.partitions().list_addresses(key_);
+    replica.fuser().list_addresses(key_);
   }
   /// Adds addresses and numbers of the batch.
   void list_batch(Step<Model> const& step) {
