@@ -87,7 +87,7 @@ class StepFuser<Model, Space, Group> {
     context.for_teams("trireme::fused_step",
                       Chain::step(model, division, slice, scales, parameters, gradients_.data(), totals_.data()),
                       division.teams, kernels::chain_threads, kernels::chain_lanes);
-    kernels::ChainSums<Space, T, Update> const sums{
+    kernels::ChainSums<T, Update, Space> const sums{
         update, division.teams, elements, Model::totals_width, gradients_.data(), totals_.data(), gradients, totals};
     context.for_teams("trireme::fused_step_sums", sums, sums.league(), kernels::chain_threads, kernels::chain_lanes);
   }

@@ -189,7 +189,7 @@ class DenseChain {
     auto const inputs = static_cast<kernels::ChainIndex>(model.input_size());
     kernels::ChainIndex const tile_inputs = layout.take_rows(inputs);
     auto const layers = chain(model, scales[0], layout);
-    return kernels::ChainStep<Space, T, L, std::remove_const_t<decltype(layers)>>{
+    return kernels::ChainStep<T, L, std::remove_const_t<decltype(layers)>, Space>{
         .layers = layers,
         .parameters = parameters,
         .x = slice.x.block(),

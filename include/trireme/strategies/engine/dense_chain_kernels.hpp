@@ -84,6 +84,7 @@ struct ChainOutput {
 /// A Dense layer whose weights and outputs lie in scratch memory.
 template <class A, bool UseBias>
 struct ChainDense {
+  static constexpr bool keeps_preactivation = needs_preactivation<A>();
   A activation;
   ChainIndex inputs, units;
   ChainIndex kernel, bias;     ///< in the arena
@@ -125,7 +126,7 @@ struct ChainDense {
         if (row >= tile.rows) break;
         T value = sum[k];
         if constexpr (UseBias) value += memory[biases + j];
-        if constexpr (needs_preactivation<A>()) memory[z + row * stride + j] = value;
+        if constexpr (keeps_preactivation) memory[z + row * stride + j] = value;
         memory[y + row * stride + j] = activation(value);
       }
     });
@@ -265,7 +266,7 @@ struct ChainScore<Link, Loss, MetricPack<Metrics...>> {
 
 /// Forward, loss and backward of a batch. Team t takes the t-th run of tiles, from the first row to the last, and
 /// leaves their sums of gradients, of loss and of metrics.
-template <class Space, class T, class L, class Layers>
+template <class T, class L, class Layers, class Space>
 struct ChainStep {
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Memory = ChainMemory<T, Space>;
@@ -325,7 +326,7 @@ struct NoChainUpdate {
 
 /// The sums over the teams of a ChainStep, in an order that depends on their number alone, and update(i) for each
 /// element of the arena. The last team adds loss and metrics to the totals.
-template <class Space, class T, class Update>
+template <class T, class Update, class Space>
 struct ChainSums {
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   template <class Sum>
