@@ -18,6 +18,7 @@
 #include "trireme/models/head.hpp"
 #include "trireme/mpi/single_process.hpp"
 #include "trireme/strategies/engine/dense_chain.hpp"
+#include "trireme/strategies/engine/dense_chain_step.hpp"
 
 namespace trireme {
 

@@ -18,6 +18,7 @@
 #include "trireme/models/score_kernel.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/strategies/engine/dense_chain_kernels.hpp"
+#include "trireme/strategies/engine/dense_chain_step.hpp"
 
 namespace trireme {
 
