@@ -226,6 +226,20 @@ auto network() {
   return Sequential{Input<inputs>{}, Dense<7, Options...>{}, Dense<5, Options...>{}, Dense<classes>{}};
 }
 
+/// A metric of more sums than a team adds up at once.
+struct Wide {
+  static constexpr FixedString name = "wide";
+  static constexpr Direction direction = Direction::up;
+  static constexpr std::size_t state_size = 70;
+  template <class T>
+  KOKKOS_FUNCTION void update(T const* prediction, T const* target, std::size_t size, double weight,
+                              double* state) const {
+    for (std::size_t s = 0; s < state_size; ++s)
+      state[s] += weight * static_cast<double>(s) * static_cast<double>(prediction[s % size] - target[s % size]);
+  }
+  double result(double const* state) const { return state[0]; }
+};
+
 /// An activation and a loss of a program's own.
 struct Square {
   template <class N>
@@ -258,6 +272,7 @@ BOOST_AUTO_TEST_CASE(losses_equal_those_of_single_kernels) {
   Sequential const separate{Input<inputs>{}, Dense<11>{}, Tanh{}, Dense<3>{}, Softmax{}};
   auto const check = [](auto const&... arguments) { check_pass<double>(arguments...); };
   check(regression, MeanSquaredError{}, metrics::MeanAbsoluteError{});
+  check(regression, MeanSquaredError{}, Wide{});
   check(positive, MeanSquaredError{});
   check(regression, MeanAbsoluteError{});
   check(regression, Huber{.delta = 0.2});

@@ -44,7 +44,9 @@ class StepFuser {
                       "one number type, on CUDA and HIP devices, are"
                     : "";
   }
+  /// None.
   static constexpr std::size_t memory_bytes(Model const&, std::size_t) { return 0; }
+  /// Adds none.
   static constexpr void list_addresses(std::vector<std::uint64_t>&) {}
 
  private:
@@ -62,6 +64,7 @@ class StepFuser<Model, Space, Group> {
   using Sums = Kokkos::View<double*, typename Space::memory_space>;
 
  public:
+  /// Fuses steps from now on, if that is possible.
   void start(Model const& model, Space const&) {
     started_ = true;
     std::size_t const needed = Chain::least_bytes(model);
@@ -72,7 +75,9 @@ class StepFuser<Model, Space, Group> {
       obstacle_ =
           formatted("weights and activations take {} bytes of the {} that threads of a block share", needed, most);
   }
+  /// True if steps are fused.
   bool active() const { return started_ && obstacle_.empty(); }
+  /// A readable description, empty before `start`.
   std::string text() const {
     if (!started_) return {};
     return active() ? ", steps fused" : ", steps not fused: " + obstacle_;

@@ -107,13 +107,15 @@ struct ChainSums {
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const block = static_cast<std::size_t>(team.league_rank());
     if (block < blocks()) {
-      add<T>(team, team_gradients, elements, block * chain_lanes, [&](std::size_t i, T sum) {
+      Partial<T> const partial(team.team_scratch(0));
+      add(team, team_gradients, elements, block * chain_lanes, partial.data(), [&](std::size_t i, T sum) {
         gradients[i] = sum;
         update(i);
       });
     } else {
+      Partial<double> const partial(team.team_scratch(0));
       for (std::size_t first = 0; first < sums; first += chain_lanes) {
-        add<double>(team, team_totals, sums, first, [&](std::size_t s, double sum) { totals[s] += sum; });
+        add(team, team_totals, sums, first, partial.data(), [&](std::size_t s, double sum) { totals[s] += sum; });
         team.team_barrier();
       }
     }
@@ -123,24 +125,23 @@ struct ChainSums {
   KOKKOS_FUNCTION std::size_t blocks() const { return (elements + chain_lanes - 1) / chain_lanes; }
 
   /// store(column, sum) for the columns from `first` on, one a lane. Threads sum up every so many-th row, and their
-  /// sums are added in order.
+  /// sums are added in order. \param partial  scratch memory
   template <class Sum, class Store>
-  KOKKOS_FUNCTION void add(Team const& team, Sum const* from, std::size_t columns, std::size_t first,
+  KOKKOS_FUNCTION void add(Team const& team, Sum const* from, std::size_t columns, std::size_t first, Sum* partial,
                            Store const& store) const {
     std::size_t const width = columns - first < chain_lanes ? columns - first : chain_lanes;
-    Partial<Sum> const partial(team.team_scratch(0));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, chain_threads), [&](std::size_t thread) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](std::size_t lane) {
         Sum sum = 0;
         for (std::size_t row = thread; row < teams; row += chain_threads) sum += from[row * columns + first + lane];
-        partial(thread * chain_lanes + lane) = sum;
+        partial[thread * chain_lanes + lane] = sum;
       });
     });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, std::size_t{1}), [&](std::size_t) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](std::size_t lane) {
         Sum sum = 0;
-        for (std::size_t thread = 0; thread < chain_threads; ++thread) sum += partial(thread * chain_lanes + lane);
+        for (std::size_t thread = 0; thread < chain_threads; ++thread) sum += partial[thread * chain_lanes + lane];
         store(first + lane, sum);
       });
     });
