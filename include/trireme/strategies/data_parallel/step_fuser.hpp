@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <Kokkos_Core.hpp>
@@ -26,9 +25,9 @@ namespace trireme {
 /// layers.
 template <class Model, class Space, class Group>
 inline constexpr bool may_fuse_steps = false;
-template <DenseChainModel Model, class Space, class Group>
-inline constexpr bool may_fuse_steps<Model, Space, Group> =
-    !is_host_space<Space> && std::is_same_v<Group, SingleProcess>;
+template <class Model, class Space>
+  requires(!is_host_space<Space> && DenseChainModel<Model>)
+inline constexpr bool may_fuse_steps<Model, Space, SingleProcess> = true;
 
 /// Fuser of steps of a replica that may not be fused.
 template <class Model, class Space, class Group>
