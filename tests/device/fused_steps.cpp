@@ -429,6 +429,16 @@ BOOST_AUTO_TEST_CASE(weights_that_exceed_the_scratch_memory_are_not_fused) {
                   class_data(), crossentropy);
 }
 
+BOOST_AUTO_TEST_CASE(memory_of_teams_is_counted_from_no_rows_on) {
+  auto const bytes = [](bool fuse, std::size_t rows) {
+    Strategy const strategy({.fuse_steps = fuse}, test::device(1));
+    auto const model = compile<double>(strategy, network<Tanh>(), Adam{}, crossentropy);
+    return model.engine().memory_use(rows).workspace_bytes;
+  };
+  BOOST_TEST(bytes(true, 0) >= bytes(false, 0));
+  BOOST_TEST(bytes(true, 100) > bytes(false, 100));
+}
+
 BOOST_AUTO_TEST_CASE(mixed_precision_is_not_fused) {
   Strategy const strategy({.fuse_steps = true}, test::device(1));
   auto const model = compile<Mixed<BFloat16>>(strategy, network<Tanh>(), Adam{}, crossentropy);

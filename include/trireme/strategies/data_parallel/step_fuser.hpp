@@ -99,7 +99,7 @@ class StepFuser<Model, Space, Group> {
 
   /// Bytes of the teams' sums for batches of up to `rows` rows.
   std::size_t memory_bytes(Model const& model, std::size_t rows) const {
-    if (!active()) return 0;
+    if (!active() || rows == 0) return 0;
     return Chain::division(model, rows).teams *
            (model.description().elements * sizeof(T) + Model::totals_width * sizeof(double));
   }
