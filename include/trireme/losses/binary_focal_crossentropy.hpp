@@ -67,7 +67,8 @@ struct BinaryFocalCrossentropy {
     T const power = static_cast<T>(gamma);
     T const factor = pow(miss, power);
     // A certain and right output has none, where that of a power below 1 has no bound.
-    T const factor_slope = miss == T(0) && power < T(1) ? T(0) : power * pow(miss, power - T(1)) * (T(1) - T(2) * z);
+    T const unbounded = power * pow(miss, power - T(1)) * (T(1) - T(2) * z);
+    T const factor_slope = gamma < 1 ? math::where(miss == T(0), T(0), unbounded) : unbounded;
     T const a = static_cast<T>(alpha);
     T const weight = apply_class_balancing ? z * a + (T(1) - z) * (T(1) - a) : T(1);
     derivative = weight * (factor_slope * (from_logits ? p * q : T(1)) * entropy + factor * entropy_slope);

@@ -70,17 +70,18 @@ struct FtrlStep {
 
   KOKKOS_FUNCTION void operator()(std::size_t i, T* w, T gradient, T* const* slots) const {
     using Kokkos::pow;
-    if (Kokkos::isinf(inverse_rate)) return;
+    auto const changes = inverse_rate * T(0) == T(0);  // false at a rate of 0, whose inverse is infinite
     T const weight = w[i] - w[i] * decay;
-    T const old_sum = slots[0][i], sum = old_sum + gradient * gradient;
+    T const old_sum = slots[0][i], old_linear = slots[1][i], sum = old_sum + gradient * gradient;
     T const scaled = pow(sum, power);
     T const linear =
-        slots[1][i] + gradient + shrinkage * weight - (scaled - pow(old_sum, power)) * inverse_rate * weight;
+        old_linear + gradient + shrinkage * weight - (scaled - pow(old_sum, power)) * inverse_rate * weight;
     T const clipped = math::where(linear > l1, l1, math::where(linear < -l1, -l1, linear));
-    slots[0][i] = sum;
-    slots[1][i] = linear;
     T const curvature = scaled * inverse_rate + l2;
-    w[i] = curvature == T(0) ? T(0) : (clipped - linear) / curvature;
+    T const value = math::where(curvature == T(0), T(0), (clipped - linear) / curvature);
+    slots[0][i] = math::where(changes, sum, old_sum);
+    slots[1][i] = math::where(changes, linear, old_linear);
+    w[i] = math::where(changes, value, w[i]);
   }
 };
 
