@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(relu_behind_a_product_keeps_a_nan) {
   for (std::size_t e = 0; e < values.size(); ++e) BOOST_TEST(std::isnan(values[e]) == (e / n == 3));
 }
 
-/// Where a vendor's library computes the products its results may be rounded in another way.
+/// Of the portable tiles alone: a vendor's library may round in another way.
 BOOST_AUTO_TEST_CASE(epilogues_of_the_portable_tiles_have_the_bits_of_separate_kernels) {
   if constexpr (Blas::portable)
     for (bool const with_bias : {false, true}) {

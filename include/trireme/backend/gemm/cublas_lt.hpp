@@ -83,7 +83,7 @@ class CublasLt {
     }
   };
 
-  /// What an algorithm is asked for.
+  /// Extents, layout, epilogue and alignments of a product, for which the library chooses an algorithm.
   using Key = std::array<std::uint64_t, 14>;
   static constexpr std::size_t most_plans = 256;
   static constexpr std::size_t workspace_alignment = 256;

@@ -54,7 +54,6 @@ class Replica {
  private:
   using Optimizer = ReplicaOptimizer<T, typename Model::Optimizer, Space>;
   using Rule = typename Optimizer::Rule;
-  static constexpr bool may_fuse = may_fuse_steps<Model, Space, Group>;
 
  public:
   /// Collective: the chief's initial weights are broadcast. `updates`: true if this process keeps the optimizer's
@@ -143,8 +142,7 @@ class Replica {
   }
   /// \param processes  that share the batch's rows; null: no others.
   void differentiate(Step const& step, GradientSink<T>* sink, ProcessSum const* processes) {
-    if constexpr (may_fuse)
-      if (fuses(step) && !sink) return train_fused(step);
+    if (!sink && train_fused(step)) return;
     partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes);
   }
 
@@ -163,10 +161,9 @@ class Replica {
     optimizer_.step_range(partitions_, weights_.data(), ranks);
   }
 
-  /// Recorder of this replica's steps.
+  /// Recorder and fuser of this replica's steps.
   auto& recorder() { return recorder_; }
   auto const& recorder() const { return recorder_; }
-  /// Fuser of this replica's steps.
   auto& fuser() { return fuser_; }
   auto const& fuser() const { return fuser_; }
 
@@ -264,19 +261,19 @@ class Replica {
   MemoryUse memory_use(std::size_t rows) const {
     MemoryUse use{model_.cost(), slots(), group_->size(), rows, workspace_bytes(rows)};
     use.members = detail::members_name<Group>;
-    use.workspace_bytes += fuser_.memory_bytes(model_, rows);
     if (auto const own = optimizer_.own_elements()) use.slot_bytes = *own * sizeof(T);
     return use;
   }
-  /// Bytes of the workspaces of all partitions, for `rows` rows of this process.
-  std::size_t workspace_bytes(std::size_t rows) const { return partitions_.workspace_bytes(model_, rows); }
+  /// Bytes of the workspaces of all partitions and of fused steps, for `rows` rows of this process.
+  std::size_t workspace_bytes(std::size_t rows) const {
+    return partitions_.workspace_bytes(model_, rows) + fuser_.memory_bytes(model_, rows);
+  }
 
  private:
   /// The same by `next`, the optimizer's step.
   template <class Next>
   void differentiate_and_update(Step const& step, ProcessSum const* processes, Next const& next) {
-    if constexpr (may_fuse)
-      if (fuses(step)) return train_fused(step, next);
+    if (train_fused(step, next)) return;
     auto const train = [&](GradientSink<T>* sink, UpdateRange<T> const& range) {
       partitions_.train(model_, step.slice, step.scales(), weights_.data(), step.keys, sink, processes, range);
     };
@@ -284,13 +281,11 @@ class Replica {
     optimizer_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
 
-  /// True if the step's passes are one kernel.
-  bool fuses(Step const& step) const { return fuser_.active() && step.slice.rows > 0; }
-  /// Passes of a fused step, with that of the optimizer if it is given: such a model has no states.
+  /// The passes of a step as one kernel, with that of the optimizer if it is given; false where steps are not fused.
   template <class... Next>
-  void train_fused(Step const& step, Next const&... next) {
-    fuser_.train(context(), model_, step.slice, step.scales(), weights_.data(), partitions_.gradients(),
-                 partitions_.totals().data(0, Phase::train), next...);
+  bool train_fused(Step const& step, Next const&... next) {
+    return fuser_.train(context(), model_, step.slice, step.scales(), weights_.data(), partitions_.gradients(),
+                        partitions_.totals().data(0, Phase::train), next...);
   }
 
   Model model_;

@@ -44,6 +44,7 @@ class StepFuser {
                     : "";
   }
   /// None.
+  static constexpr bool train(auto const&...) { return false; }
   static constexpr std::size_t memory_bytes(Model const&, std::size_t) { return 0; }
   /// Adds none.
   static constexpr void list_addresses(std::vector<std::uint64_t>&) {}
@@ -82,10 +83,12 @@ class StepFuser<Model, Space, Group> {
     return active() ? ", steps fused" : ", steps not fused: " + obstacle_;
   }
 
-  /// Forward, loss and backward: gradients of scale * sum of losses, and for each element of the arena update(i).
+  /// Forward, loss and backward: gradients of scale * sum of losses, and for each element of the arena update(i). False
+  /// if steps are not fused, or there are no rows; then nothing is done. Such a model has no states.
   template <class Update = kernels::NoChainUpdate>
-  void train(SpaceContext<Space> const& context, Model const& model, Slice<T, L> const& slice,
+  bool train(SpaceContext<Space> const& context, Model const& model, Slice<T, L> const& slice,
              PerOutput<1> const& scales, T const* parameters, T* gradients, double* totals, Update const& update = {}) {
+    if (!active() || slice.rows == 0) return false;
     auto const division = Chain::division(model, slice.rows);
     std::size_t const elements = model.description().elements;
     reserve(context.space(), division.teams, elements);
@@ -95,6 +98,7 @@ class StepFuser<Model, Space, Group> {
     kernels::ChainSums<T, Update, Space> const sums{
         update, division.teams, elements, Model::totals_width, gradients_.data(), totals_.data(), gradients, totals};
     context.for_teams("trireme::fused_step_sums", sums, sums.league(), kernels::chain_threads, kernels::chain_lanes);
+    return true;
   }
 
   /// Bytes of the teams' sums for batches of up to `rows` rows.
