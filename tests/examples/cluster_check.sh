@@ -3,6 +3,7 @@
 set -eu
 program=${!#}
 export KOKKOS_DISABLE_WARNINGS=1
+unset OPENBLAS_CORETYPE  # which the check would find wrong
 core=$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 
 # expect CODE REGEX COMMAND…

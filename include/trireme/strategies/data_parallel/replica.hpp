@@ -161,9 +161,10 @@ class Replica {
     optimizer_.step_range(partitions_, weights_.data(), ranks);
   }
 
-  /// Recorder and fuser of this replica's steps.
+  /// Recorder of this replica's steps.
   auto& recorder() { return recorder_; }
   auto const& recorder() const { return recorder_; }
+  /// Fuser of this replica's steps.
   auto& fuser() { return fuser_; }
   auto const& fuser() const { return fuser_; }
 
