@@ -36,6 +36,7 @@
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/mpi/fault/diagnosis.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"

@@ -15,9 +15,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/threads/profiling.hpp"
-#include "trireme/core/hash.hpp"
 #include "trireme/core/row_range.hpp"
-#include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
@@ -244,12 +242,7 @@ class Replica {
 
   void verify_replicas() const {
     if (group_->size() == 1) return;
-    auto const weights = weights_.host_parameters();
-    detail::require_same(*group_, data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
-      constexpr char const* name = detail::member_name<Group>;
-      return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name,
-                       optimizer_.iteration());
-    });
+    detail::require_same_weights(*group_, weights_.host_parameters(), optimizer_.iteration());
   }
 
   std::string placement() const {

@@ -13,7 +13,6 @@
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
-#include "trireme/core/hash.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/shared_handle.hpp"
 #include "trireme/core/text.hpp"
@@ -110,10 +109,7 @@ class ShardedEngine
     std::size_t const first = holds_all ? 0 : held.extent(0) - (model.arena_elements() - model.elements);
     std::vector<T> values(held.extent(0) - first);
     copy_view(host_view(values), space_view<Space>(held.data() + first, values.size()));
-    detail::require_same(
-        parts_.group(), data::hash_bytes(values.data(), values.size() * sizeof(T)), [&](std::size_t rank) {
-          return formatted("the weights of rank {} differ from those of rank 0 after step {}", rank, this->iteration());
-        });
+    detail::require_same_weights(parts_.group(), values, this->iteration());
   }
 
   /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
