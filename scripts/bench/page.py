@@ -4,10 +4,12 @@
     scripts/bench.sh --peers "torch torch-compile torch-flush jax jax-scan jax-old keras" --json results.json
     scripts/bench/page.py results.json [more.json …]
 
-Several files are those of one machine; where two have the same case and peer, the later one counts. The page has a line
-for each run, so that it shows which were short.
+Several files are those of one machine; where two have the same case and peer, the later one counts. The page has a
+section for each machine, of which this replaces or adds one, and in it a line for each run, so that it shows which were
+short.
 """
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -52,14 +54,10 @@ CASES = {
 
 PAGE_TEXT = """# Performance
 
-Times of a training step and their ratios to PyTorch, JAX and Keras, of programs that took turns on one machine. The
-page is written by `scripts/bench/page.py` from the results of `scripts/bench.sh`.
+Times of a training step and their ratios to PyTorch, JAX and Keras, of programs that took turns on one machine.
+The page is written by `scripts/bench/page.py` from the results of `scripts/bench.sh`.
 
-**Machine**: {processor}, {cores} cores, {vectors}.
-
-{runs}
-
-{table}
+{sections}
 
 A ratio is the peer's time divided by trireme's: above 1 trireme is faster. Both times are the least of all epochs; the
 ratio of medians is in parentheses. The fastest peer is the one of the least time, whatever its form.
@@ -97,6 +95,13 @@ The number behind `_b` is the global batch, in float. Classifiers have the cross
 
 {peer_list}
 """
+
+
+SECTION_TEXT = """## {processor}, {cores} cores, {vectors}
+
+{runs}
+
+{table}"""
 
 
 def microseconds(value):
@@ -142,6 +147,15 @@ def wrapped(items):
     return "\n".join(lines)
 
 
+def sections_with(section):
+    """The sections of machines that the page has, with this one in the place of its machine's last one, or behind them."""
+    page = PAGE.read_text() if PAGE.exists() else ""
+    found = re.findall(r"^## [^\n]+ cores, .*?(?=\n\n(?:## |A ratio is))", page, re.MULTILINE | re.DOTALL)
+    by_heading = {text.split("\n", 1)[0]: text for text in found}
+    by_heading[section.split("\n", 1)[0]] = section
+    return "\n\n".join(by_heading.values())
+
+
 def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         raise SystemExit(__doc__.strip())
@@ -149,7 +163,7 @@ def main():
     if any("about" not in file for file in files):
         raise SystemExit("page.py: a file has no \"about\"; measure it again with this version of scripts/bench.sh")
     if len({(file["about"]["processor"], file["about"]["cores"]) for file in files}) > 1:
-        raise SystemExit("page.py: the files are of different machines; a page has the results of one")
+        raise SystemExit("page.py: the files are of different machines; give those of one at a time")
     about, results, versions = files[-1]["about"], {}, {}
     for file in files:
         results |= {(result["case"], result["peer"]): result for result in file["results"]}
@@ -157,15 +171,17 @@ def main():
     if not results:
         raise SystemExit("page.py: no file has a result")
     peers = [peer for peer in PEERS if any(key[1] == peer for key in results)]
-    models = dict.fromkeys(case.rsplit("_b", 1)[0] for case, _ in results)
-    PAGE.write_text(PAGE_TEXT.format(
-        **about | {"peers": " ".join(peer for peer in peers if peer != "kernels")},
-        table=table_of(results, peers),
+    section = SECTION_TEXT.format(
+        **about, table=table_of(results, peers),
         runs=wrapped(line_of(file["about"], dict.fromkeys(f"`{result['case']}`" for result in file["results"]))
-                     for file in files),
-        cases=wrapped(f"`{model}`: {CASES[model]}" for model in models if model in CASES),
+                     for file in files))
+    sections = sections_with(section)
+    named = [peer for peer, name in PEERS.items() if f"| {name} |" in sections]
+    PAGE.write_text(PAGE_TEXT.format(
+        sections=sections, peers=" ".join(peer for peer in named if peer != "kernels"),
+        cases=wrapped(f"`{model}`: {text}" for model, text in CASES.items() if f"`{model}_b" in sections),
         peer_list=wrapped(f"**{PEERS[peer]}**: {ABOUT_PEERS[peer].format(version=versions.get(peer, ''))}."
-                          for peer in peers)))
+                          for peer in named)))
     print(f"{PAGE}: {len({case for case, _ in results})} cases, {len(peers)} peers")
 
 
