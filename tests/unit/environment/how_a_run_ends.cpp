@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/roles.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
 #include "trireme/environment/environment.hpp"
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -160,6 +162,19 @@ int play(std::string_view role, int argc, char** argv) {
     if (world.rank() != 0) half.together([] { throw Error("the half fails"); });
   }
   if (role == "thread" && world.rank() == 1) std::thread([] { throw Error("the reader fails"); }).join();
+  if (role == "exit_on_a_thread") {
+    auto const step = [](int tasks) {
+      std::atomic<int> done{0};
+      ThreadPool::of(Kokkos::DefaultHostExecutionSpace()).run(static_cast<std::size_t>(tasks), [&](std::size_t) {
+        ++done;
+      });
+      return done == tasks;
+    };
+    step(8);
+    std::thread reader([] { std::exit(0); });
+    while (step(8));
+    reader.join();
+  }
   if (role == "late" || role == "caught" || role == "caught_uniform") {
     if (role == "caught_uniform") world.together(fail_on_1);
     fail_on_1();
@@ -468,6 +483,14 @@ BOOST_AUTO_TEST_CASE(an_environment_on_a_second_thread_is_refused_in_one_line) {
   BOOST_TEST(end.code == 1);
   BOOST_TEST(end.count("made on another thread than the one that started MPI\n") == 1);
   BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_exit_on_a_thread_beside_a_step_is_one_line_and_no_crash_of_the_step) {
+  Outcome const end = run("", "exit_on_a_thread");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("has called exit within its Environment") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+  BOOST_TEST(end.count("Segmentation fault") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_end_past_all_destructors_is_no_success_and_said_in_one_line) {

@@ -129,9 +129,10 @@ class ThreadPool {
 
 template <class Space>
 ThreadPool& ThreadPool::of(Space const& space) {
-  static std::unique_ptr<ThreadPool> pool = [&] {
-    Kokkos::push_finalize_hook([] { pool.reset(); });
-    return std::make_unique<ThreadPool>(static_cast<std::size_t>(space.concurrency()), places_of(space));
+  // Not destroyed by exit, which a thread may call while another one takes a step.
+  static ThreadPool* pool = [&] {
+    Kokkos::push_finalize_hook([] { delete std::exchange(pool, nullptr); });
+    return std::make_unique<ThreadPool>(static_cast<std::size_t>(space.concurrency()), places_of(space)).release();
   }();
   return *pool;
 }
