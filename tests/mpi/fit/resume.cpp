@@ -154,6 +154,26 @@ BOOST_AUTO_TEST_CASE(weights_of_each_ranks_own_with_an_outer_optimizer_and_compr
 }
 BOOST_AUTO_TEST_CASE(shards_of_everything) { check_law(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world())); }
 
+// A batch in other pieces has sums in another order.
+BOOST_AUTO_TEST_CASE(a_batch_in_another_number_of_pieces_is_another_placement) {
+  using Ranks = MultiWorkerMirroredStrategy<>;
+  SharedFolder folder;
+  BackupAndRestore backup{.path = folder.file(), .save_freq = 2};
+  BOOST_CHECK_THROW(train(Ranks(world()), backup, 3), Killed);
+  std::string const two = test::message_of<FileError>([&] { train(Accumulate<Ranks, 2>(world()), backup, never); });
+  BOOST_TEST(two.find("holds a run that was placed otherwise: ") != std::string::npos);
+  BOOST_TEST(two.find("in 2 pieces") != std::string::npos);
+  backup.placement = Placement::any;
+  BOOST_CHECK_THROW(train(Accumulate<Ranks, 2>(world()), backup, 5), Killed);
+  backup.placement = Placement::same;
+  BOOST_TEST(test::message_of<FileError>([&] {
+               train(Accumulate<Ranks, 3>(world()), backup, never);
+             }).find("in 3 pieces") != std::string::npos);
+  BOOST_TEST(test::message_of<FileError>([&] {
+               train(Ranks(world()), backup, never);
+             }).find("holds a run that was placed otherwise: ") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_fit_a_checkpoint_is_named_on_all_ranks) {
   MultiWorkerMirroredStrategy<> const strategy(world());
   SharedFolder folder;

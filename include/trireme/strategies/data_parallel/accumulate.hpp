@@ -7,6 +7,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/threads/profiling.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/gradient_sink.hpp"
@@ -64,6 +65,12 @@ class AccumulatingEngine : public Base {
     use.rows = rows;
     use.workspace_bytes += earlier_.extent(0) * sizeof(T);
     return use;
+  }
+
+  /// See DataParallel; in a run that goes on with another number of pieces, sums are taken in another order.
+  template <class Archive>
+  void state(Archive& archive) {
+    Base::state(archive, formatted(", batches in {} pieces", Pieces));
   }
 
  protected:

@@ -160,10 +160,11 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return Base::moved_agreement();
   }
 
-  /// State of a run besides the weights and the optimizer's state. Collective.
+  /// State of a run besides the weights and the optimizer's state. Collective. `pieces`: a text of how a step's rows are
+  /// taken one after the other, on which the bits of a result depend too
   template <class Archive>
-  void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", parts_.placement());
+  void state(Archive& archive, std::string const& pieces = {}) {
+    archive.placed("was placed otherwise", "placement", parts_.placement() + pieces);
     parts_.state(archive);
     archive.placed("exchanged gradients otherwise", "exchange", exchange());
     if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
