@@ -108,19 +108,23 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
-  /// Saves or checks the placement, as text: besides the program and its data, the bits of a result depend on it.
-  /// \throws FileError as `same` if it differs, unless the run may go on elsewhere; `moved()` is true then.
+  /// Saves or compares the placement, as text: besides the program and its data, the bits of a result depend on it.
+  /// `moved()` is true if it differs.
   void placed(std::string_view difference, std::string_view name, std::string const& here) {
     std::string there = here;
     (*this)(name, there);
     if (there == here) return;
-    if (allowed_ == Placement::same)
+    if (!moved_) difference_ = difference, there_ = there, here_ = here;
+    moved_ = true;
+  }
+  /// Checks that a run may go on here, when all of its values have been set: where they do not fit, another placement
+  /// is no remedy. \throws FileError "<path>: holds a run that <difference>" if it has moved and may not
+  void require_placement() const {
+    if (moved_ && allowed_ == Placement::same)
       fail(
           formatted("holds a run that {}: {} there, and {} here; BackupAndRestore{{.placement = Placement::any}} goes "
                     "on here, where results no longer agree to the bit",
-                    difference, there, here));
-    if (!moved_) there_ = there, here_ = here;
-    moved_ = true;
+                    difference_, there_, here_));
   }
   /// True if the run was saved under another placement.
   bool moved() const { return moved_; }
@@ -207,7 +211,7 @@ class Archive : public StoredValues {
   Engine* engine_;
   Placement allowed_ = Placement::same;
   bool moved_ = false;
-  std::string there_{}, here_{};
+  std::string difference_{}, there_{}, here_{};
 };
 
 /// Engine that can be saved to a checkpoint and restored from it.

@@ -117,6 +117,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   Archive<Engine> archive(engine, found, std::move(tensors), placement);
   std::size_t const saved_by = detail::run_state(archive, engine, run);
   archive.require_complete();
+  archive.require_placement();
   engine.weights().set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();

@@ -190,8 +190,14 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_a_checkpoint_is_named_on_all_ranks) {
                             "of 256 bytes here; BackupAndRestore{.placement = Placement::any} goes on here, where "
                             "results no longer agree to the bit");
 
-  // Fewer ranks.
   if (world().size() > 1) {
+    // Placement::any is no remedy for another strategy.
+    BOOST_TEST(test::message_of<FileError>([&] {
+                 train(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world()), backup, never);
+               }) == folder.file() +
+                         ": has no value 'part/penalties': a run goes on with the strategy and the callbacks "
+                         "that it had, these in their order");
+    // Fewer ranks.
     Communicator const part = world().split(world().rank() == 0 ? 0 : 1);
     std::string const fewer =
         test::message_of<FileError>([&] { train(MultiWorkerMirroredStrategy<>(part), backup, never); });

@@ -262,7 +262,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_ke
   BOOST_TEST(!same.moved());
 
   Archive refused(engine, "run.h5", saving.tensors());
-  BOOST_TEST(message_of<tr::FileError>([&] { refused.placed("was placed otherwise", "placement", "3 partitions"); }) ==
+  refused.placed("was placed otherwise", "placement", "3 partitions");
+  BOOST_TEST(message_of<tr::FileError>([&] { refused.require_placement(); }) ==
              "run.h5: holds a run that was placed otherwise: 4 partitions there, and 3 partitions here; "
              "BackupAndRestore{.placement = Placement::any} goes on here, where results no longer agree to the bit");
   for (std::size_t const partitions : {1u, 3u, 5u}) {
@@ -273,6 +274,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_ke
     moved.summands("sums", one, own, 2);
     BOOST_TEST((own == expected));
     BOOST_TEST(moved.moved());
+    moved.require_placement();
   }
   std::vector<double> three(6);
   Archive damaged(engine, "run.h5", saving.tensors());
