@@ -119,7 +119,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
 
   Engine& engine = model.engine();
-  require_same_call("fit", Phase::train, engine, options, callbacks...);
+  require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   BatchIterator batches(

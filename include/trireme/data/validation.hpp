@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "trireme/core/config.hpp"
+
 namespace trireme {
 
 /// Stand-in for validation data that were not given.
@@ -22,5 +24,15 @@ template <class Data>
 Validation<Data> validation(Data data) {
   return {std::move(data)};
 }
+
+namespace detail {
+
+/// Kinds of data of a call of `fit`, which processes compare before one of them waits for the others' validation.
+struct GivenData {
+  bool validates;
+  void config(Config& c) const { c.add("data for", validates ? "training and validation" : "training alone"); }
+};
+
+}  // namespace detail
 
 }  // namespace trireme

@@ -46,6 +46,14 @@ auto fits(FitOptions options, std::size_t patience = 1) {
   };
 }
 
+template <class... Validations>
+auto fits_with(Validations... validations) {
+  return [=](World const& strategy) {
+    auto model = small(strategy);
+    fit(strategy, model, samples(), validations..., {.verbose = false});
+  };
+}
+
 auto steps(std::size_t rows, float value = 0, double weight = 1) {
   return [=](World const& strategy) {
     auto model = small(strategy);
@@ -133,6 +141,8 @@ Misuse const table[] = {
             }),
     differs("epochs", "fit: rank 1 has FitOptions::epochs 2 where rank 0 has 1",
             [](Environment& e) { either(e, fits({.epochs = 1}), fits({.epochs = 2})); }),
+    differs("validation", "fit: rank 1 has data for training alone where rank 0 has training and validation",
+            [](Environment& e) { either(e, fits_with(validation(samples())), fits_with()); }),
     differs("class_weights", "fit: rank 1 has FitOptions::class_weight 2 numbers where rank 0 has 0 numbers",
             [](Environment& e) { either(e, fits({}), fits({.class_weight = {1, 2}})); }),
     differs("callbacks", "fit: rank 1 has the argument History where rank 0 has TerminateOnNaN",
