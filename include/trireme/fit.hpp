@@ -255,6 +255,7 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
     engine.predict_step(batches.batch(), predictions.next(batches.batch()));
     list.predict_batch_end();
   }
+  batches.finish();
   list.predict_end();
   return predictions.gather();
 }

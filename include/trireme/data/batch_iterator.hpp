@@ -1,6 +1,7 @@
 /// The batches of a dataset for one process's engine.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +104,7 @@ class BatchIterator {
       data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
     std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
     count_ = limit_.value_or(all.value_or(0));
+    counted_ = all.has_value();
     endless_ = !all && limit_;
   }
 
@@ -122,6 +124,7 @@ class BatchIterator {
     else
       first_ = position_;
     restored_ = false;
+    samples_ = 0;
     ended_ = no_end;
     next_epoch_ = epoch + 1;
     next_ = next;
@@ -136,11 +139,14 @@ class BatchIterator {
     return false;
   }
 
-  /// After the last batch of an epoch. Collective where processes acquire batches.
-  /// \throws ValueError on all processes if the data turn out to have no sample, or to end before the requested steps
+  /// After the last batch of an epoch. Collective where processes acquire batches, or the data's length is not known.
+  /// \throws ValueError on all processes if the data turn out to have no sample where targets are read, to end before
+  /// the requested steps, or to differ in length between processes
   void finish() const {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
-    if (ended == 0) raise_uniform(no_sample());
+    if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
+    if (!counted_ && !acquires_batches()) require_same_samples();
+    if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + *limit_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
                                          called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
@@ -168,6 +174,18 @@ class BatchIterator {
   bool acquires_batches() const { return options_.trains() && engine_->acquires_batches(); }
 
   std::string called() const { return data_->called(options_.data()); }
+
+  void require_same_samples() const {
+    auto const& group = engine_->group();
+    if (group.size() == 1) return;
+    std::vector<std::size_t> const all = group.allgather(samples_);
+    auto const other = std::find_if(all.begin(), all.end(), [&](std::size_t n) { return n != all.front(); });
+    if (other != all.end())
+      raise_uniform(
+          ValueError(formatted("rank {} has drawn {} samples of {} where rank 0 has drawn {}: a generator has to give "
+                               "all ranks the same samples",
+                               other - all.begin(), *other, called(), all.front())));
+  }
 
   ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
 
@@ -226,6 +244,7 @@ class BatchIterator {
     }
     position_ = first_ + index + 1;
     next_ = index + 1;
+    samples_ += batch_.global_rows;
     return true;
   }
 
@@ -243,11 +262,12 @@ class BatchIterator {
   Stream stream_;
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
-  bool endless_ = false, restored_ = false;
+  bool counted_ = false, endless_ = false, restored_ = false;
   std::size_t count_ = 0, next_epoch_ = 0;
   std::size_t pass_ = 0;                  ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
+  std::size_t samples_ = 0;               ///< of all processes, in the batches of the epoch since it was started
   std::size_t ended_ = no_end;            ///< the first batch past the end of the stream, once it is known
   Batch<T, L> batch_;
 };

@@ -233,6 +233,30 @@ BOOST_FIXTURE_TEST_CASE(more_steps_than_the_data_have_batches_are_an_error_on_al
   BOOST_TEST(trains(generated.repeat(), 3) == "");
 }
 
+// Batches of 4: 14 and 13 samples are as many batches, and 9 are fewer.
+BOOST_FIXTURE_TEST_CASE(a_generator_of_another_length_on_one_rank_is_an_error_on_all, Fixture) {
+  for (int const length : {14, 9, 0}) {
+    auto const generated =
+        data::from_generator({test::mlp_inputs}, {}, [=] {
+          return [i = 0, n = on_last_rank() ? length : 13](std::span<float> x, std::span<std::int32_t> y) mutable {
+            if (i == n) return false;
+            std::fill(x.begin(), x.end(), 0.1f);
+            y[0] = i++ % 4;
+            return true;
+          };
+        }).batch(GlobalBatch{4});
+    if (world().size() == 1) return;
+    auto const says = [&](char const* data) {
+      return fmt::format(
+          "rank {} has drawn {} samples of {} where rank 0 has drawn 13: a generator has to give all "
+          "ranks the same samples",
+          last_rank(), length, data);
+    };
+    BOOST_TEST(message_of<ValueError>([&] { evaluate(strategy, model, generated); }) == says("the test data"));
+    BOOST_TEST(message_of<ValueError>([&] { predict(strategy, model, generated); }) == says("the data to predict"));
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(validation_data_without_a_name_are_called_so_in_messages, Fixture) {
   auto wrong = test::mlp_samples<float>(5, 3);
   wrong.y[4] = 99;
