@@ -1,7 +1,8 @@
-/// Maximum and minimum of floating-point numbers over processes, the same on each of them.
+/// Maximum and minimum over processes, the same on each of them.
 ///
 /// MPI_MAX and MPI_MIN depend on the order of their operands where one is NaN, or where both are zeros of different
-/// sign, so processes could get different results. Here a NaN anywhere gives NaN, and -0 is less than +0.
+/// sign, so processes could get different results. Here a NaN anywhere gives NaN, and -0 is less than +0. MPICH 4.0
+/// compares unsigned numbers as if they were signed.
 #pragma once
 
 #include <mpi.h>
@@ -18,13 +19,13 @@ template <Extremum which, class T>
 class ExtremumOperation {
  public:
   explicit ExtremumOperation([[maybe_unused]] MPI_Comm comm) {
-    if constexpr (std::floating_point<T>)
+    if constexpr (is_ours)
       check(MPI_Op_create(&apply, 1, &operation_), "MPI_Op_create", comm);
     else
       operation_ = which == Extremum::smallest ? MPI_MIN : MPI_MAX;
   }
   ~ExtremumOperation() {
-    if constexpr (std::floating_point<T>) MPI_Op_free(&operation_);
+    if constexpr (is_ours) MPI_Op_free(&operation_);
   }
   ExtremumOperation(ExtremumOperation const&) = delete;
   ExtremumOperation& operator=(ExtremumOperation const&) = delete;
@@ -32,8 +33,10 @@ class ExtremumOperation {
   MPI_Op get() const { return operation_; }
 
  private:
+  static constexpr bool is_ours = std::floating_point<T> || std::unsigned_integral<T>;
+
   static void apply(void* in, void* in_out, int* count, MPI_Datatype*) {
-    if constexpr (std::floating_point<T>) {
+    if constexpr (is_ours) {
       auto const* a = static_cast<T const*>(in);
       auto* b = static_cast<T*>(in_out);
       for (int i = 0; i < *count; ++i) b[i] = extremum<which>(a[i], b[i]);

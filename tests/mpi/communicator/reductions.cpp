@@ -31,6 +31,23 @@ BOOST_AUTO_TEST_CASE(extrema_over_ranks_are_found) {
   BOOST_TEST(values[1] == 0);
 }
 
+// MPICH 4.0's own operations compare unsigned numbers as if they were signed.
+BOOST_AUTO_TEST_CASE(extrema_of_unsigned_numbers_reach_over_their_whole_range) {
+  auto const check = [](auto most) {
+    using T = decltype(most);
+    bool const last = world().rank() + 1 == world().size();
+    T const one = world().size() == 1 ? most : T{1};
+    BOOST_TEST(world().allreduce_max(last ? most : T{1}).value() == most);
+    BOOST_TEST(world().allreduce_min(last ? most : T{1}).value() == one);
+    std::vector<T> values{T{3}, last ? most : T{0}};
+    world().allreduce_max(values);
+    BOOST_TEST((values == std::vector<T>{T{3}, most}));
+  };
+  check(std::numeric_limits<std::uint64_t>::max());
+  check(std::numeric_limits<std::uint32_t>::max());
+  check(std::numeric_limits<std::uint16_t>::max());
+}
+
 BOOST_AUTO_TEST_CASE(a_nan_on_the_last_rank_is_the_extremum_on_every_rank) {
   bool const last = world().rank() + 1 == world().size();
   double const value = last ? std::numeric_limits<double>::quiet_NaN() : 1.0;

@@ -2,6 +2,7 @@
 // ParameterServerStrategy with a staleness above 0: every worker goes its own pace, and nothing is lost.
 #define BOOST_TEST_MODULE parameter_server_apart
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
 #include <algorithm>
@@ -301,6 +302,26 @@ BOOST_AUTO_TEST_CASE(more_workers_than_batches_and_data_without_a_known_end) {
     BOOST_TEST(of_all(all.batches) == each_once(6, 2), boost::test_tools::per_element());
     fit(strategy, model, generated.repeat(), {.epochs = 2, .steps_per_epoch = 7, .verbose = false}, some);
     BOOST_TEST(of_all(some.batches) == each_once(7, 2), boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(generated_data_without_a_sample_or_with_too_few_batches_are_errors_of_all) {
+  for_each_division([](auto const& strategy) {
+    auto model = compiled(strategy, SGD{.learning_rate = 0.02});
+    auto const says = [&](int samples, FitOptions options) {
+      auto const generated = data::from_generator({test::mlp_inputs}, {}, [samples] {
+                               return [i = 0, samples](std::span<float> x, std::span<std::int32_t> y) mutable {
+                                 if (i == samples) return false;
+                                 std::fill(x.begin(), x.end(), 0.1f);
+                                 y[0] = i++ % test::classes;
+                                 return true;
+                               };
+                             }).batch(GlobalBatch{4});
+      return test::message_of<ValueError>([&] { fit(strategy, model, generated, options); });
+    };
+    BOOST_TEST(says(0, {.verbose = false}) == "the training data hold no sample");
+    BOOST_TEST(says(22, {.steps_per_epoch = 9, .verbose = false}) ==
+               "the training data ended after 6 batches, but steps_per_epoch = 9 needs 9: repeat() makes them go on");
   });
 }
 
