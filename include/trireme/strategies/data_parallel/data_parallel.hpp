@@ -160,8 +160,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     return Base::moved_agreement();
   }
 
-  /// State of a run besides the weights and the optimizer's state. Collective. `pieces`: a text of how a step's rows are
-  /// taken one after the other, on which the bits of a result depend too
+  /// State of a run besides the weights and the optimizer's state. Collective. `pieces`: a text of how a step's rows
+  /// are taken one after the other, on which the bits of a result depend too
   template <class Archive>
   void state(Archive& archive, std::string const& pieces = {}) {
     archive.placed("was placed otherwise", "placement", parts_.placement() + pieces);
