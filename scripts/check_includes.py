@@ -25,7 +25,7 @@ STANDARD = {
     "charconv": "from_chars",
     "chrono": "chrono chrono_literals",
     "cmath": "abs ceil cos floor isfinite isinf isnan ldexp llround log pow round signbit sqrt trunc",
-    "concepts": "constructible_from convertible_to derived_from floating_point integral invocable same_as",
+    "concepts": "constructible_from convertible_to derived_from floating_point integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "cstddef": "byte nullptr_t ptrdiff_t size_t",
     "cstdint": "int32_t int64_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t",
