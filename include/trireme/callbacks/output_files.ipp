@@ -67,8 +67,9 @@ TRIREME_INLINE void require_names(std::vector<OutputFile> const& outputs) {
     std::string const fault = one->format ? output_name_fault(one->path, *one->format) : "";
     if (!fault.empty()) refuse(*one, formatted("it {}", fault));
     if (one->kind == OutputFile::Kind::folder) continue;
+    auto const normal = [](OutputFile const& output) { return std::filesystem::path(output.path).lexically_normal(); };
     auto const same =
-        std::find_if(outputs.begin(), one, [&](OutputFile const& other) { return other.path == one->path; });
+        std::find_if(outputs.begin(), one, [&](OutputFile const& other) { return normal(other) == normal(*one); });
     if (same != one) throw ValueError(formatted("{} and {} both write {}", same->writer, one->writer, one->path));
   }
 }

@@ -143,6 +143,8 @@ BOOST_FIXTURE_TEST_CASE(files_that_exist_are_not_touched, Folder) {
 BOOST_FIXTURE_TEST_CASE(two_callbacks_with_one_file_are_refused, Folder) {
   BOOST_TEST(refusal(model_at(at("run.npz")), tr::BackupAndRestore{.path = at("run.npz")}) ==
              "ModelCheckpoint and BackupAndRestore both write " + at("run.npz"));
+  BOOST_TEST(refusal(model_at(at("./run.npz")), tr::BackupAndRestore{.path = at("run.npz")}) ==
+             "ModelCheckpoint and BackupAndRestore both write " + at("run.npz"));
   BOOST_TEST(refusal(model_at(at("a.npz")), model_at(at("b.npz"))) == "");
 }
 
