@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "trireme/core/error.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/models/head.hpp"
 #include "trireme/models/slices.hpp"
@@ -123,54 +122,83 @@ class ModelPass {
   bool mixes_rows_;
 };
 
-/// A model that does not consist of layers is one slice.
+/// A model that does not consist of layers is one slice. Where it has states or frozen weights, it takes all weights as
+/// one arena and leaves gradients and updates in another, which exist beside those of the rank.
 template <class Model, class Context>
 class ModelPass<Model, Context, false> {
   using T = typename Model::scalar;
   using L = typename Model::label;
 
  public:
-  /// \throws ValueError if the model has states.
-  explicit ModelPass(Model const& model) {
+  explicit ModelPass(Model const& model)
+      : states_(model.description().state_elements),
+        behind_(model.description().arena_elements() - model.description().elements),
+        mixes_rows_(model.description().row_scope != StatisticsScope::none) {
     whole_.end = model.description().elements;
-    if (model.description().arena_elements() == whole_.end) return;
-    raise_uniform(
-        ValueError("a model that is not made of layers cannot have states, or frozen weights, under ShardedStrategy"));
   }
 
   std::span<SliceRange const> ranges() const { return {&whole_, 1}; }
   std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
-    return model.template workspace_bytes<Context>(rows);
+    std::size_t const arenas = behind_ == 0 ? 0
+                                            : aligned_bytes((whole_.end + behind_) * sizeof(T)) +
+                                                  aligned_bytes((whole_.end + states_) * sizeof(T));
+    return arenas + model.template workspace_bytes<Context>(rows);
   }
 
   template <class Weights>
   void train(Model const& model, Context& context, Slice<T, L> const& slice, PerOutput<Model::outputs> const& scales,
              std::byte* memory, Weights& weights, double* totals, StepKeys const& keys) const {
-    T const* const parameters = weights.forward(0);
-    T* const gradients = weights.gradients(0);
-    if (slice.rows > 0)
-      model.train(context, slice, scales, parameters, gradients, memory, totals, keys, nullptr);
-    else
-      context.for_each("trireme::no_rows", whole_.elements(), kernels::Clear<T>{gradients});
+    Workspace workspace(memory);
+    T const* const parameters = one_arena(context, weights, workspace);
+    // The sum of the updates begins with `weights.gradients`, and so behind the pass that computes them.
+    T* const gradients = behind_ == 0 ? weights.gradients(0) : workspace.template take<T>(whole_.elements() + states_);
+    auto const clear = [&] {
+      context.for_each("trireme::clear_gradients", whole_.elements() + states_, kernels::Clear<T>{gradients});
+    };
+    if (behind_ > 0) clear();  // what lies between tensors is summed, too
+    if (slice.rows > 0 || mixes_rows_)
+      model.train(context, slice, scales, parameters, gradients, workspace.template take<std::byte>(0), totals, keys,
+                  nullptr);
+    if (slice.rows == 0) clear();
+    if (behind_ > 0) {
+      kernels::copy(context, states_, static_cast<T const*>(gradients + whole_.end), weights.updates());
+      kernels::copy(context, whole_.elements(), static_cast<T const*>(gradients), weights.gradients(0));
+    }
     weights.finished(0);
   }
 
   template <class Weights>
   void test(Model const& model, Context& context, Slice<T, L> const& slice, std::byte* memory, Weights& weights,
             double* totals) const {
-    T const* const parameters = weights.forward(0);
-    if (slice.rows > 0) model.test(context, slice, parameters, memory, totals);
+    Workspace workspace(memory);
+    T const* const parameters = one_arena(context, weights, workspace);
+    if (slice.rows > 0) model.test(context, slice, parameters, workspace.template take<std::byte>(0), totals);
   }
 
   template <class Weights>
   void predict(Model const& model, Context& context, std::size_t rows, T const* x, T* y, std::byte* memory,
                Weights& weights) const {
-    T const* const parameters = weights.forward(0);
-    if (rows > 0) model.predict(context, rows, x, y, parameters, memory);
+    Workspace workspace(memory);
+    T const* const parameters = one_arena(context, weights, workspace);
+    if (rows > 0) model.predict(context, rows, x, y, parameters, workspace.template take<std::byte>(0));
   }
 
  private:
+  /// Parameters, and behind them states and frozen weights: where they lie, unless that is apart.
+  template <class Weights>
+  T const* one_arena(Context& context, Weights& weights, Workspace& workspace) const {
+    T const* const parameters = weights.forward(0);
+    if (behind_ == 0) return parameters;
+    T* const arena = workspace.template take<T>(whole_.end + behind_);
+    if (parameters + whole_.end == weights.states()) return parameters;
+    kernels::copy(context, whole_.elements(), parameters, arena);
+    kernels::copy(context, behind_, static_cast<T const*>(weights.states()), arena + whole_.end);
+    return arena;
+  }
+
   SliceRange whole_;
+  std::size_t states_, behind_;  ///< elements of states; of states and frozen weights, which lie behind them
+  bool mixes_rows_;
 };
 
 }  // namespace detail
