@@ -102,6 +102,11 @@ BOOST_AUTO_TEST_CASE(each_within_each_trains_as_on_one_device) {
                    Concatenate{}, Dense<test::classes>{}});
 }
 
+BOOST_AUTO_TEST_CASE(branches_of_static_and_dynamic_extents_train_as_on_one_device) {
+  check(Sequential{Input<test::mlp_inputs>{}, Residual{Dense<dynamic, Tanh>{.units = test::mlp_inputs}},
+                   Concatenate{Dense<3>{}, Dense<dynamic, ReLU>{.units = 2}}, Dense<test::classes>{}});
+}
+
 BOOST_AUTO_TEST_CASE(training_of_shared_layers_reaches_the_other_model) {
   auto const samples = test::mlp_samples<float>(40);
   auto const data = samples.data().shuffle(40, 3).batch(GlobalBatch{8});

@@ -1,11 +1,13 @@
 /// Joins: the outputs of branches become one, and its gradient theirs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
@@ -16,6 +18,49 @@
 
 namespace trireme::detail {
 
+/// The first `axes` extents that tensors have in common, where the compiler knows those of one of them.
+template <std::size_t axes, class... E>
+constexpr std::array<std::size_t, axes> common_extents() {
+  std::array<std::size_t, axes> common{};
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    common[axis] = dynamic;
+    ((common[axis] = common[axis] == dynamic ? E::static_extents[axis] : common[axis]), ...);
+  }
+  return common;
+}
+
+/// False if the compiler knows that the first `axes` extents of tensors of one rank differ.
+template <std::size_t axes, class... E>
+constexpr bool may_agree() {
+  constexpr auto common = common_extents<axes, E...>();
+  bool agree = true;
+  for (std::size_t axis = 0; axis < axes; ++axis)
+    agree = agree && (... && (E::static_extents[axis] == dynamic || E::static_extents[axis] == common[axis]));
+  return agree;
+}
+
+/// True if the first `axes` extents of two tensors are the same.
+template <class A, class B>
+constexpr bool agree(std::size_t axes, A const& a, B const& b) {
+  for (std::size_t axis = 0; axis < axes; ++axis)
+    if (a[axis] != b[axis]) return false;
+  return true;
+}
+
+/// The extents of `first`, of which all but the last are known to the compiler where they are for one of E, and the
+/// last is `Last`.
+template <std::size_t Last, class... E, class First>
+constexpr auto joined_extents(First const& first, std::size_t last) {
+  constexpr std::size_t inner = First::rank - 1;
+  constexpr auto common = common_extents<inner, First, E...>();
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    Extents<common[I]..., Last> joined;
+    ((joined.values[I] = first[I]), ...);
+    joined.values[inner] = last;
+    return joined;
+  }(std::make_index_sequence<inner>());
+}
+
 /// The sum of all branches' outputs.
 struct SumJoin {
   static constexpr std::string_view class_name = "Add";
@@ -23,9 +68,15 @@ struct SumJoin {
 
   template <class First, class... Rest>
   static constexpr auto output(First const& first, [[maybe_unused]] Rest const&... rest) {
-    static_assert((std::is_same_v<First, Rest> && ...), "trireme: Add needs branches with the same output extents");
-    if constexpr (!First::is_static) (require_same(first, rest), ...);
-    return first;
+    constexpr bool fits = fit<First, Rest...>();
+    static_assert(fits, "trireme: Add needs branches with the same output extents");
+    if constexpr (fits && !is_parts<First> && !(First::is_static && ... && Rest::is_static)) {
+      (require_same(first, rest), ...);
+      constexpr std::size_t last = First::rank - 1;
+      return joined_extents<common_extents<First::rank, First, Rest...>()[last], Rest...>(first, first[last]);
+    } else {
+      return first;
+    }
   }
   template <class Context, class T>
   static void put(Context& context, std::size_t rows, std::size_t columns, T const* branch, T* joined, std::size_t,
@@ -42,13 +93,22 @@ struct SumJoin {
   }
 
  private:
+  template <class First, class... Rest>
+  static constexpr bool fit() {
+    if constexpr (is_parts<First> || (... || is_parts<Rest>))
+      return (std::is_same_v<First, Rest> && ...);
+    else if constexpr (((First::rank == Rest::rank) && ...))
+      return may_agree<First::rank, First, Rest...>();
+    else
+      return false;
+  }
+
   /// \throws ShapeError if extents that are known at run time differ
-  template <class E>
-  static void require_same(E const& first, E const& other) {
-    for (std::size_t axis = 0; axis < E::rank; ++axis)
-      if (first[axis] != other[axis])
-        throw ShapeError(formatted("Add needs branches with the same output extents, but they have {} and {}",
-                                   format_extents(first.to_vector()), format_extents(other.to_vector())));
+  template <class A, class B>
+  static void require_same(A const& first, B const& other) {
+    if (!agree(A::rank, first, other))
+      throw ShapeError(formatted("Add needs branches with the same output extents, but they have {} and {}",
+                                 format_extents(first.to_vector()), format_extents(other.to_vector())));
   }
 };
 
@@ -59,15 +119,20 @@ struct ConcatenateJoin {
 
   template <class First, class... Rest>
   static constexpr auto output(First const& first, Rest const&... rest) {
-    static_assert(((First::rank == Rest::rank) && ...), "trireme: Concatenate needs branches of the same rank");
-    static_assert((same_but_last<First, Rest>() && ...),
-                  "trireme: Concatenate needs branches whose output extents differ in the last axis only");
-    if constexpr (!First::is_static || (!Rest::is_static || ...)) (require_same_but_last(first, rest), ...);
-    constexpr bool is_static = (static_extent<First, First::rank - 1> != dynamic) &&
-                               (true && ... && (static_extent<Rest, Rest::rank - 1> != dynamic));
-    constexpr std::size_t sum =
-        is_static ? (static_extent<First, First::rank - 1> + ... + static_extent<Rest, Rest::rank - 1>) : dynamic;
-    return replace_back<sum>(first, (first.back() + ... + rest.back()));
+    constexpr bool one_rank = ((First::rank == Rest::rank) && ...);
+    static_assert(one_rank, "trireme: Concatenate needs branches of the same rank");
+    if constexpr (one_rank) {
+      static_assert(may_agree<First::rank - 1, First, Rest...>(),
+                    "trireme: Concatenate needs branches whose output extents differ in the last axis only");
+      if constexpr (!(First::is_static && ... && Rest::is_static)) (require_same_but_last(first, rest), ...);
+      constexpr std::size_t last = First::rank - 1;
+      constexpr bool is_static =
+          (static_extent<First, last> != dynamic) && (true && ... && (static_extent<Rest, last> != dynamic));
+      constexpr std::size_t sum = is_static ? (static_extent<First, last> + ... + static_extent<Rest, last>) : dynamic;
+      return joined_extents<sum, Rest...>(first, (first.back() + ... + rest.back()));
+    } else {
+      return first;
+    }
   }
   template <class Context, class T>
   static void put(Context& context, std::size_t rows, std::size_t columns, T const* branch, T* joined,
@@ -83,21 +148,13 @@ struct ConcatenateJoin {
   }
 
  private:
-  template <class A, class B>
-  static constexpr bool same_but_last() {
-    for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
-      if (A::static_extents[axis] != B::static_extents[axis]) return false;
-    return true;
-  }
-
   /// \throws ShapeError if extents that are known at run time differ before the last axis
   template <class A, class B>
   static void require_same_but_last(A const& first, B const& other) {
-    for (std::size_t axis = 0; axis + 1 < A::rank && axis + 1 < B::rank; ++axis)
-      if (first[axis] != other[axis])
-        throw ShapeError(formatted(
-            "Concatenate needs branches whose output extents differ in the last axis only, but they have {} and {}",
-            format_extents(first.to_vector()), format_extents(other.to_vector())));
+    if (!agree(A::rank - 1, first, other))
+      throw ShapeError(formatted(
+          "Concatenate needs branches whose output extents differ in the last axis only, but they have {} and {}",
+          format_extents(first.to_vector()), format_extents(other.to_vector())));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include <trireme/activations/relu.hpp>
 #include <trireme/activations/tanh.hpp>
@@ -84,6 +85,32 @@ BOOST_AUTO_TEST_CASE(branches_whose_extents_turn_out_unlike_are_an_error) {
   BOOST_TEST(message(Concatenate{}, Parts<Rows, Rows>{{{{2, 3}}, {{4, 3}}}}) ==
              "Concatenate needs branches whose output extents differ in the last axis only, but they have (2, 3) and "
              "(4, 3)");
+}
+
+BOOST_AUTO_TEST_CASE(branches_join_whether_the_compiler_knows_their_extents_or_not) {
+  Dense<dynamic, Tanh> const five{.units = 5};
+  check_gradients(Residual{five}, Extents<5>{});
+  check_gradients(Add{Dense<5, Tanh>{}, five, Skip{}}, Extents<5>{});
+  check_gradients(Add{five, Dense<5>{}}, Extents<dynamic>{{5}});
+  check_gradients(Concatenate{five, Dense<3, Tanh>{}}, Extents<2, 4>{});
+  check_gradients(Concatenate{}, Parts<Extents<2, 3>, Extents<dynamic, 1>>{{{}, {{2, 1}}}});
+  check_gradients(Add{}, Parts<Extents<dynamic, 3>, Extents<2, dynamic>>{{{{2, 3}}, {{2, 3}}}});
+  static_assert(std::is_same_v<decltype(Residual{five}.output(Extents<5>{})), Extents<5>>);
+  static_assert(
+      std::is_same_v<decltype(Concatenate{}.output(Parts<Extents<dynamic, 3>, Extents<2, 1>>{})), Extents<2, 4>>);
+  auto const message = [](auto const& layer, auto const& in) -> std::string {
+    try {
+      layer.output(in);
+    } catch (ShapeError const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  BOOST_TEST(message(Residual{five}, Extents<4>{}) ==
+             "Add needs branches with the same output extents, but they have (4,) and (5,)");
+  BOOST_TEST(message(Concatenate{}, Parts<Extents<2, 3>, Extents<dynamic, 1>>{{{}, {{4, 1}}}}) ==
+             "Concatenate needs branches whose output extents differ in the last axis only, but they have (2, 3) and "
+             "(4, 1)");
 }
 
 BOOST_AUTO_TEST_CASE(each_applies_one_layer_to_all_parts_and_adds_the_gradients) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/models/joins.hpp"
@@ -21,12 +22,16 @@ struct LayerLowering<L> {
   }
 
  private:
-  template <class Parts>
-  static auto sum(Builder& b, Parts const& parts) {
+  template <class T, class... E>
+  static auto sum(Builder& b, std::tuple<Value<T, E>...> const& parts) {
+    std::size_t const rows = std::get<0>(parts).extents[0];
     auto const y = std::apply(
         [&](auto const& first, auto const&... rest) {
-          auto all = first;
-          ((all = b.add(all, rest)), ...);
+          auto const joined =
+              with_rows(rows, L::join::output(without_front(first.extents), without_front(rest.extents)...));
+          using Joined = Value<T, std::decay_t<decltype(joined)>>;
+          Joined all{joined, first.id};
+          ((all = b.add(all, Joined{joined, rest.id})), ...);
           return all;
         },
         parts);
