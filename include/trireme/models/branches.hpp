@@ -54,7 +54,7 @@ struct PartsJoin {
 ///
 /// Output: the extents that all summands have. No parameters but those of the branches. Source: Keras `Add`.
 ///
-/// Compile-time errors: summands of different extents; `Add{}` of a single tensor.
+/// Compile-time errors: summands of different extents; a branch that hands on a tuple; `Add{}` of a single tensor.
 /// \throws ShapeError from compile if `dynamic` extents differ.
 template <class... Branches>
 struct Add : detail::SideBySide<detail::SameInput, detail::SumJoin, Branches...> {
@@ -76,8 +76,8 @@ Add(B const&...) -> Add<detail::as_layer_t<B>...>;
 /// Output: (..., n), where n is the sum of the last extents and the others are those that all have. No parameters but
 /// those of the branches. Source: Keras `Concatenate`.
 ///
-/// Compile-time errors: different numbers of axes; extents that differ elsewhere than in the last axis; `Concatenate{}`
-/// of a single tensor.
+/// Compile-time errors: different numbers of axes; extents that differ elsewhere than in the last axis; a branch that
+/// hands on a tuple; `Concatenate{}` of a single tensor.
 /// \throws ShapeError from compile if `dynamic` extents differ there.
 template <class... Branches>
 struct Concatenate : detail::SideBySide<detail::SameInput, detail::ConcatenateJoin, Branches...> {
@@ -97,7 +97,7 @@ Concatenate(B const&...) -> Concatenate<detail::as_layer_t<B>...>;
 /// Input and output have the same extents; no parameters but those of the layers. Source: He et al., Deep Residual
 /// Learning, 2015.
 ///
-/// Compile-time errors: layers whose output has other extents than their input.
+/// Compile-time errors: layers whose output has other extents than their input, or is a tuple.
 template <class... Layers>
 struct Residual : Add<Skip, Sequential<Layers...>> {
   using graph_of = Residual;

@@ -61,6 +61,14 @@ constexpr auto joined_extents(First const& first, std::size_t last) {
   }(std::make_index_sequence<inner>());
 }
 
+/// A sentence for a branch that hands on a tuple.
+template <class... Out>
+consteval bool require_tensors() {
+  constexpr bool fits = (!is_parts<Out> && ...);
+  static_assert(fits, "trireme: a branch of Add, Residual or Concatenate hands on a tuple, and they join tensors");
+  return fits;
+}
+
 /// The sum of all branches' outputs.
 struct SumJoin {
   static constexpr std::string_view class_name = "Add";
@@ -69,7 +77,8 @@ struct SumJoin {
   template <class First, class... Rest>
   static constexpr auto output(First const& first, [[maybe_unused]] Rest const&... rest) {
     constexpr bool fits = fit<First, Rest...>();
-    static_assert(fits, "trireme: Add needs branches with the same output extents");
+    if constexpr (require_tensors<First, Rest...>())
+      static_assert(fits, "trireme: Add needs branches with the same output extents");
     if constexpr (fits && !is_parts<First> && !(First::is_static && ... && Rest::is_static)) {
       (require_same(first, rest), ...);
       constexpr std::size_t last = First::rank - 1;
@@ -95,9 +104,7 @@ struct SumJoin {
  private:
   template <class First, class... Rest>
   static constexpr bool fit() {
-    if constexpr (is_parts<First> || (... || is_parts<Rest>))
-      return (std::is_same_v<First, Rest> && ...);
-    else if constexpr (((First::rank == Rest::rank) && ...))
+    if constexpr (((First::rank == Rest::rank) && ...))
       return may_agree<First::rank, First, Rest...>();
     else
       return false;
@@ -119,9 +126,10 @@ struct ConcatenateJoin {
 
   template <class First, class... Rest>
   static constexpr auto output(First const& first, Rest const&... rest) {
+    constexpr bool are_tensors = require_tensors<First, Rest...>();
     constexpr bool one_rank = ((First::rank == Rest::rank) && ...);
-    static_assert(one_rank, "trireme: Concatenate needs branches of the same rank");
-    if constexpr (one_rank) {
+    if constexpr (are_tensors) static_assert(one_rank, "trireme: Concatenate needs branches of the same rank");
+    if constexpr (are_tensors && one_rank) {
       static_assert(may_agree<First::rank - 1, First, Rest...>(),
                     "trireme: Concatenate needs branches whose output extents differ in the last axis only");
       if constexpr (!(First::is_static && ... && Rest::is_static)) (require_same_but_last(first, rest), ...);
