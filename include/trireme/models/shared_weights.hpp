@@ -129,12 +129,20 @@ class SharedLinks {
             formatted("the layer '{}' is Shared and stands twice in one model", model.layers[layers.first].path)));
   }
 
+  /// Of one weight. Collective.
+  static std::vector<T> values_on_all(Engine& engine, WeightInfo const& weight) {
+    if constexpr (requires { engine.weights().chief_values(weight.offset, weight.size); })
+      return engine.weights().chief_values(weight.offset, weight.size);  // some processes have no weights to read
+    else
+      return engine.weights().host_values(weight.offset, weight.size);
+  }
+
   static void collect(Engine& engine, Link& link) {
     auto& tensors = link.shared->tensors;
     tensors.resize(link.weights.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       WeightInfo const& weight = link.weights[i];
-      auto const values = engine.weights().host_values(weight.offset, weight.size);
+      auto const values = values_on_all(engine, weight);
       tensors[i] = {weight.path, weight.shape.to_vector(), {values.begin(), values.end()}};
     }
   }

@@ -4,9 +4,12 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <stdexcept>
 #include <tuple>
+#include <vector>
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
@@ -17,6 +20,7 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/frozen.hpp"
+#include "trireme/models/shared.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
@@ -169,6 +173,54 @@ BOOST_AUTO_TEST_CASE(weights_and_the_optimizers_state_go_to_a_file_and_come_back
     world().barrier();
     if (world().is_chief()) std::remove(path.c_str());
   }
+}
+
+/// Servers, which hold a range of the weights only, take part.
+BOOST_AUTO_TEST_CASE(models_share_layers_and_copy_weights) {
+  auto const samples = test::mlp_samples<double>(23);
+  auto const data = samples.data().batch(GlobalBatch{7});
+  auto const train = [&](auto const& strategy, auto const& check) {
+    Shared const body{Sequential{Dense<5, Tanh>{.name = "wide"}, BatchNormalization<>{}, Dense<3>{}}};
+    auto const make = [&](auto const& layers) {
+      return compiled<double>(strategy,
+                              Sequential{Input<test::mlp_inputs>{}, layers, Dense<test::classes>{.name = "head"}},
+                              Adam{.learning_rate = 0.01});
+    };
+    auto first = make(body);
+    auto second = make(body);
+    auto copied = make(Sequential{Dense<5, Tanh>{.name = "wide"}, BatchNormalization<>{}, Dense<3>{}});
+    fit(strategy, first, data, {.epochs = 2, .verbose = false});
+    second.set_weights("sequential/wide/bias", std::vector<double>{1, 2, 3, 4, 5});
+    second.train_on_batch(samples.x, samples.y);
+    copied.copy_weights(first);
+    fit(strategy, copied, data, {.epochs = 1, .verbose = false});
+    check(first, second, copied);
+  };
+  // One worker alone: BatchNormalization has statistics of each.
+  std::size_t const servers = std::max<std::size_t>(world().size(), 2) - 1;
+  ParameterServerStrategy<> const strategy(world(), {.servers = servers, .staleness = 0});
+  train(OneDeviceStrategy<>(), [&](auto const&... expected) {
+    train(strategy, [&](auto const&... model) {
+      if (strategy.roles().is_replica(world().rank())) (test::check_same_weights(model, expected, 1e-12), ...);
+    });
+  });
+}
+
+BOOST_AUTO_TEST_CASE(workers_that_go_their_own_pace_share_layers) {
+  ParameterServerStrategy<> const strategy(world(), {.staleness = 2});
+  Shared const body{Dense<5, Tanh>{.name = "body"}};
+  auto const make = [&] {
+    return compiled<double>(strategy, Sequential{Input<test::mlp_inputs>{}, body, Dense<test::classes>{.name = "head"}},
+                            SGD{});
+  };
+  auto first = make(), second = make();
+  bool const reads = strategy.roles().is_replica(world().rank());
+  auto const before = reads ? first.weights("body/kernel") : xt::xarray<double>();
+  auto const samples = test::mlp_samples<double>(23);
+  fit(strategy, first, samples.data().batch(GlobalBatch{7}), {.epochs = 2, .verbose = false});
+  if (!reads) return;
+  BOOST_TEST((second.weights("body/kernel") == first.weights("body/kernel")));
+  BOOST_TEST(!(second.weights("body/kernel") == before));
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_was_ended_goes_on_from_its_checkpoint_to_the_bit) {

@@ -111,6 +111,14 @@ class ServedWeights {
   std::vector<T> host_values(std::size_t offset, std::size_t count) const {
     return whole().weights().host_values(offset, count);
   }
+  /// The same elements, as the chief has them, on all processes. Collective.
+  std::vector<T> chief_values(std::size_t offset, std::size_t count) const {
+    require_together("reading weights");
+    std::vector<T> values(count);
+    if (group_->is_chief()) values = host_values(offset, count);
+    group_->broadcast(values);
+    return values;
+  }
   /// Overwrites the arena with the chief's values. Collective.
   void set_parameters(std::span<T> values) { set_values(0, values); }
   /// The same for its elements from `offset` on.
