@@ -4,6 +4,7 @@
 #include "trireme/mpi/shared_error.hpp"
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "trireme/core/error.hpp"
@@ -22,6 +23,9 @@ TRIREME_INLINE SharedError SharedError::from(std::exception_ptr const& error) {
     return {Kind::value, e.what(), {}};
   } catch (CommunicationError const& e) {
     return {Kind::communication, e.what(), {}};
+  } catch (std::bad_alloc const& e) {
+    std::string const what = e.what();  // that of Kokkos is a sentence
+    return {Kind::general, what == "std::bad_alloc" ? "there is not enough memory (std::bad_alloc)" : what, {}};
   } catch (std::exception const& e) {
     return {Kind::general, e.what(), {}};
   } catch (...) {

@@ -24,6 +24,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -150,6 +151,7 @@ int play(std::string_view role, int argc, char** argv) {
     if (world.rank() == 1) throw FileError("train.idx", "is truncated");
   };
   if (role == "alone") fail_on_1();
+  if (role == "no_memory" && world.rank() == 1) throw std::bad_alloc();
   if (role == "uniform") world.together(fail_on_1);
   if (role == "uniform_pending") {
     double value = 1;
@@ -237,6 +239,13 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_with_1_and_one_message_with_i
   Outcome const end = run_on_3("alone");
   BOOST_TEST(end.code == 1);
   BOOST_TEST(end.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(end.count("trireme:") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_lack_of_memory_is_a_sentence) {
+  Outcome const end = run_on_3("no_memory");
+  BOOST_TEST(end.code == 1);
+  BOOST_TEST(end.count("trireme: rank 1: there is not enough memory (std::bad_alloc)\n") == 1);
   BOOST_TEST(end.count("trireme:") == 1);
 }
 
