@@ -134,12 +134,13 @@ struct TwoHalves {
       for (std::size_t slot = 0; slot < found.slots.size(); ++slot)
         BOOST_TEST(test::distance(found.slots[slot], expected.slots[slot]) <= test::program_tolerance);
     }
-    // To go on within the run itself takes the placement that it had, whose bits it promises.
+    // To go on within the run itself takes the strategy that it had, which has values of its own.
     auto elsewhere = make(second);
     BOOST_CHECK_EXCEPTION(
         fit(second, elsewhere, data(), {.epochs = 4, .verbose = false}, BackupAndRestore{.path = file("_run.npz")}),
         FileError, [](FileError const& error) {
-          return std::string(error.what()).find("was placed otherwise") != std::string::npos;
+          return std::string(error.what()).find("a run goes on with the strategy and the callbacks that it had") !=
+                 std::string::npos;
         });
   }
 };
