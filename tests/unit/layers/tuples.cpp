@@ -24,6 +24,7 @@
 
 #include "gradient_check.hpp"
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 
 using namespace trireme;
 using test::check_gradients;
@@ -33,6 +34,12 @@ namespace {
 using Host = SpaceContext<Kokkos::DefaultHostExecutionSpace>;
 constexpr Parts<Extents<5>, Extents<5>> twins;
 constexpr Parts<Extents<3>, Extents<4, 3, 2>> unlike;
+
+/// What the output of a layer for extents that do not fit says, or "".
+template <class Layer, class In>
+std::string message(Layer const& layer, In const& in) {
+  return test::message_of<ShapeError>([&] { layer.output(in); });
+}
 
 }  // namespace
 
@@ -65,14 +72,6 @@ BOOST_AUTO_TEST_CASE(joins_take_tuples) {
 }
 
 BOOST_AUTO_TEST_CASE(branches_whose_extents_turn_out_unlike_are_an_error) {
-  auto const message = [](auto const& layer, auto const& in) -> std::string {
-    try {
-      layer.output(in);
-    } catch (ShapeError const& error) {
-      return error.what();
-    }
-    return "";
-  };
   Extents<4> const in;
   Dense<dynamic> const three{.units = 3}, four{.units = 4};
   BOOST_TEST(message(Add{three, three}, in) == "");
@@ -98,14 +97,6 @@ BOOST_AUTO_TEST_CASE(branches_join_whether_the_compiler_knows_their_extents_or_n
   static_assert(std::is_same_v<decltype(Residual{five}.output(Extents<5>{})), Extents<5>>);
   static_assert(
       std::is_same_v<decltype(Concatenate{}.output(Parts<Extents<dynamic, 3>, Extents<2, 1>>{})), Extents<2, 4>>);
-  auto const message = [](auto const& layer, auto const& in) -> std::string {
-    try {
-      layer.output(in);
-    } catch (ShapeError const& error) {
-      return error.what();
-    }
-    return "";
-  };
   BOOST_TEST(message(Residual{five}, Extents<4>{}) ==
              "Add needs branches with the same output extents, but they have (4,) and (5,)");
   BOOST_TEST(message(Concatenate{}, Parts<Extents<2, 3>, Extents<dynamic, 1>>{{{}, {{4, 1}}}}) ==
