@@ -6,8 +6,8 @@
 #
 # --cases        of: mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096
 #                transformer_b16 lstm_b32 resnet18_b32 vgg_b16 unet_b8 conv1d_b64 ddp_mlp_b32 ddp_cnn_b64
-#                ddp_wide_b256 (all of them; also sweep_w64_d2_b8 and the like), and pjrt: pjrt_mlp_b32 pjrt_cnn_b64
-#                pjrt_transformer_b16 pjrt_lstm_b32 on a PJRT plugin for CPUs, against JAX on the same and our own kernels
+#                ddp_wide_b256 (all of them; also sweep_w64_d2_b8 and the like); pjrt_mlp_b32 and so on for all but ddp,
+#                or pjrt for these at once: on a PJRT plugin for CPUs, against JAX on the same and our own kernels
 # --peers        of: torch jax keras jax-scan (JAX with the loop over steps inside its program) jax-old (JAX 0.4.31)
 #                torch-compile (a step as one program) torch-flush (denormal numbers are zero); those that cannot be
 #                installed are left out
@@ -119,9 +119,10 @@ if [ "$mode" = compile-time ]; then
     examples/minimal/minimal.cpp examples/digits/digits.cpp
 fi
 
-[ -n "$cases" ] || cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096
-                          transformer_b16 lstm_b32 resnet18_b32 vgg_b16 unet_b8 conv1d_b64 ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256"
-cases=$(for one in $cases; do case $one in pjrt) echo pjrt_{mlp_b32,cnn_b64,transformer_b16,lstm_b32} ;; *) echo "$one" ;; esac; done)
+one_process=(mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b4096 transformer_b16 lstm_b32
+             resnet18_b32 vgg_b16 unet_b8 conv1d_b64)
+[ -n "$cases" ] || cases="${one_process[*]} ddp_mlp_b32 ddp_cnn_b64 ddp_wide_b256"
+cases=$(for one in $cases; do if [ "$one" = pjrt ]; then printf 'pjrt_%s\n' "${one_process[@]}"; else echo "$one"; fi; done)
 targets=()
 case $mode in
   kernels) targets=(kernels_products kernels_layers kernels_collectives training_abstraction training_input

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,6 +55,12 @@ inline std::size_t batch_of(std::string const& name) {
   std::size_t const batch = at == std::string::npos ? 0 : std::strtoul(name.c_str() + at + 2, nullptr, 10);
   if (batch == 0) throw tr::ValueError(fmt::format("the case '{}' does not end in a batch, such as _b32", name));
   return batch;
+}
+
+/// The model of a case: what stands before the last "_b" of its name, without `prefix`.
+inline std::string model_of(std::string const& name, std::string_view prefix = "") {
+  std::size_t const skipped = name.starts_with(prefix) ? prefix.size() : 0;
+  return name.substr(skipped, name.rfind("_b") - skipped);
 }
 
 /// A callback that notes when epochs begin; an epoch lasts until the next begins, with all that `fit` does between.

@@ -69,4 +69,14 @@ void train_classifier(Strategy const& strategy, Architecture const& architecture
   train(strategy, model, tr::data::from_tensor_slices(data.x, data.y).batch(tr::GlobalBatch{batch}), name, options);
 }
 
+/// The regression of `surface`.
+template <class Strategy>
+void train_surrogate(Strategy const& strategy, std::string const& name, Options const& options) {
+  std::size_t const batch = batch_of(name);
+  auto model = tr::compile(strategy, surrogate(), tr::Adam{.learning_rate = 1e-3}, tr::MeanSquaredError{},
+                           tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
+  auto const data = surface(batch * distinct_batches(batch, 3));
+  train(strategy, model, tr::data::from_tensor_slices(data.x, data.y).batch(tr::GlobalBatch{batch}), name, options);
+}
+
 }  // namespace bench

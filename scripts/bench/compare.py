@@ -18,8 +18,7 @@ PEERS = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
 # Steps of an epoch: enough that its end does not count, few enough that the slowest peer takes seconds.
 STEPS = {"mlp_b32": 512, "mlp_b64": 512, "mlp_b512": 128, "cnn_b64": 32, "cnn_b256": 16, "wide_b256": 8,
          "surrogate_b256": 512, "surrogate_b4096": 128, "transformer_b16": 8, "lstm_b32": 16, "resnet18_b32": 2,
-         "vgg_b16": 4, "unet_b8": 4, "conv1d_b64": 32, "pjrt_mlp_b32": 512, "pjrt_cnn_b64": 32,
-         "pjrt_transformer_b16": 16, "pjrt_lstm_b32": 32, "ddp_mlp_b32": 512, "ddp_cnn_b64": 32, "ddp_wide_b256": 8}
+         "vgg_b16": 4, "unet_b8": 4, "conv1d_b64": 32, "ddp_mlp_b32": 512, "ddp_cnn_b64": 32, "ddp_wide_b256": 8}
 
 # Programs of benchmarks/training that hold several models; the others are named after theirs.
 PROGRAMS = {"transformer": "sequences", "lstm": "sequences", "resnet18": "deep", "vgg": "deep", "unet": "deep",
@@ -85,7 +84,7 @@ class Runner:
         o = self.options
         distributed = cases[0].startswith("ddp_")
         arguments = [part for case in cases for part in ("--case", case)]
-        steps = o.steps or (0 if o.sweep else STEPS.get(cases[0], 0))
+        steps = o.steps or (0 if o.sweep else STEPS.get(cases[0].removeprefix("pjrt_"), 0))
         arguments += ["--steps", str(steps), "--repetitions", str(o.repetitions)]
         if who == "kernels":  # ours, beside the same models as programs
             arguments = [part.removeprefix("pjrt_") for part in arguments]

@@ -46,11 +46,9 @@ CASES = {
     "ddp_mlp": "`mlp` on two processes of one thread each, over MPI; PyTorch's DistributedDataParallel over gloo",
     "ddp_cnn": "`cnn`, likewise",
     "ddp_wide": "`wide`, likewise",
-    "pjrt_mlp": "`mlp` as a program on a PJRT plugin for CPUs; JAX on the same",
-    "pjrt_cnn": "`cnn`, likewise",
-    "pjrt_transformer": "`transformer`, likewise",
-    "pjrt_lstm": "`lstm`, likewise",
 }
+CASES |= {f"pjrt_{model}": f"`{model}` as a program on a PJRT plugin for CPUs; JAX on the same"
+          for model in CASES if not model.startswith("ddp_")}
 
 PAGE_TEXT = """# Performance
 
