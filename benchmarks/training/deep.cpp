@@ -1,5 +1,5 @@
 // Deep convolutional networks: cases resnet18_b32, vgg_b16, unet_b8 and conv1d_b64.
-#include "deep_workloads.hpp"
+#include "workloads.hpp"
 
 int main(int argc, char** argv) {
   trireme::Environment environment(argc, argv);

@@ -4,7 +4,7 @@
 
 #include <trireme/pjrt.hpp>
 
-#include "deep_workloads.hpp"
+#include "workloads.hpp"
 
 int main(int argc, char** argv) {
   trireme::Environment environment(argc, argv);

@@ -3,4 +3,5 @@
 #pragma once
 
 #include "trireme/pjrt/strategy/pjrt.hpp"
+#include "trireme/pjrt/strategy/step_memory.hpp"
 #include "trireme/trireme.hpp"

@@ -1,12 +1,39 @@
-// Deep convolutional networks: cases resnet18_b32, vgg_b16, unet_b8 and conv1d_b64.
+// The models of the table in docs/performance.md.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <cstddef>
 
-#include "workloads.hpp"
+#include <trireme/trireme.hpp>
 
 namespace bench {
+
+namespace tr = trireme;
+
+inline auto mlp() { return tr::Sequential{tr::Input<784>{}, tr::Dense<128, tr::ReLU>{}, tr::Dense<10>{}}; }
+
+inline auto cnn() {
+  return tr::Sequential{tr::Input<28, 28, 1>{},    tr::Conv2D<32, 3, 3, tr::ReLU>{},
+                        tr::MaxPooling2D<2, 2>{},  tr::Conv2D<64, 3, 3, tr::ReLU>{},
+                        tr::MaxPooling2D<2, 2>{},  tr::Flatten{},
+                        tr::Dense<64, tr::ReLU>{}, tr::Dense<10>{}};
+}
+
+inline auto wide() {
+  return tr::Sequential{tr::Input<1024>{}, tr::Dense<4096, tr::ReLU>{}, tr::Dense<4096, tr::ReLU>{}, tr::Dense<10>{}};
+}
+
+inline auto surrogate() {
+  return tr::Sequential{tr::Input<3>{}, tr::Dense<64, tr::Tanh>{}, tr::Dense<64, tr::Tanh>{}, tr::Dense<64, tr::Tanh>{},
+                        tr::Dense<1>{}};
+}
+
+inline auto transformer() {
+  return tr::Sequential{tr::Input<64, 256>{}, tr::Residual{tr::LayerNormalization<>{}, tr::MultiHeadAttention<4, 64>{}},
+                        tr::Residual{tr::LayerNormalization<>{}, tr::Dense<1024, tr::ReLU>{}, tr::Dense<256>{}},
+                        tr::Flatten{}, tr::Dense<10>{}};
+}
+
+inline auto lstm() { return tr::Sequential{tr::Input<64, 32>{}, tr::LSTM<128>{}, tr::Dense<10>{}}; }
 
 /// Two 3 x 3 convolutions with normalization.
 template <std::size_t Filters, std::size_t Stride>
@@ -104,31 +131,6 @@ inline auto conv1d() {
                         tr::MaxPooling2D<1, 2>{},     tr::Conv2D<128, 1, 5, tr::ReLU, tr::Same>{},
                         tr::MaxPooling2D<1, 2>{},     tr::Conv2D<128, 1, 3, tr::ReLU, tr::Same>{},
                         tr::GlobalAveragePooling2D{}, tr::Dense<10>{}};
-}
-
-/// The segmentation of `discs`.
-template <class Strategy>
-void train_unet(Strategy const& strategy, std::string const& name, Options const& options) {
-  std::size_t const batch = batch_of(name);
-  auto model = tr::compile(strategy, unet(), tr::Adam{.learning_rate = 1e-3},
-                           tr::BinaryCrossentropy{.from_logits = true}, tr::BinaryAccuracy{.threshold = 0},
-                           tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
-  auto const data = discs(batch * distinct_batches(batch, 64 * 64), 64);
-  train(strategy, model, tr::data::from_tensor_slices(data.x, data.y).batch(tr::GlobalBatch{batch}), name, options);
-}
-
-/// The case `name` of one of resnet18, vgg, unet and conv1d.
-template <class Strategy>
-void train_deep(Strategy const& strategy, std::string_view model, std::string const& name, Options const& options) {
-  tr::SGD const sgd{.learning_rate = 1e-3, .momentum = 0.9};
-  if (model == "resnet18")
-    train_classifier(strategy, resnet18(), sgd, name, options);
-  else if (model == "vgg")
-    train_classifier(strategy, vgg(), sgd, name, options);
-  else if (model == "unet")
-    train_unet(strategy, name, options);
-  else
-    train_classifier(strategy, conv1d(), tr::Adam{.learning_rate = 1e-3}, name, options);
 }
 
 }  // namespace bench
