@@ -5,7 +5,8 @@
 #   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--host] [FOLDER]
 #
 # --tests       programs of tests/device (all of them)
-# --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences)
+# --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences|pjrt); the last is there if
+#               CMake finds PJRT's header (scripts/pjrt.sh)
 # --host        for threads instead of CUDA, with the device in software, to try the folder and its scripts without a GPU
 # FOLDER        build/gpu-bundle
 #
@@ -13,7 +14,7 @@
 source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 
-tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences)' backend=cuda folder=build/gpu-bundle
+tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|pjrt)' backend=cuda folder=build/gpu-bundle
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
