@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch_buffer.hpp"

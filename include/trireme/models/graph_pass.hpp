@@ -11,7 +11,6 @@
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/composite.hpp"
-#include "trireme/models/graph_memory.hpp"
 #include "trireme/models/graph_plan.hpp"
 #include "trireme/models/planned_graph.hpp"
 #include "trireme/models/wiring.hpp"

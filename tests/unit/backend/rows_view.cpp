@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "support/numbers.hpp"
-#include "trireme/backend/gemm/row_gather.hpp"
 #include "trireme/backend/gemm/rows_view.hpp"
 
 using namespace trireme;

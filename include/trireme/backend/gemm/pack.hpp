@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/backend/simd/simd.hpp"
 #include "trireme/backend/simd/simd_vector.hpp"
 

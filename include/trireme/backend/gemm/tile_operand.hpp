@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "trireme/backend/gemm/pack.hpp"
-#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/backend/simd/simd.hpp"
 
 namespace trireme::detail {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trireme/backend/execution/parallelism.hpp"
-#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/pjrt/runtime/buffer.hpp"
 

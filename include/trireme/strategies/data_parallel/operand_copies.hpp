@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <span>
 
-#include "trireme/backend/gemm/row_gather.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/core/row_range.hpp"
 #include "trireme/layers/gradient_sink.hpp"
 #include "trireme/strategies/data_parallel/product_list.hpp"

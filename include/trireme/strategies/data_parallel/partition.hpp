@@ -1,4 +1,4 @@
-/// PartitionMemory: gradients, workspaces and gathered inputs of a process's partitions.
+/// A partition of a process's batch: its rows, their slice of the batch, its memory, and its gradients without rows.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,55 @@
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
+#include "trireme/core/row_range.hpp"
+#include "trireme/layers/copy.hpp"
+#include "trireme/layers/gradient_sink.hpp"
+#include "trireme/models/head.hpp"
 #include "trireme/strategies/data_parallel/workspace.hpp"
+#include "trireme/strategies/engine/step.hpp"
 #include "trireme/tensor/arena.hpp"
 
 namespace trireme {
+
+/// Division of batches by a plan: evenly, or at the boundaries of shards of the global batch.
+class PartitionRows {
+ public:
+  /// The division of no batch yet, if by shards.
+  explicit PartitionRows(PartitionPlan const& plan) : plan_(plan) {}
+
+  /// Sets, for a plan of shards, the shard of partition 0 in the next batches, of so many rows over all processes.
+  void set_shards(std::size_t first, std::size_t global_rows) {
+    first_shard_ = first;
+    global_rows_ = global_rows;
+  }
+
+  /// Rows of a partition, of `rows` rows of this process.
+  RowRange operator()(std::size_t partition, std::size_t rows) const {
+    if (plan_.shards == 0) return partition_rows(plan_, partition, rows);
+    std::size_t const own = begin_of(first_shard_);
+    return {begin_of(first_shard_ + partition) - own, begin_of(first_shard_ + partition + 1) - own};
+  }
+
+ private:
+  std::size_t begin_of(std::size_t shard) const { return row_range(global_rows_, shard, plan_.shards).begin; }
+
+  PartitionPlan plan_;
+  std::size_t first_shard_ = 0, global_rows_ = 0;
+};
+
+/// The rows `rows` of a batch, for a pass under a Context. Scattered ones are gathered in `inputs`, unless the model's
+/// first layer reads them directly.
+template <class Context, class Model, class T, class L>
+Slice<T, L> partition_slice(Model const& model, Slice<T, L> const& batch, RowRange const& rows, T* inputs) {
+  Slice<T, L> part = rows_of(model, batch, rows);
+  if (!part.x.is_scattered()) return part;
+  if constexpr (requires { model.template takes_scattered_rows<Context>(part.rows); })
+    if (model.template takes_scattered_rows<Context>(part.rows)) return part;
+  detail::gather_rows(part.x, part.rows, model.input_size(), inputs);
+  part.x = inputs;
+  return part;
+}
 
 /// A gradient arena of its own for each partition. Workspaces grow to the largest batch seen; they never shrink.
 template <class Model, class Space>
@@ -82,6 +127,39 @@ class PartitionMemory {
   PartitionPlan plan_;
   std::vector<Partition> partitions_;
   std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
+};
+
+/// Precedes the sink of a partition's gradients. A partition without rows leaves no gradients, but notifies the
+/// sink at the same points as others: where processes sum over rows, sums of gradients come between those of rows,
+/// in the same order on all.
+template <class T, class Context>
+class NoRows final : public GradientSink<T> {
+ public:
+  /// \param next  may be null, if only `finish` is called.
+  NoRows(Context& context, T* gradients, std::size_t elements, GradientSink<T>* next)
+      : context_(context), gradients_(gradients), end_(elements), next_(next) {}
+
+  void ready(T const* from) override {
+    clear_from(static_cast<std::size_t>(from - gradients_));
+    next_->ready(from);
+  }
+
+  /// Clears the remaining gradients.
+  void finish() {
+    clear_from(0);
+    if (next_) next_->no_rows();
+  }
+
+ private:
+  void clear_from(std::size_t begin) {
+    context_.for_each("trireme::no_rows", end_ - begin, kernels::Clear<T>{gradients_ + begin});
+    end_ = begin;
+  }
+
+  Context& context_;
+  T* gradients_;
+  std::size_t end_;
+  GradientSink<T>* next_;
 };
 
 }  // namespace trireme
