@@ -189,6 +189,37 @@ BOOST_AUTO_TEST_CASE(scattered_rows_have_the_sums_of_those_that_lie_together_to_
     }
 }
 
+// Where columns lie in the same set of a cache, or reach far, they are packed; others are read in place.
+BOOST_AUTO_TEST_CASE(columns_of_a_have_the_same_sums_at_any_distance_to_the_bit) {
+  constexpr std::size_t m = 61, n = 70, k = 67;
+  auto const numbers_of_a = numbers<float>(k * m, 1), b = numbers<float>(k * n, 2);
+  auto const product_at = [&](std::size_t pitch, bool scattered) {
+    std::vector<float> a(k * pitch), c(m * n);
+    std::vector<float const*> rows;
+    for (std::size_t r = 0; r < k; ++r) {
+      std::copy_n(numbers_of_a.data() + r * m, m, a.data() + r * pitch);
+      rows.push_back(a.data() + r * pitch);
+    }
+    tr::Product<float> product{.m = m,
+                               .n = n,
+                               .k = k,
+                               .a = a.data(),
+                               .lda = pitch,
+                               .b = b.data(),
+                               .ldb = n,
+                               .c = c.data(),
+                               .ldc = n,
+                               .transpose_a = true};
+    if (scattered) product.a = tr::RowsView<float>::scattered(rows.data());
+    tr::detail::cache_gemm(product);
+    return c;
+  };
+  auto const expected = product_at(m, false);
+  for (std::size_t const pitch : {1000u, 1024u, 30000u})
+    for (bool const scattered : {false, true})
+      BOOST_TEST((product_at(pitch, scattered) == expected), "pitch " << pitch << ", scattered " << scattered);
+}
+
 BOOST_AUTO_TEST_CASE(sums_of_few_rows_do_not_depend_on_which_columns_are_beside_them) {
   constexpr std::size_t m = 3, n = 1040, k = 301, part = 700;
   auto const a = numbers<float>(m * k, 1), b = numbers<float>(k * n, 2);
