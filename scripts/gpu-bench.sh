@@ -7,8 +7,8 @@
 #
 # --device  of the peers: cpu tries a folder that was built with --host
 #
-# trireme-xla is our step as a program of PjrtStrategy, where $TRIREME_PJRT_PLUGIN names a plugin or Python has JAX's for
-# CUDA. A case that a program cannot run is reported, and left out of the table. Let nothing else run meanwhile.
+# trireme-xla is our step as a program of PjrtStrategy, if the folder has training_pjrt, and $TRIREME_PJRT_PLUGIN names a
+# plugin or Python has JAX's for CUDA 13. A case that a program cannot run is reported, and left out of the table. Let nothing else run meanwhile.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b65536 transformer_b16 lstm_b32"
@@ -51,6 +51,10 @@ if [ -z "$plugin" ] && [ "$device" = cuda ]; then
   plugin=$(python3 -c 'import jax_plugins.xla_cuda13 as plugin; print(plugin.__path__[0] + "/xla_cuda_plugin.so")' \
     2>/dev/null) || plugin=""
 fi
+if [ -z "$plugin" ] || [ ! -x "$here/bin/training_pjrt" ]; then
+  echo "trireme-xla is left out: there is no plugin, or no training_pjrt in $here/bin" >&2
+  plugin=""
+fi
 # The same line as of other programs, whose cases have no prefix.
 by_xla() {
   TRIREME_PJRT_PLUGIN=$plugin LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KOKKOS_DISABLE_WARNINGS=1 \
@@ -64,7 +68,7 @@ peer() {
 for case in $cases; do
   for ((pair = 0; pair < pairs; ++pair)); do
     measure trireme ours
-    if [ -n "$plugin" ] && [ -x "$here/bin/training_pjrt" ]; then measure trireme-xla by_xla; fi
+    if [ -n "$plugin" ]; then measure trireme-xla by_xla; fi
     for name in $peers; do measure "$name" peer "$name"; done
   done
 done

@@ -1,4 +1,4 @@
-// How a case of the table in docs/performance.md is measured.
+// Measurement of the cases of the table in docs/performance.md.
 #pragma once
 
 #include <string>
@@ -77,8 +77,10 @@ void train_deep(Strategy const& strategy, std::string_view model, std::string co
     train_classifier(strategy, vgg(), sgd, name, options);
   else if (model == "unet")
     train_unet(strategy, name, options);
-  else
+  else if (model == "conv1d")
     train_classifier(strategy, conv1d(), tr::Adam{.learning_rate = 1e-3}, name, options);
+  else
+    throw tr::ValueError(fmt::format("there is no case '{}'", name));
 }
 
 }  // namespace bench

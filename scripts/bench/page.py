@@ -6,10 +6,11 @@
 
 Several files are those of one machine; where two have the same case and peer, the later one counts. The page has a
 section for each machine, of which this replaces or adds one, and in it a line for each run, so that it shows which were
-short.
+short. Of a sweep it has the least and the mean ratio for each width.
 """
 import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -46,9 +47,8 @@ CASES = {
     "ddp_mlp": "`mlp` on two processes of one thread each, over MPI; PyTorch's DistributedDataParallel over gloo",
     "ddp_cnn": "`cnn`, likewise",
     "ddp_wide": "`wide`, likewise",
+    "pjrt_…": "each of these on one process, as a program on a PJRT plugin for CPUs; JAX on the same",
 }
-CASES |= {f"pjrt_{model}": f"`{model}` as a program on a PJRT plugin for CPUs; JAX on the same"
-          for model in CASES if not model.startswith("ddp_")}
 
 PAGE_TEXT = """# Performance
 
@@ -131,6 +131,37 @@ def table_of(results, peers):
     return "\n".join(rows)
 
 
+def is_sweep(case):
+    return case.startswith("sweep_")
+
+
+def named_cases(results):
+    """The cases of a run, of a sweep their number alone."""
+    cases = list(dict.fromkeys(result["case"] for result in results))
+    named = [f"`{case}`" for case in cases if not is_sweep(case)]
+    return named + ([f"{len(cases) - len(named)} perceptrons of a sweep"] if len(cases) > len(named) else [])
+
+
+def sweep_of(results, peers):
+    """Of perceptrons of each width the least ratio to each peer, and the geometric mean."""
+    widths = sorted({int(re.match(r"sweep_w(\d+)_", case)[1]) for case, _ in results})
+    peers = [peer for peer in peers if any(key[1] == peer for key in results)]
+    rows = [f"| perceptrons of width | number | {' | '.join(PEERS[peer] for peer in peers)} |", "|" + "---|" * (2 + len(peers))]
+    for width in widths:
+        of_width = {key: result for key, result in results.items() if key[0].startswith(f"sweep_w{width}_")}
+        ratios = []
+        for peer in peers:
+            minima, medians = ([result[name] for key, result in of_width.items() if key[1] == peer]
+                               for name in ("speedup", "speedup_median"))
+            if not minima:
+                ratios.append("")
+                continue
+            ratios.append(f"{min(minima):.2f} ({min(medians):.2f}), mean {statistics.geometric_mean(minima):.1f}")
+        rows.append(f"| {width} | {len({case for case, _ in of_width})} | {' | '.join(ratios)} |")
+    return ("Least ratios of a sweep over perceptrons of 1 to 8 hidden layers and batches of 1 to 4,096; SGD with momentum:\n\n"
+            + "\n".join(rows))
+
+
 def wrapped(items):
     """List items in lines of at most 120 characters."""
     lines = []
@@ -169,15 +200,16 @@ def main():
     if not results:
         raise SystemExit("page.py: no file has a result")
     peers = [peer for peer in PEERS if any(key[1] == peer for key in results)]
-    section = SECTION_TEXT.format(
-        **about, table=table_of(results, peers),
-        runs=wrapped(line_of(file["about"], dict.fromkeys(f"`{result['case']}`" for result in file["results"]))
-                     for file in files))
+    sweep = {key: result for key, result in results.items() if is_sweep(key[0])}
+    table = {key: result for key, result in results.items() if not is_sweep(key[0])}
+    tables = ([table_of(table, peers)] if table else []) + ([sweep_of(sweep, peers)] if sweep else [])
+    section = SECTION_TEXT.format(**about, table="\n\n".join(tables),
+                                  runs=wrapped(line_of(file["about"], named_cases(file["results"])) for file in files))
     sections = sections_with(section)
     named = [peer for peer, name in PEERS.items() if f"| {name} |" in sections]
     PAGE.write_text(PAGE_TEXT.format(
         sections=sections, peers=" ".join(peer for peer in named if peer != "kernels"),
-        cases=wrapped(f"`{model}`: {text}" for model, text in CASES.items() if f"`{model}_b" in sections),
+        cases=wrapped(f"`{model}`: {text}" for model, text in CASES.items() if f"`{model.replace('…', '')}" in sections),
         peer_list=wrapped(f"**{PEERS[peer]}**: {ABOUT_PEERS[peer].format(version=versions.get(peer, ''))}."
                           for peer in named)))
     print(f"{PAGE}: {len({case for case, _ in results})} cases, {len(peers)} peers")

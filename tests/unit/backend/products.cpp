@@ -189,9 +189,20 @@ BOOST_AUTO_TEST_CASE(scattered_rows_have_the_sums_of_those_that_lie_together_to_
     }
 }
 
-// Where columns lie in the same set of a cache, or reach far, they are packed; others are read in place.
+BOOST_AUTO_TEST_CASE(columns_that_share_sets_of_a_cache_or_reach_far_are_packed) {
+  auto const packed = [](std::size_t step, std::size_t depth, std::size_t row_stride = 1) {
+    return tr::detail::StridedOperand<float>{.first = nullptr, .row_stride = row_stride, .step = step, .segment = depth}
+        .reads_badly(64, std::size_t{128} << 10);
+  };
+  BOOST_TEST(packed(1024, 64));
+  BOOST_TEST(!packed(1024, 32));  // 128 KiB
+  BOOST_TEST(!packed(1000, 512));
+  BOOST_TEST(packed(30000, 64));
+  BOOST_TEST(!packed(1, 1 << 20, 1024));  // not transposed
+}
+
 BOOST_AUTO_TEST_CASE(columns_of_a_have_the_same_sums_at_any_distance_to_the_bit) {
-  constexpr std::size_t m = 61, n = 70, k = 67;
+  constexpr std::size_t m = 600, n = 70, k = 67;  // more than 128 KiB, so that scattered rows are packed
   auto const numbers_of_a = numbers<float>(k * m, 1), b = numbers<float>(k * n, 2);
   auto const product_at = [&](std::size_t pitch, bool scattered) {
     std::vector<float> a(k * pitch), c(m * n);

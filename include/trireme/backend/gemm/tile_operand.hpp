@@ -14,16 +14,15 @@ namespace trireme::detail {
 //   segments, segment       the number of segments, and of columns in each; column() iterates over these
 //   depth(), from_row(i)    all of its columns; its rows from i on
 //   between(k, count)       of one segment: its columns [k, k + count)
-//   reads_badly(m, bytes)   optional: true if its m rows should be packed first, since caches hold no more than `bytes`
-//                           of memory that is read in such an order
+//   reads_badly(m, bytes)   optional: true if its m rows should be packed first; fewer than `bytes` never are
 //   pack(m, to)             packs its first m rows, each packed_pitch(depth()) after the one before it
 //   ask(i, count)           prefetches rows that are read soon, if processors cannot predict their addresses
 //   column<Rows>(i, s)      elements of rows from i on, of one column of segment s after the other: column[r], ++column
 
-/// True if addresses so many bytes apart lie in the same set of a first-level cache, which holds 8 to 12 of them: it
-/// has 64 sets of lines of 64 bytes.
+/// True if addresses so many bytes apart lie in the same set of a first-level cache, which holds 8 to 12 of them: most
+/// x86-64 processors have 64 sets of lines of 64 bytes.
 constexpr bool share_set(std::size_t bytes) { return bytes % 4096 == 0; }
-/// Bytes that the columns of a transposed matrix may reach over and be read in place: the pages of a second-level TLB.
+/// Largest reach, in bytes, of columns that are read in place: about what a second-level TLB maps.
 inline constexpr std::size_t strided_limit = std::size_t{6} << 20;
 
 /// Element (i, s * segment + r) is at first + i * row_stride + s * segment_stride + r * step: so the operand may be
@@ -111,7 +110,7 @@ struct TransposedScatteredOperand {
   TransposedScatteredOperand from_row(std::size_t i) const { return {rows, first + i, segment}; }
   TransposedScatteredOperand between(std::size_t k, std::size_t count) const { return {rows + k, first, count}; }
 
-  /// Prefetches do not follow rows in an order of their own.
+  /// Hardware prefetchers cannot follow scattered rows.
   bool reads_badly(std::size_t m, std::size_t bytes) const { return m * segment * sizeof(T) > bytes; }
   void pack(std::size_t m, T* to) const {
     pack_left(m, segment, [this](std::size_t k) { return rows[k] + first; }, to, packed_pitch<T>(segment));

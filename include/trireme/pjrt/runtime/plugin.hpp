@@ -65,8 +65,14 @@ class Plugin {
   /// Calls a function of the table. \throws PluginError with the plugin's own message
   template <class Function, class Arguments>
   void call(Function* PJRT_Api::* function, Arguments& arguments, char const* name) const {
-    if (!has(function)) throw PluginError(formatted("{}: this plugin of PJRT {} has no {}", path_, version(), name));
+    require(function, name);
     check((api_->*function)(&arguments), name);
+  }
+
+  /// \throws PluginError if the plugin's table has no such function
+  template <class Function>
+  void require(Function* PJRT_Api::* function, char const* name) const {
+    if (!has(function)) throw PluginError(formatted("{}: this plugin of PJRT {} has no {}", path_, version(), name));
   }
 
   /// True if the plugin's table has the function; a table older than the header may end before it.

@@ -1,10 +1,10 @@
 /// Topology: devices that a plugin compiles for, and that this machine need not have.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,14 +24,14 @@ struct TopologyOption {
 
 /// Memory of a compiled program on each of its devices, in bytes.
 struct ProgramMemory {
-  std::int64_t arguments;    ///< what it is given
-  std::int64_t results;      ///< what it returns
-  std::int64_t shared;       ///< results that overwrite arguments: counted in both
-  std::int64_t temporaries;  ///< what it computes in between
+  std::int64_t arguments;    ///< arrays that the caller gives
+  std::int64_t results;      ///< arrays that the program returns
+  std::int64_t aliased;      ///< results that overwrite arguments, counted in both
+  std::int64_t temporaries;  ///< buffers in between
   std::int64_t code;         ///< the program itself; 0 where the plugin does not say
 
-  /// All of these at once.
-  std::int64_t total() const { return arguments + results - shared + temporaries + code; }
+  /// Sum of these, with arrays that overwrite others counted once.
+  std::int64_t total() const { return arguments + results - aliased + temporaries + code; }
 };
 
 /// Devices by their description alone. Programs can be compiled for them, not run.
@@ -76,25 +76,14 @@ class Topology {
   }
 
   /// Number of devices.
-  std::size_t devices() const {
-    auto arguments = sized<PJRT_TopologyDescription_GetDeviceDescriptions_Args,
-                           PJRT_TopologyDescription_GetDeviceDescriptions_Args_STRUCT_SIZE>();
-    arguments.topology = topology_;
-    plugin_->call(&PJRT_Api::PJRT_TopologyDescription_GetDeviceDescriptions, arguments,
-                  "PJRT_TopologyDescription_GetDeviceDescriptions");
-    return arguments.num_descriptions;
-  }
+  std::size_t devices() const { return descriptions().num_descriptions; }
 
-  /// Compiles a program for the first devices. \throws PluginError with the compiler's message, or if there are fewer
-  /// devices
+  /// Compiles a program for the first devices, as many as `replicas` (at least one) times its shards.
+  /// \throws PluginError with the compiler's message, or if there are fewer devices
   ProgramMemory compile(lowering::Program const& program, std::size_t replicas) const {
-    std::size_t const needed = replicas * program.shards, known = devices();
-    if (needed == 0 || needed > known)
-      throw PluginError(formatted("{}: {} devices are needed (replicas x shards: {} x {}), and the topology has {}",
-                                  plugin_->path(), needed, replicas, program.shards, known));
-    std::vector<std::int64_t> numbers(needed);
-    std::iota(numbers.begin(), numbers.end(), 0);
-    std::string const options = compile_options(numbers, program.shards);
+    plugin_->require(&PJRT_Api::PJRT_Executable_GetCompiledMemoryStats, "PJRT_Executable_GetCompiledMemoryStats");
+    std::string const options =
+        compile_options(first_devices(std::max<std::size_t>(1, replicas), program.shards), program.shards);
     auto code = sized<PJRT_Program, PJRT_Program_STRUCT_SIZE>();
     code.code = const_cast<char*>(program.text.data());
     code.code_size = program.text.size();
@@ -111,6 +100,31 @@ class Topology {
   }
 
  private:
+  PJRT_TopologyDescription_GetDeviceDescriptions_Args descriptions() const {
+    auto arguments = sized<PJRT_TopologyDescription_GetDeviceDescriptions_Args,
+                           PJRT_TopologyDescription_GetDeviceDescriptions_Args_STRUCT_SIZE>();
+    arguments.topology = topology_;
+    plugin_->call(&PJRT_Api::PJRT_TopologyDescription_GetDeviceDescriptions, arguments,
+                  "PJRT_TopologyDescription_GetDeviceDescriptions");
+    return arguments;
+  }
+
+  /// Numbers of the devices that run the replicas.
+  std::vector<std::int64_t> first_devices(std::size_t replicas, std::size_t shards) const {
+    auto const known = descriptions();
+    if (replicas * shards > known.num_descriptions)
+      throw PluginError(formatted("{}: {} devices are needed (replicas x shards: {} x {}), and the topology has {}",
+                                  plugin_->path(), replicas * shards, replicas, shards, known.num_descriptions));
+    std::vector<std::int64_t> numbers;
+    for (std::size_t device = 0; device < replicas * shards; ++device) {
+      auto id = sized<PJRT_DeviceDescription_Id_Args, PJRT_DeviceDescription_Id_Args_STRUCT_SIZE>();
+      id.device_description = known.descriptions[device];
+      plugin_->call(&PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
+      numbers.push_back(id.id);
+    }
+    return numbers;
+  }
+
   /// A compiled program that no device has.
   struct Unloaded {
     Plugin const& plugin;

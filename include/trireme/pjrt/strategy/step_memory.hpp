@@ -21,7 +21,8 @@ struct StepDevices {
 /// Compiles the training step of a compiled model for a topology, and returns the memory that it takes on each device:
 /// weights, the optimizer's state, a batch, and what lies in between. `model` may be placed by any strategy; it is not
 /// changed. Not collective.
-/// \throws PluginError with the compiler's message where it refuses the program, or if there are fewer devices
+/// \throws PluginError with the compiler's message where it refuses the program, or if there are fewer devices;
+/// ValueError without samples, replicas or devices
 template <class CompiledModel>
 ProgramMemory step_memory(Topology const& topology, CompiledModel const& model, GlobalBatch batch,
                           StepDevices const& devices = {}) {
@@ -29,7 +30,7 @@ ProgramMemory step_memory(Topology const& topology, CompiledModel const& model, 
     throw ValueError("a training step needs one replica or more, of one device or more each");
   auto const& placed = model.engine().model();
   using Programs = lowering::ModelPrograms<std::remove_cvref_t<decltype(placed)>>;
-  std::size_t const rows = (batch.size + devices.replicas - 1) / devices.replicas;
+  std::size_t const rows = (BatchSize(batch).size() + devices.replicas - 1) / devices.replicas;
   auto const division = Programs(placed, rows, devices.replicas).division(devices.shards);
   return topology.compile(Programs(placed, rows, devices.replicas, division).train(), devices.replicas);
 }

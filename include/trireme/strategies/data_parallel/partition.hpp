@@ -1,4 +1,5 @@
-/// A partition of a process's batch: its rows, their slice of the batch, its memory, and its gradients without rows.
+/// A partition of a process's batch: its rows, their slice of the batch, its memory, and the gradient sink of one that
+/// has no rows.
 #pragma once
 
 #include <algorithm>
