@@ -196,7 +196,9 @@ BOOST_AUTO_TEST_CASE(columns_that_share_sets_of_a_cache_or_reach_far_are_packed)
   };
   BOOST_TEST(packed(1024, 64));
   BOOST_TEST(!packed(1024, 32));  // 128 KiB
-  BOOST_TEST(!packed(1000, 512));
+  BOOST_TEST(!packed(768, 512));
+  BOOST_TEST(packed(768, 513));
+  BOOST_TEST(!packed(784, 1024));
   BOOST_TEST(packed(30000, 64));
   BOOST_TEST(!packed(1, 1 << 20, 1024));  // not transposed
 }

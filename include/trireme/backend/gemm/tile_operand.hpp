@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include "trireme/backend/gemm/pack.hpp"
 #include "trireme/backend/gemm/rows_view.hpp"
@@ -19,11 +20,14 @@ namespace trireme::detail {
 //   ask(i, count)           prefetches rows that are read soon, if processors cannot predict their addresses
 //   column<Rows>(i, s)      elements of rows from i on, of one column of segment s after the other: column[r], ++column
 
-/// True if addresses so many bytes apart lie in the same set of a first-level cache, which holds 8 to 12 of them: most
-/// x86-64 processors have 64 sets of lines of 64 bytes.
-constexpr bool share_set(std::size_t bytes) { return bytes % 4096 == 0; }
-/// Largest reach, in bytes, of columns that are read in place: about what a second-level TLB maps.
-inline constexpr std::size_t strided_limit = std::size_t{6} << 20;
+/// Number of sets of a first-level cache, of 64 with lines of 64 bytes, that addresses so many bytes apart fall into.
+constexpr std::size_t sets_reached(std::size_t bytes) {
+  constexpr std::size_t sets = 64, line = 64;
+  return std::min(sets, sets * line / std::gcd(bytes, sets * line));
+}
+/// Columns of a transposed matrix that are read in place: of at most so many numbers, unless their lines spread over so
+/// many sets, and reaching over at most so many bytes, about what a second-level TLB maps.
+inline constexpr std::size_t strided_depth = 512, strided_sets = 32, strided_reach = std::size_t{6} << 20;
 
 /// Element (i, s * segment + r) is at first + i * row_stride + s * segment_stride + r * step: so the operand may be
 /// transposed, or be the patches of an image without unfolding.
@@ -48,8 +52,10 @@ struct StridedOperand {
 
   /// A transposed matrix is packed only where caches hold its columns badly: packing takes a tenth of a product's time.
   bool reads_badly(std::size_t, std::size_t bytes) const {
-    std::size_t const reach = step * segment * sizeof(T);
-    return row_stride == 1 && segments == 1 && reach > (share_set(step * sizeof(T)) ? bytes : strided_limit);
+    if (row_stride != 1 || segments != 1) return false;
+    std::size_t const distance = step * sizeof(T), sets = sets_reached(distance);
+    bool const in_place = sets > 1 && (segment <= strided_depth || sets >= strided_sets);
+    return distance * segment > (in_place ? strided_reach : bytes);
   }
   void pack(std::size_t m, T* to) const {
     pack_left(m, segment, [this](std::size_t k) { return first + k * step; }, to, packed_pitch<T>(segment));
