@@ -35,7 +35,7 @@ using Host = SpaceContext<Kokkos::DefaultHostExecutionSpace>;
 constexpr Parts<Extents<5>, Extents<5>> twins;
 constexpr Parts<Extents<3>, Extents<4, 3, 2>> unlike;
 
-/// What the output of a layer for extents that do not fit says, or "".
+/// Message that the output of a layer for extents that do not fit throws, or "".
 template <class Layer, class In>
 std::string message(Layer const& layer, In const& in) {
   return test::message_of<ShapeError>([&] { layer.output(in); });

@@ -27,9 +27,7 @@ class Client {
   Client(std::shared_ptr<Plugin const> plugin, std::vector<ClientOption> const& options) : plugin_(std::move(plugin)) {
     std::vector<PJRT_NamedValue> values;
     for (ClientOption const& option : options) {
-      auto value = sized<PJRT_NamedValue, PJRT_NamedValue_STRUCT_SIZE>();
-      value.name = option.name.data();
-      value.name_size = option.name.size();
+      PJRT_NamedValue value = named_value(option.name);
       value.type = PJRT_NamedValue_kInt64;
       value.int64_value = option.value;
       value.value_size = 1;

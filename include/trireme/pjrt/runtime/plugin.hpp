@@ -40,6 +40,14 @@ Arguments sized() {
   return arguments;
 }
 
+/// Option of a call by its name, whose type and value follow. `name` has to outlive the call.
+inline PJRT_NamedValue named_value(std::string const& name) {
+  auto value = sized<PJRT_NamedValue, PJRT_NamedValue_STRUCT_SIZE>();
+  value.name = name.data();
+  value.name_size = name.size();
+  return value;
+}
+
 /// A PJRT plugin, loaded once for each path.
 class Plugin {
  public:

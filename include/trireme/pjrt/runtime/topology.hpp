@@ -46,9 +46,7 @@ class Topology {
       : plugin_(std::move(plugin)) {
     std::vector<PJRT_NamedValue> values;
     for (TopologyOption const& option : options) {
-      auto value = sized<PJRT_NamedValue, PJRT_NamedValue_STRUCT_SIZE>();
-      value.name = option.name.data();
-      value.name_size = option.name.size();
+      PJRT_NamedValue value = named_value(option.name);
       value.type = PJRT_NamedValue_kString;
       value.string_value = option.value.data();
       value.value_size = option.value.size();
