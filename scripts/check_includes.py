@@ -18,8 +18,8 @@ STANDARD = {
         min min_element mismatch nth_element replace set_union sort swap_ranges transform unique""",
     "any": "any any_cast",
     "array": "array",
-    "atomic": """atomic atomic_flag atomic_ref memory_order_acq_rel memory_order_acquire memory_order_relaxed
-        memory_order_release""",
+    "atomic": """atomic atomic_flag atomic_ref memory_order memory_order_acq_rel memory_order_acquire
+        memory_order_relaxed memory_order_release""",
     "bit": "bit_cast endian rotl",
     "cctype": "isalnum isdigit tolower",
     "charconv": "from_chars",

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/signal.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
 namespace trireme {
@@ -57,8 +57,8 @@ class GroupThreads {
   std::vector<std::shared_ptr<ThreadGroup const>> groups_;
   Job job_{};
   std::atomic<bool> ended_{false};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
-  alignas(64) std::atomic<std::uint32_t> left_{0};
+  alignas(64) detail::Signal round_;
+  alignas(64) detail::Signal left_;
   std::vector<std::thread> workers_;
 };
 

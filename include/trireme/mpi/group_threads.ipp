@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/signal.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
@@ -44,12 +44,10 @@ TRIREME_INLINE GroupThreads::~GroupThreads() {
 
 TRIREME_INLINE void GroupThreads::run(Job job) {
   job_ = job;
-  left_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
+  left_.reset(static_cast<std::uint32_t>(workers_.size()));
   announce();
   attempt(0);
-  for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
-       left = left_.load(std::memory_order_acquire))
-    detail::wait_while_equal(left_, left, barrier_->patience());
+  for (std::uint32_t left = left_.load(); left != 0; left = left_.load()) left_.wait_while(left, barrier_->patience());
   if (std::ranges::all_of(errors_, [](auto const& error) { return error == nullptr; })) return;
   barrier_->restart();
   std::exception_ptr first;
@@ -58,10 +56,7 @@ TRIREME_INLINE void GroupThreads::run(Job job) {
   std::rethrow_exception(first);
 }
 
-TRIREME_INLINE void GroupThreads::announce() {
-  round_.fetch_add(1);
-  round_.notify_all();
-}
+TRIREME_INLINE void GroupThreads::announce() { round_.raise(); }
 
 TRIREME_INLINE void GroupThreads::attempt(std::size_t rank) {
   try {
@@ -75,11 +70,11 @@ TRIREME_INLINE void GroupThreads::attempt(std::size_t rank) {
 
 TRIREME_INLINE void GroupThreads::work(std::size_t rank) {
   for (std::uint32_t seen = 0;;) {
-    detail::wait_while_equal(round_, seen, barrier_->patience());
+    round_.wait_while(seen, barrier_->patience());
     if (ended_.load(std::memory_order_relaxed)) return;
     ++seen;
     attempt(rank);
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
+    left_.count_down();
   }
 }
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/signal.hpp"
 #include "trireme/core/extremum.hpp"
 #include "trireme/mpi/gathered.hpp"
 #include "trireme/mpi/uniform.hpp"
@@ -58,16 +58,13 @@ class GroupBarrier {
   void const*& shown(std::size_t rank) { return shown_[rank]; }
 
  private:
-  void next_round() {
-    round_.fetch_add(1);
-    round_.notify_all();
-  }
+  void next_round() { round_.raise(); }
 
   std::vector<void const*> shown_;
   std::chrono::nanoseconds patience_;
   std::uint32_t threads_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) Signal round_;
   std::atomic<bool> ended_{false};
 };
 

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trireme/backend/threads/stall_record.hpp"
 #include "trireme/backend/threads/thread_barrier.hpp"
+#include "trireme/backend/threads/thread_place.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
 
 using namespace trireme;
@@ -99,26 +99,22 @@ BOOST_AUTO_TEST_CASE(a_task_may_run_tasks) {
   BOOST_TEST(runs == 15);
 }
 
-BOOST_AUTO_TEST_CASE(a_stall_has_the_caller_work_alone_for_longer_each_time) {
-  using namespace std::chrono_literals;
-  detail::StallRecord stalls;
-  std::chrono::steady_clock::time_point const start{1h};
-  BOOST_TEST(!stalls.avoids_threads(start));
-  stalls.add(start, start + 90us, start + 95us);  // others are a little later
-  stalls.add(start, start + 80ms, start + 85ms);  // long tasks, divided unevenly
-  BOOST_TEST(!stalls.avoids_threads(start + 85ms));
-
-  auto now = start + 1s;
-  for (auto const alone : {20ms, 40ms, 80ms, 160ms, 320ms, 320ms}) {
-    stalls.add(now, now + 90us, now + 5ms);
-    now += 5ms;
-    BOOST_TEST(stalls.avoids_threads(now + alone - 1us));
-    BOOST_TEST(!stalls.avoids_threads(now + alone));
-    now += alone;  // and at once the next
+// To the pool, tasks that sleep have lost their cores: it tries its other ways of sharing.
+BOOST_AUTO_TEST_CASE(each_task_runs_once_while_threads_lose_their_cores) {
+  ThreadPool pool(3);
+  auto const begin = std::chrono::steady_clock::now();
+  for (int round = 0; std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(600); ++round) {
+    std::vector<int> runs(7, 0);
+    pool.run(runs.size(), [&](std::size_t task) {
+      ++runs[task];
+      if (task == 3 && round % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    BOOST_REQUIRE(std::count(runs.begin(), runs.end(), 1) == 7);
+    if (round % 50 == 0) {
+      ThreadBarrier barrier(3, pool.patience());
+      pool.run_at_once(3, [&](std::size_t) { barrier(); });
+    }
   }
-  now += 1s;
-  stalls.add(now, now + 90us, now + 5ms);  // after a while without
-  BOOST_TEST(!stalls.avoids_threads(now + 25ms));
 }
 
 // A child of fork has none of the other threads: as if they never got a core.
@@ -159,6 +155,22 @@ BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
   for (std::size_t task = 1; task < 4; ++task)
     for (ThreadPool::Cpus const& place : places) found += CPU_EQUAL(&seen[task], &place.set) != 0 ? 1 : 0;
   BOOST_TEST(found == 3);
+}
+#endif
+
+#ifdef __linux__
+BOOST_AUTO_TEST_CASE(a_thread_is_kept_off_a_processor_unless_it_has_no_other) {
+  cpu_set_t usable, seen;
+  BOOST_REQUIRE(sched_getaffinity(0, sizeof(usable), &usable) == 0);
+  trireme::detail::ThreadPlace place;
+  place.take();
+  int const cpu = trireme::detail::current_cpu();
+  place.avoid(cpu);
+  sched_getaffinity(0, sizeof(seen), &seen);
+  BOOST_TEST(CPU_ISSET(cpu, &seen) == (CPU_COUNT(&usable) == 1));
+  place.avoid(-1);
+  sched_getaffinity(0, sizeof(seen), &seen);
+  BOOST_TEST(CPU_EQUAL(&usable, &seen));
 }
 #endif
 

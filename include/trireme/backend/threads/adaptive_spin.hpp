@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "trireme/backend/threads/backoff.hpp"
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/signal.hpp"
 
 namespace trireme::detail {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/signal.hpp"
 
 namespace trireme {
 
@@ -22,16 +22,15 @@ class ThreadBarrier {
     std::uint32_t const round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
-      round_.store(round + 1);  // before notify_all checks for sleeping threads
-      round_.notify_all();
+      round_.set(round + 1);
       return;
     }
-    detail::wait_while_equal(round_, round, patience_);
+    round_.wait_while(round, patience_);
   }
 
  private:
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) detail::Signal round_;
   std::chrono::nanoseconds patience_;
   std::uint32_t threads_;
 };

@@ -2,7 +2,7 @@
 ///
 /// The threads of OpenMP all have to arrive before a parallel region ends: beside another busy process, a task that any
 /// thread could have done waits until the scheduler runs an idle thread. Here the caller waits only for tasks that have
-/// begun, and runs all others itself; and where threads lose their core within tasks it leaves them alone for a while.
+/// begun, and runs all others itself; and where threads lose their core within tasks they take fewer (SharingPolicy).
 #pragma once
 
 #include <array>
@@ -25,10 +25,12 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/threads/duty_cycle.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/profiling.hpp"
-#include "trireme/backend/threads/stall_record.hpp"
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/sharing_policy.hpp"
+#include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_place.hpp"
 
 namespace trireme {
 
@@ -59,7 +61,7 @@ class ThreadPool {
   std::chrono::nanoseconds patience() const { return patience_; }
 
   /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. f must not throw. While
-  /// another thread uses the pool, or its threads have lost their cores lately, the caller runs all of them.
+  /// another thread uses the pool the caller runs all of them.
   template <class F>
   void run(std::size_t tasks, F const& f) {
     if (tasks == 0) return;
@@ -95,36 +97,60 @@ class ThreadPool {
   struct alignas(64) Claim {
     std::atomic<std::uint64_t> state{0};
   };
+  /// A thread other than the callers'.
+  struct alignas(64) Worker {
+    std::atomic<bool> limited{false};   ///< it takes tasks as `cycle` lets it
+    std::atomic<std::int64_t> lost{0};  ///< nanoseconds in which its tasks had no core, since measuring began
+    detail::DutyCycle cycle{};
+    detail::ThreadPlace place{};  ///< which callers change
+    std::thread thread{};
+
+    bool may_work(Clock::time_point now) const { return !limited.load(std::memory_order_relaxed) || cycle.works(now); }
+  };
 
   template <class Space>
   static std::vector<Cpus> places_of(Space const& space);
 
-  std::size_t usable_processors() const;
-
   void run(std::size_t tasks, Job job);
   void run_at_once(std::size_t tasks, Job job);
-  void share(std::size_t tasks, Job job, Clock::time_point begin);
+  void run_by_policy(std::size_t tasks, Job job);
+  /// Opens all tasks but the first to the other threads, and runs that and those that none of them takes.
+  void share(std::size_t tasks, Job job);
+  void await_others();
+  /// Whether workers whose tasks have lost their core, or all if none has, work in turns.
+  void set_limited(bool limited);
+  void set_measured(bool measured);
+  /// Keeps the workers off the processor of the caller, or no longer.
+  void keep_apart(bool apart);
   void release();
   void announce(std::uint64_t round);
-  /// Runs the open tasks of the round, a thread's own one first: its rows are in its core's cache.
-  void take(std::uint64_t round, std::size_t own);
+  /// Runs open tasks of the round, a thread's own one first: its rows are in its core's cache.
+  /// \param worker  nullptr: the caller, which leaves none
+  void take(std::uint64_t round, std::size_t own, Worker* worker);
+  void run_measured(Worker& worker, std::size_t task);
   void work(std::size_t thread);
+
+  std::size_t usable_processors() const;
 
 #ifdef __linux__
   pid_t process_ = getpid();
 #endif
   std::vector<Cpus> places_;
   std::chrono::nanoseconds patience_{};
-  detail::StallRecord stalls_;  ///< of the thread that has set busy_
+  detail::SharingPolicy policy_;  ///< of the thread that has set busy_, as are these:
+  bool limited_ = false;
+  bool apart_ = false;  ///< workers avoid the processor of the caller
   Job job_{};
   std::atomic<std::size_t> tasks_{0};
   alignas(64) std::atomic<std::uint64_t> round_{0};
-  std::atomic<std::uint32_t> signal_{0};  ///< the round's last bits, which threads wait for
+  detail::Signal signal_;  ///< the round's last bits, which threads wait for
   std::atomic<bool> ended_{false};
-  alignas(64) std::atomic<std::uint32_t> left_{0};
+  std::atomic<bool> measured_{false};
+  alignas(64) detail::Signal left_;
+  std::atomic<std::int64_t> lost_{0};  ///< nanoseconds of the round in which workers' tasks had no core, if measured
   alignas(64) std::atomic<bool> busy_{false};
   std::array<Claim, most_tasks> claims_{};
-  std::vector<std::thread> workers_;
+  std::vector<Worker> workers_;
 };
 
 template <class Space>

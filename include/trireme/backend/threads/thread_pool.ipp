@@ -3,6 +3,7 @@
 
 #include "trireme/backend/threads/thread_pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -21,27 +22,32 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/threads/duty_cycle.hpp"
 #include "trireme/backend/threads/one_blas_thread.hpp"
-#include "trireme/backend/threads/waiting_thread.hpp"
+#include "trireme/backend/threads/sharing_policy.hpp"
+#include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_place.hpp"
 #include "trireme/core/linkage.hpp"
 
 namespace trireme {
 
-TRIREME_INLINE ThreadPool::ThreadPool(std::size_t threads, std::vector<Cpus> places) : places_(std::move(places)) {
+TRIREME_INLINE ThreadPool::ThreadPool(std::size_t threads, std::vector<Cpus> places)
+    : places_(std::move(places)), workers_(threads - 1) {
   patience_ = usable_processors() >= threads ? patience_on_own_cores : std::chrono::nanoseconds(0);
-  for (std::size_t thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  for (std::size_t thread = 1; thread < threads; ++thread)
+    workers_[thread - 1].thread = std::thread([this, thread] { work(thread); });
 }
 
 TRIREME_INLINE ThreadPool::~ThreadPool() {
 #ifdef __linux__
   if (process_ != getpid()) {  // a child has none of its parent's threads
-    for (std::thread& worker : workers_) worker.detach();
+    for (Worker& worker : workers_) worker.thread.detach();
     return;
   }
 #endif
   ended_.store(true, std::memory_order_relaxed);
   announce(round_.load(std::memory_order_relaxed) + 1);
-  for (std::thread& worker : workers_) worker.join();
+  for (Worker& worker : workers_) worker.thread.join();
 }
 
 TRIREME_INLINE std::size_t ThreadPool::usable_processors() const {
@@ -58,38 +64,86 @@ TRIREME_INLINE std::size_t ThreadPool::usable_processors() const {
 
 TRIREME_INLINE void ThreadPool::run(std::size_t tasks, Job job) {
   detail::OneBlasThread const one;  // a BLAS that starts threads: this is one of many, or does the work of many
-  auto const begin = Clock::now();
   if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire)) {
     for (std::size_t task = 0; task < tasks; ++task) job(task);
-  } else if (stalls_.avoids_threads(begin)) {
-    for (std::size_t task = 0; task < tasks; ++task) job(task);
-    release();
   } else {
-    share(tasks, job, begin);
+    run_by_policy(tasks, job);
+    release();
   }
 }
 
 TRIREME_INLINE void ThreadPool::run_at_once(std::size_t tasks, Job job) {
   detail::OneBlasThread const one;
   while (busy_.exchange(true, std::memory_order_acquire)) busy_.wait(true, std::memory_order_relaxed);
-  share(tasks, job, Clock::now());
+  set_limited(false);
+  share(tasks, job);
+  await_others();
+  release();
 }
 
-TRIREME_INLINE void ThreadPool::share(std::size_t tasks, Job job, Clock::time_point begin) {
+TRIREME_INLINE void ThreadPool::run_by_policy(std::size_t tasks, Job job) {
+  using detail::Sharing;
+  Sharing const sharing = policy_.sharing();
+  bool const limited = sharing == Sharing::limited, measured = policy_.measures_losses();
+  set_limited(limited);
+  set_measured(measured);
+  if (limited || apart_) keep_apart(limited);
+
+  detail::Round round{.begin = Clock::now(), .function = job.run};
+  auto const processor = measured ? detail::thread_time() : std::chrono::nanoseconds(0);
+  if (sharing == Sharing::alone ||
+      (limited && std::ranges::none_of(workers_, [&](Worker const& worker) { return worker.may_work(round.begin); }))) {
+    for (std::size_t task = 0; task < tasks; ++task) job(task);
+  } else {
+    share(tasks, job);
+  }
+  if (!policy_.follows() && left_.load() == 0) return;
+  auto const used = measured ? detail::thread_time() - processor : std::chrono::nanoseconds(0);
+  round.own_end = round.end = Clock::now();
+  if (left_.load() != 0) {
+    await_others();
+    round.end = Clock::now();
+  }
+  if (measured) round.lost = round.own_end - round.begin - used + std::chrono::nanoseconds(lost_.exchange(0));
+  policy_.add(round);
+}
+
+TRIREME_INLINE void ThreadPool::share(std::size_t tasks, Job job) {
   job_ = job;
   tasks_.store(tasks, std::memory_order_relaxed);
-  left_.store(static_cast<std::uint32_t>(tasks - 1), std::memory_order_relaxed);
+  left_.reset(static_cast<std::uint32_t>(tasks - 1));
   std::uint64_t const round = round_.load(std::memory_order_relaxed) + 1;
   for (std::size_t task = 1; task < tasks; ++task) claims_[task].state.store(2 * round, std::memory_order_release);
   announce(round);
   job(0);
-  take(round, 1);
-  if (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0) {
-    auto const own_end = Clock::now();
-    for (; left != 0; left = left_.load(std::memory_order_acquire)) detail::wait_while_equal(left_, left, patience_);
-    stalls_.add(begin, own_end, Clock::now());
-  }
-  release();
+  take(round, 1, nullptr);
+}
+
+TRIREME_INLINE void ThreadPool::await_others() {
+  for (std::uint32_t left = left_.load(); left != 0; left = left_.load()) left_.wait_while(left, patience_);
+}
+
+TRIREME_INLINE void ThreadPool::set_limited(bool limited) {
+  if (limited == limited_) return;
+  limited_ = limited;
+  auto const loses = [](Worker const& worker) {
+    return std::chrono::nanoseconds(worker.lost.load(std::memory_order_relaxed)) >= std::chrono::milliseconds(1);
+  };
+  bool const all = std::ranges::none_of(workers_, loses);
+  for (Worker& worker : workers_) worker.limited.store(limited && (all || loses(worker)), std::memory_order_relaxed);
+}
+
+TRIREME_INLINE void ThreadPool::set_measured(bool measured) {
+  if (measured == measured_.load(std::memory_order_relaxed)) return;
+  measured_.store(measured, std::memory_order_relaxed);
+  if (!measured) return;
+  for (Worker& worker : workers_) worker.lost.store(0, std::memory_order_relaxed);
+}
+
+TRIREME_INLINE void ThreadPool::keep_apart(bool apart) {
+  apart_ = apart;
+  int const cpu = apart ? detail::current_cpu() : -1;
+  for (Worker& worker : workers_) worker.place.avoid(cpu);
 }
 
 TRIREME_INLINE void ThreadPool::release() {
@@ -99,36 +153,56 @@ TRIREME_INLINE void ThreadPool::release() {
 
 TRIREME_INLINE void ThreadPool::announce(std::uint64_t round) {
   round_.store(round, std::memory_order_release);
-  signal_.store(static_cast<std::uint32_t>(round));  // before notify_all checks for sleeping threads
-  signal_.notify_all();
+  signal_.set(static_cast<std::uint32_t>(round));
 }
 
-TRIREME_INLINE void ThreadPool::take(std::uint64_t round, std::size_t own) {
+TRIREME_INLINE void ThreadPool::take(std::uint64_t round, std::size_t own, Worker* worker) {
   std::size_t const tasks = tasks_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i + 1 < tasks; ++i) {
     std::size_t const task = 1 + (own - 1 + i) % (tasks - 1);
+    if (worker && worker->limited.load(std::memory_order_relaxed) &&
+        !worker->cycle.continues(Clock::now(), detail::thread_time))
+      return;
     std::uint64_t open = 2 * round;
     // A finished round has no open task, so job_ is this round's.
     if (claims_[task].state.load(std::memory_order_relaxed) != open ||
         !claims_[task].state.compare_exchange_strong(open, open + 1, std::memory_order_acq_rel))
       continue;
-    job_(task);
-    if (left_.fetch_sub(1) == 1) left_.notify_one();
+    if (worker && measured_.load(std::memory_order_relaxed))
+      run_measured(*worker, task);
+    else
+      job_(task);
+    left_.count_down();
   }
 }
 
+TRIREME_INLINE void ThreadPool::run_measured(Worker& worker, std::size_t task) {
+  auto const begin = Clock::now();
+  auto const processor = detail::thread_time();
+  job_(task);
+  auto const used = detail::thread_time() - processor;
+  auto const lost = (Clock::now() - begin - used).count();
+  lost_.fetch_add(lost, std::memory_order_relaxed);
+  worker.lost.fetch_add(lost, std::memory_order_relaxed);
+}
+
 TRIREME_INLINE void ThreadPool::work(std::size_t thread) {
+  Worker& worker = workers_[thread - 1];
 #ifdef __linux__
-  if (!places_.empty()) sched_setaffinity(0, sizeof(cpu_set_t), &places_[thread % places_.size()].set);
+  if (places_.empty())
+    worker.place.take();
+  else
+    worker.place.take(places_[thread % places_.size()].set);
 #endif
 #ifdef _OPENMP
   omp_set_num_threads(1);  // for a BLAS that starts threads
 #endif
   for (std::uint64_t seen = 0;;) {
-    detail::wait_while_equal(signal_, static_cast<std::uint32_t>(seen), patience_);
+    auto const patience = worker.may_work(Clock::now()) ? patience_ : std::chrono::nanoseconds(0);
+    signal_.wait_while(static_cast<std::uint32_t>(seen), patience);
     if (ended_.load(std::memory_order_relaxed)) return;
     seen = round_.load(std::memory_order_acquire);
-    take(seen, thread);
+    take(seen, thread, &worker);
   }
 }
 
