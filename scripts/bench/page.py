@@ -6,7 +6,8 @@
 
 Several files are those of one machine; where two have the same case and peer, the later one counts. The page has a
 section for each machine, of which this replaces or adds one, and in it a line for each run, so that it shows which were
-short. Of a sweep it has the least and the mean ratio for each width.
+short. Of a sweep it has the least and the mean ratio for each width; of results of --busy also the quiet medians, if a
+file has those of the same case.
 """
 import json
 import re
@@ -106,10 +107,12 @@ def microseconds(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def line_of(about, cases):
+def line_of(about, cases, busy):
     """What one run was, and of which cases."""
     steps = f" of {about['steps']} steps" if about["steps"] else ""
     times = "once" if about["pairs"] == 1 else f"{about['pairs']} times in turn"
+    if busy:
+        times += f", beside {busy} busy process{'es' if busy > 1 else ''}"
     return (f"**{about['date']}**, commit {about['commit']}, {about['compiler']}, `{about['flags']}`, load {about['load']} "
             f"before it; each program {times}, {about['repetitions']} epochs{steps}: {', '.join(cases)}.")
 
@@ -162,6 +165,26 @@ def sweep_of(results, peers):
             + "\n".join(rows))
 
 
+def busy_of(results, quiet):
+    """Medians beside busy processes, over the quiet ones, and the peer with the least median there."""
+    rows = ["| case | busy processes | trireme, us | over quiet | fastest peer | its time, us | over quiet | ratio |",
+            "|" + "---|" * 8]
+
+    def over_quiet(value, case, peer, name):
+        alone = [result[name] for key, result in quiet.items() if key[0] == case and peer in (None, key[1])]
+        return f"{value / min(alone):.2f}" if alone else ""
+
+    for case, busy in dict.fromkeys((case, busy) for case, _, busy in results):
+        of_case = [result for key, result in results.items() if key[0] == case and key[2] == busy]
+        own = min(result["trireme_median_us"] for result in of_case)
+        fastest = min(of_case, key=lambda result: result["peer_median_us"])
+        rows.append(f"| `{case}` | {busy} | {microseconds(own)} | {over_quiet(own, case, None, 'trireme_median_us')} | "
+                    f"{PEERS[fastest['peer']]} | {microseconds(fastest['peer_median_us'])} | "
+                    f"{over_quiet(fastest['peer_median_us'], case, fastest['peer'], 'peer_median_us')} | "
+                    f"**{fastest['peer_median_us'] / own:.2f}** |")
+    return "Beside processes that compute all the time, medians:\n\n" + "\n".join(rows)
+
+
 def wrapped(items):
     """List items in lines of at most 120 characters."""
     lines = []
@@ -193,18 +216,24 @@ def main():
         raise SystemExit("page.py: a file has no \"about\"; measure it again with this version of scripts/bench.sh")
     if len({(file["about"]["processor"], file["about"]["cores"]) for file in files}) > 1:
         raise SystemExit("page.py: the files are of different machines; give those of one at a time")
-    about, results, versions = files[-1]["about"], {}, {}
+    about, results, beside, versions = files[-1]["about"], {}, {}, {}
     for file in files:
-        results |= {(result["case"], result["peer"]): result for result in file["results"]}
+        for result in file["results"]:
+            if "busy" in result:
+                beside[result["case"], result["peer"], result["busy"]] = result
+            else:
+                results[result["case"], result["peer"]] = result
         versions |= file["about"]["versions"]
-    if not results:
+    if not results and not beside:
         raise SystemExit("page.py: no file has a result")
     peers = [peer for peer in PEERS if any(key[1] == peer for key in results)]
     sweep = {key: result for key, result in results.items() if is_sweep(key[0])}
     table = {key: result for key, result in results.items() if not is_sweep(key[0])}
-    tables = ([table_of(table, peers)] if table else []) + ([sweep_of(sweep, peers)] if sweep else [])
+    tables = ([table_of(table, peers)] if table else []) + ([sweep_of(sweep, peers)] if sweep else []) + (
+        [busy_of(beside, table)] if beside else [])
     section = SECTION_TEXT.format(**about, table="\n\n".join(tables),
-                                  runs=wrapped(line_of(file["about"], named_cases(file["results"])) for file in files))
+                                  runs=wrapped(line_of(file["about"], named_cases(file["results"]),
+                                                  file["results"][0].get("busy", 0)) for file in files if file["results"]))
     sections = sections_with(section)
     named = [peer for peer, name in PEERS.items() if f"| {name} |" in sections]
     PAGE.write_text(PAGE_TEXT.format(
@@ -212,7 +241,7 @@ def main():
         cases=wrapped(f"`{model}`: {text}" for model, text in CASES.items() if f"`{model.replace('…', '')}" in sections),
         peer_list=wrapped(f"**{PEERS[peer]}**: {ABOUT_PEERS[peer].format(version=versions.get(peer, ''))}."
                           for peer in named)))
-    print(f"{PAGE}: {len({case for case, _ in results})} cases, {len(peers)} peers")
+    print(f"{PAGE}: {len({key[0] for key in [*results, *beside]})} cases, {len(peers)} peers")
 
 
 if __name__ == "__main__":
