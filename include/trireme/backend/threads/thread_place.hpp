@@ -33,12 +33,11 @@ inline std::chrono::nanoseconds thread_time() {
 class ThreadPlace {
  public:
 #ifdef __linux__
-  /// Of the calling thread: those that it may use now.
+  /// Makes this the calling thread's.
   void take() {
-    sched_getaffinity(0, sizeof(cpu_set_t), &all_);
     thread_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_release);  // gettid() is of glibc 2.30
   }
-  /// Of the calling thread: restricts it to `all`.
+  /// The same, and restricts it to `all`.
   void take(cpu_set_t const& all) {
     sched_setaffinity(0, sizeof(cpu_set_t), &all);
     take();
@@ -49,6 +48,7 @@ class ThreadPlace {
   void avoid(int cpu) {
     pid_t const thread = thread_.load(std::memory_order_acquire);
     if (cpu == avoided_ || thread == 0) return;
+    if (avoided_ < 0) sched_getaffinity(thread, sizeof(cpu_set_t), &all_);  // the application may have changed it
     avoided_ = cpu;
     cpu_set_t rest = all_;
     if (cpu >= 0) CPU_CLR(cpu, &rest);
@@ -56,7 +56,7 @@ class ThreadPlace {
   }
 
  private:
-  cpu_set_t all_{};
+  cpu_set_t all_{};  ///< while it avoids one
   int avoided_ = -1;
   std::atomic<pid_t> thread_{0};
 #else
