@@ -52,6 +52,7 @@
 #include "trireme/core/type_text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_buffer.hpp"
+#include "trireme/data/batch_cache.hpp"
 #include "trireme/data/batch_collator.hpp"
 #include "trireme/data/batch_iterator.hpp"
 #include "trireme/data/batch_order.hpp"

@@ -41,6 +41,9 @@ class BatchOrder {
   /// known, positions have to be visited in order, and may turn out to lie past the end of the pass.
   std::optional<Place> locate(std::size_t position, Pass pass) const;
 
+  /// Batches of one pass that an epoch draws, at most; `forever` without a limit.
+  std::size_t pass_limit() const;
+
   /// True if an epoch has no end, of passes that have one or not.
   bool endless(bool pass) const;
 

@@ -19,6 +19,16 @@ TRIREME_INLINE std::optional<BatchOrder::Place> BatchOrder::locate(std::size_t p
   return locate(operations_.size(), position, pass);
 }
 
+TRIREME_INLINE std::size_t BatchOrder::pass_limit() const {
+  std::size_t limit = forever;
+  for (auto operation = operations_.rbegin(); operation != operations_.rend(); ++operation) {
+    bool const empty = operation->kind == Kind::repeat && operation->count == 0;
+    if (operation->kind == Kind::take || empty) limit = std::min(limit, operation->count);
+    if (operation->kind == Kind::skip && limit != 0 && limit != forever) limit += operation->count;
+  }
+  return limit;
+}
+
 TRIREME_INLINE bool BatchOrder::endless(bool pass) const {
   for (Operation const& operation : operations_) {
     if (operation.kind == Kind::take) pass = false;

@@ -12,6 +12,7 @@
 
 #include "trireme/core/hash.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/data/batch_cache.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_sampler.hpp"
 #include "trireme/data/batch_size.hpp"
@@ -52,8 +53,9 @@ class BatchedDataset {
   BatchedDataset skip(Count const& count) const;
   /// `count` passes in one epoch, without end if no number is given (or -1); each ends with its own partial batch.
   BatchedDataset repeat(Count const& count = forever) const;
-  /// Keeps the samples in memory in the order of the first pass.
-  /// \throws ValueError if the samples have no end.
+  /// Keeps the samples in memory in the order of the first pass. A `take` before it limits what is read of samples that
+  /// come in order, such as a generator's, which may then have no end.
+  /// \throws ValueError if the samples have no end and no `take` limits them.
   BatchedDataset cache() const;
   /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); not where
   /// samples lie in memory and the step's own threads take them from there.
@@ -117,12 +119,16 @@ class BatchedDataset {
   void verify(SampleRequirements const& needed, std::string const& role = "the dataset") const;
 
  private:
+  /// Source that the batches of a process are drawn from: this dataset's, or the cache of its first samples.
+  SourcePointer<X, Y> source(DataShard share) const;
+
   std::optional<BatchPlan> plan(DataShard share) const;
 
   SourcePointer<X, Y> source_;
   SampleDescription description_;
   BatchSize size_;
   BatchOrder order_;
+  std::shared_ptr<BatchCache<X, Y>> cache_{};  ///< of the source, where operations on batches limit what is cached
 };
 
 template <class X, class Y>
@@ -149,7 +155,13 @@ BatchedDataset<X, Y> BatchedDataset<X, Y>::repeat(Count const& count) const {
 template <class X, class Y>
 BatchedDataset<X, Y> BatchedDataset<X, Y>::cache() const {
   BatchedDataset result = *this;
-  result.source_ = cached(source_, is_endless(*source_, description_));
+  if (cache_) return result;
+  bool const no_end = is_endless(*source_, description_);
+  std::size_t const limit = order_.pass_limit();
+  if (limit == forever || (source_->random_access() && !no_end))
+    result.source_ = cached(source_, no_end);
+  else
+    result.cache_ = std::make_shared<BatchCache<X, Y>>(source_, limit);
   return result;
 }
 
@@ -175,8 +187,8 @@ BatchStream<X, Y, T, L> BatchedDataset<X, Y>::stream(DataShard share, std::uint6
   options.x_name = description_.x_called(options.x_name);
   options.y_name = description_.y_called(options.y_name);
   std::size_t const ahead = options.in_order ? description_.prefetch : 0;
-  return {BatchSampler<X, Y, T, L>(source_, plan(share), order_, size_.global(share), share, std::move(options)), ahead,
-          epoch, first_batch};
+  return {BatchSampler<X, Y, T, L>(source(share), plan(share), order_, size_.global(share), share, std::move(options)),
+          ahead, epoch, first_batch};
 }
 
 template <class X, class Y>
@@ -203,7 +215,8 @@ std::vector<TargetPart> BatchedDataset<X, Y>::targets_as_they_are() const {
 
 template <class X, class Y>
 Lineage BatchedDataset<X, Y>::lineage() const {
-  Lineage result = dataset_lineage(*source_, description_);
+  CachedSource<X, Y> const cached(source_);
+  Lineage result = dataset_lineage(cache_ ? cached : *source_, description_);
   result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
   order_.trace(result);
   return result;
@@ -238,10 +251,22 @@ void BatchedDataset<X, Y>::verify(SampleRequirements const& needed, std::string 
 }
 
 template <class X, class Y>
+SourcePointer<X, Y> BatchedDataset<X, Y>::source(DataShard share) const {
+  if (!cache_) return source_;
+  if (!description_.local) return cache_->first(clamped_product(cache_->batches(), size_.global(share)));
+  BatchPlan const own(*description_.local, size_.global(share), share);
+  std::size_t const batches = std::min(cache_->batches(), own.batches());
+  if (batches == 0) return cache_->first(0);
+  BatchRows const last = own(batches - 1);
+  return cache_->first(last.first_sample + last.rows);
+}
+
+template <class X, class Y>
 std::optional<BatchPlan> BatchedDataset<X, Y>::plan(DataShard share) const {
   if (description_.local) return BatchPlan(*description_.local, size_.global(share), share);
-  auto const size = source_->size();
-  bool const endless = source_->endless();
+  auto const from = source(share);
+  auto const size = from->size();
+  bool const endless = from->endless();
   if (!size && !endless) return std::nullopt;
   return BatchPlan(size.value_or(0), size_.global(share), share, endless);
 }

@@ -120,7 +120,8 @@ class CachedSource : public SampleSource<X, Y> {
 
 template <class X, class Y>
 std::optional<std::size_t> CachedSource<X, Y>::size() const {
-  if (auto const known = memory_->source->size()) return known;
+  // The size of samples that come in order may be a promise, of a generator that is repeated without end and is empty.
+  if (auto const known = memory_->source->size(); known && memory_->source->random_access()) return known;
   std::lock_guard lock(memory_->mutex);
   memory_->prepare();
   return memory_->samples;

@@ -168,8 +168,10 @@ BOOST_FIXTURE_TEST_CASE(data_without_a_sample_are_an_error_on_all_ranks_that_nam
                         .batch(four)) == empty);
   auto const none = data::from_generator(
       {test::mlp_inputs}, {}, [] { return [](std::span<float>, std::span<std::int32_t>) { return false; }; });
-  for (auto const& data : {none, none.repeat().take(9), none.shuffle(5, 1), none.cache()})
+  for (auto const& data :
+       {none, none.repeat().take(9), none.shuffle(5, 1), none.cache(), none.repeat().take(9).cache()})
     BOOST_TEST(trains(data.batch(four).prefetch(1)) == empty);
+  BOOST_TEST(trains(none.repeat().batch(four).take(2).cache()) == empty);
   BOOST_TEST(model.engine().iteration() == 0u);
 
   BOOST_TEST(message_of<ValueError>([&] {
