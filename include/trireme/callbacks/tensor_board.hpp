@@ -9,10 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/metrics/logs.hpp"
 #ifdef TRIREME_HAVE_PROTOZERO
 #include "trireme/io/event_file.hpp"
@@ -44,8 +47,9 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 ///   collective call, so that a small number slows training down;
 /// - `evaluation_<name>_vs_iterations` over the optimizer's steps, in `validation`: a test's values.
 ///
-/// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. Designated
-/// initializers name the members in this order.
+/// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. A file that is
+/// removed during the run, alone or with its folder, is made again by the next write, with a warning: earlier values
+/// are lost. Designated initializers name the members in this order.
 ///
 /// Compile-time errors: a build without protozero.
 /// \throws FileError from `fit`, on all processes, if a folder cannot be written to.
@@ -66,7 +70,12 @@ struct TensorBoard {
     std::chrono::steady_clock::time_point time{};
   };
   Pace epoch_begin{}, last_record{};
-  std::optional<io::EventFile> train_file{}, validation_file{};  ///< of the chief
+  /// Event file of the chief.
+  struct Output {
+    std::optional<io::EventFile> file{};
+    bool lost = false;  ///< removed, and not made again since
+  };
+  Output train{}, validation{};
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -81,8 +90,9 @@ struct TensorBoard {
     bool const validates = std::any_of(names.begin(), names.end(), is_of_validation);
     run.on_chief(
         [](auto const&, TensorBoard* board, bool with_validation) {
-          board->validation_file.reset();
-          board->train_file.emplace(board->folder("train"));
+          board->validation = {};
+          board->train = {};
+          board->train.file.emplace(board->folder("train"));
           if (with_validation) board->open_validation();
         },
         this, validates);
@@ -102,13 +112,15 @@ struct TensorBoard {
   void on_train_batch_end(Run& run) {
     std::uint64_t const step = run.step();
     if (update_freq.batches == 0 || step % update_freq.batches != 0) return;
-    std::vector<io::ScalarEvent> events;
+    Events events;
     for (auto const& entry : run.metrics()) events.push_back({"batch_" + entry.name, step, entry.value.value()});
     if (write_steps_per_second) events.push_back({"batch_steps_per_second", step, steps_per_second(last_record, step)});
     last_record = {step, std::chrono::steady_clock::now()};
-    run.on_chief([](auto const&, TensorBoard* board,
-                    std::vector<io::ScalarEvent> const* scalars) { board->train_file->write(*scalars); },
-                 this, &events);
+    Warnings warnings;
+    run.on_chief([](auto const&, TensorBoard* board, Events const* scalars,
+                    Warnings* found) { board->append(board->train, board->folder("train"), *scalars, *found); },
+                 this, &events, &warnings);
+    for (auto const& warning : warnings) run.warning(warning);
   }
 
   template <class Run>
@@ -119,41 +131,44 @@ struct TensorBoard {
   template <class Run>
   void on_test_end(Run& run) {
     bool const training = is_of_fit(run);
-    std::vector<io::ScalarEvent> events;
+    Events events;
     for (auto const& entry : run.logs()) {
       if (training && !is_of_validation(entry.name)) continue;
       events.push_back({"evaluation_" + entry.name.substr(training ? prefix.size() : 0) + "_vs_iterations", run.step(),
                         entry.value.value()});
     }
     write(run, {}, events);
-    if (!training) validation_file.reset();
+    if (!training) validation = {};
   }
 
   template <class Run>
   void on_epoch_end(Run& run) {
     std::uint64_t const epoch = run.epoch();
-    std::vector<io::ScalarEvent> train, validation;
+    Events of_train, of_validation;
     for (auto const& entry : run.logs()) {
       if (is_of_validation(entry.name)) {
-        validation.push_back({"epoch_" + entry.name.substr(prefix.size()), epoch, entry.value.value()});
+        of_validation.push_back({"epoch_" + entry.name.substr(prefix.size()), epoch, entry.value.value()});
       } else if (entry.name != "learning_rate") {  // a rate in the logs may be older
-        train.push_back({"epoch_" + entry.name, epoch, entry.value.value()});
+        of_train.push_back({"epoch_" + entry.name, epoch, entry.value.value()});
       }
     }
-    train.push_back({"epoch_learning_rate", epoch, run.learning_rate().value()});
+    of_train.push_back({"epoch_learning_rate", epoch, run.learning_rate().value()});
     if (write_steps_per_second) {
-      train.push_back({"epoch_steps_per_second", epoch, steps_per_second(epoch_begin, run.step())});
+      of_train.push_back({"epoch_steps_per_second", epoch, steps_per_second(epoch_begin, run.step())});
     }
-    write(run, train, validation);
+    write(run, of_train, of_validation);
   }
 
   template <class Run>
   void on_train_end(Run&) {
-    train_file.reset();
-    validation_file.reset();
+    train = {};
+    validation = {};
   }
 
  private:
+  using Events = std::vector<io::ScalarEvent>;
+  using Warnings = std::vector<std::string>;
+
   static constexpr std::string_view prefix = "val_";
 
   static bool is_of_validation(std::string_view name) { return name.starts_with(prefix); }
@@ -171,24 +186,50 @@ struct TensorBoard {
 
   std::string folder(char const* run) const { return (std::filesystem::path(log_dir) / run).string(); }
 
-  void open_validation() { validation_file.emplace(folder("validation")); }
+  void open_validation() {
+    validation = {};
+    validation.file.emplace(folder("validation"));
+  }
+
+  /// Appends events to a file, on the chief. A file that was removed is made again before; where that fails, the events
+  /// are lost and the result is false. `warnings` gets one sentence for each removal.
+  static bool append(Output& output, std::string const& folder, Events const& events, Warnings& warnings) {
+    if (!output.file->in_place()) {
+      bool const first = !std::exchange(output.lost, true);
+      try {
+        *output.file = io::EventFile(std::filesystem::path(output.file->path()).parent_path().string());
+        output.lost = false;
+      } catch (FileError const& error) {
+        if (first)
+          warnings.push_back(formatted(
+              "warning: TensorBoard: the events in {} were removed during the run, and later ones are lost too: {}",
+              folder, error.what()));
+        return false;
+      }
+      if (first)
+        warnings.push_back(
+            formatted("warning: TensorBoard: the events in {} were removed during the run; a new file there has those "
+                      "that follow",
+                      folder));
+    }
+    output.file->write(events);
+    return true;
+  }
 
   template <class Run>
-  void write(Run& run, std::vector<io::ScalarEvent> const& train, std::vector<io::ScalarEvent> const& validation) {
-    using Events = std::vector<io::ScalarEvent> const*;
+  void write(Run& run, Events const& of_train, Events const& of_validation) {
+    Warnings warnings;
     run.on_chief(
-        [](auto const&, TensorBoard* board, Events for_train, Events for_validation) {
-          if (!for_train->empty()) {
-            board->train_file->write(*for_train);
-            board->train_file->flush();
-          }
-          if (!for_validation->empty()) {
-            if (!board->validation_file) board->open_validation();  // values that another callback added
-            board->validation_file->write(*for_validation);
-            board->validation_file->flush();
-          }
+        [](auto const&, TensorBoard* board, Events const* for_train, Events const* for_validation, Warnings* found) {
+          if (!for_train->empty() && append(board->train, board->folder("train"), *for_train, *found))
+            board->train.file->flush();
+          if (for_validation->empty()) return;
+          if (!board->validation.file) board->open_validation();  // values that another callback added
+          if (append(board->validation, board->folder("validation"), *for_validation, *found))
+            board->validation.file->flush();
         },
-        this, &train, &validation);
+        this, &of_train, &of_validation, &warnings);
+    for (auto const& warning : warnings) run.warning(warning);
   }
 };
 

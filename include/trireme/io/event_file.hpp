@@ -30,8 +30,11 @@ class EventFile {
   EventFile& operator=(EventFile&& other) noexcept;
   ~EventFile();
 
-  /// Path of the file.
+  /// Path of the file, absolute.
   std::string const& path() const { return path_; }
+
+  /// True if the file is still at its path: neither removed nor moved, alone or with its folder.
+  bool in_place() const;
 
   /// Writes one event for each scalar. \throws FileError if the file system refuses it
   void write(std::span<ScalarEvent const> scalars);

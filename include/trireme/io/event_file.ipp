@@ -18,6 +18,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
@@ -33,8 +34,11 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw FileError(folder, formatted("the folder cannot be made: {}", error.message()));
+  // Absolute, so that the program may change its folder while the file grows.
+  std::filesystem::path place = std::filesystem::absolute(folder, error);
+  if (error) place = folder;
   do {
-    path_ = (std::filesystem::path(folder) / file_name()).string();
+    path_ = (place / file_name()).string();
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("cannot be created");
@@ -54,6 +58,13 @@ TRIREME_INLINE EventFile& EventFile::operator=(EventFile&& other) noexcept {
 
 TRIREME_INLINE EventFile::~EventFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+TRIREME_INLINE bool EventFile::in_place() const {
+  struct stat opened{}, found{};
+  if (::fstat(descriptor_, &opened) != 0) return false;
+  if (::stat(path_.c_str(), &found) != 0) return errno != ENOENT && errno != ENOTDIR && errno != ESTALE;
+  return opened.st_dev == found.st_dev && opened.st_ino == found.st_ino;
 }
 
 TRIREME_INLINE void EventFile::write(std::span<ScalarEvent const> scalars) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
+#include "trireme/callbacks/tensor_board.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
@@ -178,3 +180,23 @@ BOOST_FIXTURE_TEST_CASE(checkpoints_within_an_epoch_count_batches_across_epochs,
       ModelCheckpoint<"loss">{.path = folder.path + "/{epoch}-{batch}.npz", .save_freq = 3});
   BOOST_TEST(folder.files() == (std::vector<std::string>{"1-3.npz", "2-2.npz"}), boost::test_tools::per_element());
 }
+
+#ifdef TRIREME_HAVE_PROTOZERO
+BOOST_FIXTURE_TEST_CASE(event_files_removed_during_training_are_made_again_and_all_ranks_go_on, Fixture) {
+  auto model = compiled();
+  auto const removed = [&](auto& run) {
+    if (run.epoch() == 1 && world().is_chief()) std::filesystem::remove_all(folder.path + "/logs");
+    world().barrier();
+  };
+  auto const history =
+      fit(strategy, model, data(), tests(), {.epochs = 3, .verbose = false}, LambdaCallback{.on_epoch_begin = removed},
+          TensorBoard{.log_dir = folder.path + "/logs", .update_freq = 2});
+  BOOST_TEST(history.epochs.size() == 3u);
+  BOOST_TEST(folder.files() == std::vector<std::string>{"logs"}, boost::test_tools::per_element());
+  for (char const* run : {"train", "validation"}) {
+    std::filesystem::directory_iterator const files(folder.path + "/logs/" + run);
+    BOOST_TEST(std::distance(files, {}) == 1);
+  }
+  test::check_equal_on_all(world(), model);
+}
+#endif

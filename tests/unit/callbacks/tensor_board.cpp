@@ -63,6 +63,12 @@ struct Board : tr::test::Folder {
     return names;
   }
 
+  /// The warning that events of a run were removed and later ones are kept.
+  std::string removed(char const* run) const {
+    return "warning: TensorBoard: the events in " + log_dir() + "/" + run +
+           " were removed during the run; a new file there has those that follow";
+  }
+
   /// What the file of this number has, after its version.
   std::vector<Point> points(char const* run, std::size_t number = 0) const {
     auto const names = files(run);
@@ -217,6 +223,71 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_written_to_is_an_error_before_tr
   ScriptedRun run;
   BOOST_TEST(tr::test::message_of<tr::FileError>([&] { board.on_train_begin(run); }) ==
              log_dir() + "/train: the folder cannot be made: Not a directory");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_removed_during_training_is_made_again_with_a_warning, Board) {
+  tr::TensorBoard board{.log_dir = log_dir(), .update_freq = 3};
+  ScriptedRun run;
+  run.names = {"loss", "accuracy", "val_loss"};
+  run.rate = 0.125;
+  board.on_train_begin(run);
+  train_epoch(board, run, 0);
+  BOOST_TEST(run.messages.empty());
+  std::filesystem::remove_all(root / "logs");
+  train_epoch(board, run, 1);
+  std::vector<Point> const on_train{{"batch_loss", 6, 2.5},
+                                    {"batch_accuracy", 6, 0.25},
+                                    {"epoch_loss", 1, 1.5},
+                                    {"epoch_accuracy", 1, 0.25},
+                                    {"epoch_learning_rate", 1, 0.125}};
+  std::vector<Point> const on_validation{{"evaluation_loss_vs_iterations", 6, 1.75}, {"epoch_loss", 1, 1.75}};
+  BOOST_TEST(points("train") == on_train, boost::test_tools::per_element());
+  BOOST_TEST(points("validation") == on_validation, boost::test_tools::per_element());
+  std::vector<std::string> const warnings{removed("train"), removed("validation")};
+  BOOST_TEST(run.messages == warnings, boost::test_tools::per_element());
+  train_epoch(board, run, 2);
+  board.on_train_end(run);
+  BOOST_TEST(run.messages.size() == 2u);
+  BOOST_TEST(points("train").size() == 10u);
+  BOOST_TEST(points("validation").size() == 4u);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_event_file_removed_or_moved_during_training_is_begun_anew_with_a_warning, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run;
+  board.on_train_begin(run);
+  train_epoch(board, run, 0);
+  std::filesystem::remove(files("train").at(0));
+  train_epoch(board, run, 1);
+  BOOST_TEST(files("train").size() == 1u);
+  BOOST_TEST(points("train").size() == 3u);
+  BOOST_TEST(run.messages == std::vector{removed("train")}, boost::test_tools::per_element());
+  std::filesystem::rename(root / "logs", root / "kept");
+  train_epoch(board, run, 2);
+  BOOST_TEST(points("train").size() == 3u);
+  BOOST_TEST(points("validation").size() == 2u);
+  BOOST_TEST(run.messages.size() == 3u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_again_is_one_warning_and_no_end_of_training, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run;
+  run.names = {"loss", "accuracy"};
+  run.rate = 0.125;
+  board.on_train_begin(run);
+  std::filesystem::remove_all(root / "logs");
+  std::ofstream(log_dir()) << "a file";
+  for (std::size_t epoch = 0; epoch < 2; ++epoch) board.on_epoch_end(run);
+  std::vector<std::string> const warnings{"warning: TensorBoard: the events in " + log_dir() +
+                                          "/train were removed during the run, and later ones are lost too: " +
+                                          log_dir() + "/train: the folder cannot be made: Not a directory"};
+  BOOST_TEST(run.messages == warnings, boost::test_tools::per_element());
+  std::filesystem::remove(root / "logs");
+  run.epoch_now = 2;
+  board.on_epoch_end(run);
+  std::vector<Point> const later{{"epoch_learning_rate", 2, 0.125}};
+  BOOST_TEST(points("train") == later, boost::test_tools::per_element());
+  BOOST_TEST(run.messages.size() == 1u);
 }
 
 BOOST_FIXTURE_TEST_CASE(only_the_chief_writes, Board) {

@@ -86,6 +86,24 @@ BOOST_FIXTURE_TEST_CASE(a_second_file_of_a_folder_has_a_name_of_its_own, Folder)
   BOOST_TEST(name.ends_with(".v2"));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_file_is_in_place_until_it_is_removed_moved_or_replaced, Folder) {
+  auto const before = std::filesystem::current_path();
+  std::filesystem::current_path(root);
+  io::EventFile const first("logs");
+  std::filesystem::current_path(before);
+  BOOST_TEST(first.in_place());
+  std::filesystem::rename(file("logs"), file("kept"));
+  BOOST_TEST(!first.in_place());
+  std::filesystem::rename(file("kept"), file("logs"));
+  BOOST_TEST(first.in_place());
+  std::filesystem::copy_file(first.path(), file("copy"));
+  std::filesystem::rename(file("copy"), first.path());
+  BOOST_TEST(!first.in_place());
+  io::EventFile const second(file("logs"));
+  std::filesystem::remove(second.path());
+  BOOST_TEST(!second.in_place());
+}
+
 BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_is_an_error, Folder) {
   std::ofstream(file("logs")) << "a file";
   BOOST_TEST(trireme::test::message_of<trireme::FileError>([&] { io::EventFile{file("logs/train")}; }) ==
