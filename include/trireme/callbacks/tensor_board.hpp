@@ -75,7 +75,7 @@ struct TensorBoard {
     std::optional<io::EventFile> file{};
     bool lost = false;  ///< removed, and not made again since
   };
-  Output train{}, validation{};
+  Output train{}, validation{};  ///< open while training, and `validation` in a test
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
