@@ -103,6 +103,11 @@ class BatchIterator {
     if (group.size() > 1)
       data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
     std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
+    // Of a cached generator they are what this process has read.
+    std::optional<std::size_t> const samples = group.together([&] { return data.size(); });
+    if (all) require_same(*all, "batches");
+    if (samples) require_same(*samples, "samples");
+    sized_ = samples.has_value();
     count_ = limit_.value_or(all.value_or(0));
     counted_ = all.has_value();
     endless_ = !all && limit_;
@@ -145,7 +150,7 @@ class BatchIterator {
   void finish() const {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
     if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
-    if (!counted_ && !acquires_batches()) require_same_samples();
+    if (!(counted_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + *limit_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
@@ -175,16 +180,16 @@ class BatchIterator {
 
   std::string called() const { return data_->called(options_.data()); }
 
-  void require_same_samples() const {
+  void require_same(std::size_t drawn, char const* units) const {
     auto const& group = engine_->group();
     if (group.size() == 1) return;
-    std::vector<std::size_t> const all = group.allgather(samples_);
+    std::vector<std::size_t> const all = group.allgather(drawn);
     auto const other = std::find_if(all.begin(), all.end(), [&](std::size_t n) { return n != all.front(); });
     if (other != all.end())
-      raise_uniform(
-          ValueError(formatted("rank {} has drawn {} samples of {} where rank 0 has drawn {}: a generator has to give "
-                               "all ranks the same samples",
-                               other - all.begin(), *other, called(), all.front())));
+      raise_uniform(ValueError(
+          formatted("rank {} has drawn {} {} of {} where rank 0 has drawn {}: a generator has to give all ranks the "
+                    "same samples",
+                    other - all.begin(), *other, units, called(), all.front())));
   }
 
   ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
@@ -262,7 +267,7 @@ class BatchIterator {
   Stream stream_;
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
-  bool counted_ = false, endless_ = false, restored_ = false;
+  bool counted_ = false, sized_ = false, endless_ = false, restored_ = false;
   std::size_t count_ = 0, next_epoch_ = 0;
   std::size_t pass_ = 0;                  ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next

@@ -259,6 +259,37 @@ BOOST_FIXTURE_TEST_CASE(a_generator_of_another_length_on_one_rank_is_an_error_on
   }
 }
 
+// What a cache has read is known before the first batch, so that training does not begin.
+BOOST_FIXTURE_TEST_CASE(a_cached_generator_of_another_length_on_one_rank_is_an_error_before_training, Fixture) {
+  if (world().size() == 1) return;
+  for (int const length : {9, 14}) {
+    auto const samples_of_rank = data::from_generator({test::mlp_inputs}, {}, [=] {
+      return [i = 0, n = on_last_rank() ? length : 13](std::span<float> x, std::span<std::int32_t> y) mutable {
+        if (i == n) return false;
+        std::fill(x.begin(), x.end(), 0.1f);
+        y[0] = i++ % 4;
+        return true;
+      };
+    });
+    auto const says = [&](int drawn, char const* units, int first) {
+      return fmt::format(
+          "rank {} has drawn {} {} of the training data where rank 0 has drawn {}: a generator has to give all "
+          "ranks the same samples",
+          last_rank(), drawn, units, first);
+    };
+    auto const error = [&](auto const& data) {
+      return message_of<ValueError>([&] { fit(strategy, model, data, {.epochs = 2, .verbose = false}); });
+    };
+    auto const expected = length == 14 ? says(14, "samples", 13) : says(3, "batches", 4);
+    BOOST_TEST(error(samples_of_rank.cache().batch(GlobalBatch{4})) == expected);
+    BOOST_TEST(error(samples_of_rank.batch(GlobalBatch{4}).cache()) == expected);
+    if (length == 9) BOOST_TEST(error(samples_of_rank.batch(GlobalBatch{4}).take(9).cache()) == expected);
+    BOOST_TEST(model.engine().iteration() == 0u);
+    // Of a part of the batches the samples are counted at the epoch's end.
+    if (length == 14) BOOST_TEST(error(samples_of_rank.batch(GlobalBatch{4}).take(9).cache()) == expected);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(validation_data_without_a_name_are_called_so_in_messages, Fixture) {
   auto wrong = test::mlp_samples<float>(5, 3);
   wrong.y[4] = 99;
