@@ -36,7 +36,8 @@ struct EnvironmentOptions {
   std::chrono::milliseconds deadline = default_deadline;
   /// Parent of a directory for each run, with a record of each process's progress, for the abort message and for
   /// scripts/explain-failure; the run removes its own when it ends in order. Empty: $TRIREME_STATUS_DIR, or $TMPDIR if
-  /// that is not set; if $TMPDIR cannot be used, the run reports it once and goes on without records.
+  /// that is not set; if $TMPDIR cannot be used, the run reports it once and goes on without records. From $TMPDIR
+  /// alone a later run removes records that are seven days old.
   std::string status_directory{};
   /// Start of Kokkos here, if it is not running yet. False: the application starts it, before the first model.
   bool start_kokkos = true;

@@ -62,6 +62,7 @@ TRIREME_INLINE void RunStatus::open(Communicator const& world, std::string direc
   board_.find_others();
   watchdog_.emplace(board_, deadline_);
   if (watch_exits) ExitWatch::begin();
+  if (is_default) board_.remove_expired();  // a folder that was chosen keeps all records
 }
 
 TRIREME_INLINE std::uint64_t RunStatus::fresh_number() {

@@ -379,6 +379,24 @@ BOOST_AUTO_TEST_CASE(runs_that_share_a_status_directory_do_not_touch_each_other)
   BOOST_TEST(folder.entries() == 1);  // of the one that failed
 }
 
+BOOST_AUTO_TEST_CASE(a_later_run_removes_records_of_long_ago_from_the_temporary_folder_alone) {
+  Folder const folder;
+  std::string const& path = folder.path();
+  auto const run_in = [&](std::string const& variable, std::string const& role) {
+    return run("env -u TRIREME_STATUS_DIR " + variable + "=" + path + " " + launcher() + " -n 3", role);
+  };
+  BOOST_TEST(run_in("TMPDIR", "alone").code == 1);
+  BOOST_TEST(run_in("TMPDIR", "ok").code == 0);
+  BOOST_TEST(folder.entries() == 1);  // of today
+  shell("touch -d '8 days ago' " + path + "/trireme-*/* " + path + "/trireme-*");
+  BOOST_TEST(run_in("TRIREME_STATUS_DIR", "ok").code == 0);
+  BOOST_TEST(folder.entries() == 1);
+  Outcome const later = run_in("TMPDIR", "ok");
+  BOOST_TEST(later.code == 0);
+  BOOST_TEST(later.count("trireme") == 0);
+  BOOST_TEST(folder.entries() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_directory_that_is_a_link_or_open_to_others_takes_no_records) {
   namespace fs = std::filesystem;
   Folder const folder, elsewhere;

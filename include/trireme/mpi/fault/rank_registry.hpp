@@ -45,6 +45,15 @@ class RankRegistry {
   /// Finds the others on this node, once all have made their files.
   void find_others();
 
+  /// Sets the time at which this process's file was changed to now: other runs take it as a sign of life.
+  void refresh() const {
+    if (is_shared()) directory_.touch(file_);
+  }
+
+  /// Removes the directories of runs that failed long ago (ExpiredRecords). One process does it for all whose files lie
+  /// in one directory, on one node or several: that of the lowest rank.
+  void remove_expired() const;
+
   /// The other processes of this node, in no order.
   std::vector<Record*> const& others() const { return others_; }
   /// The process that this one watches, or null.
@@ -63,13 +72,12 @@ class RankRegistry {
 
   void add(std::string const& file);
 
-  static std::uint64_t process_namespace();
-
   StatusDirectory directory_;
   std::string file_;
   Record* own_ = nullptr;
   std::vector<Record*> others_;
   Record* neighbour_ = nullptr;
+  bool is_lowest_ = false;  ///< of the ranks with files in the directory
 };
 
 }  // namespace trireme::detail

@@ -12,12 +12,12 @@
 #include <string_view>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/fault/expired_records.hpp"
 #include "trireme/mpi/fault/heartbeat.hpp"
 #include "trireme/mpi/fault/status_directory.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
@@ -58,13 +58,25 @@ TRIREME_INLINE void RankRegistry::create_unshared(std::uint64_t run, std::size_t
 
 TRIREME_INLINE void RankRegistry::find_others() {
   if (!is_shared()) return;
+  // Of two numbers without leading zeros the shorter one is lower.
+  auto const is_lower = [](std::string const& a, std::string const& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  };
+  is_lowest_ = true;
   for (std::string const& file : directory_.files())
-    if (file.starts_with("rank-") && file.ends_with(".status")) add(file);
+    if (file.starts_with("rank-") && file.ends_with(".status")) {
+      add(file);
+      is_lowest_ = is_lowest_ && !is_lower(file, file_);
+    }
   // Each watches the next one, in a ring: the system wakes one process when another is gone.
   auto const distance = [this](Record const& other) { return (other.rank + other.ranks - own_->rank) % other.ranks; };
   for (Record* const other : others_)
     if (neighbour_ == nullptr || distance(*other) < distance(*neighbour_)) neighbour_ = other;
   current_neighbour = neighbour_;
+}
+
+TRIREME_INLINE void RankRegistry::remove_expired() const {
+  if (is_shared() && is_lowest_) ExpiredRecords(directory_, {}).remove();
 }
 
 TRIREME_INLINE bool RankRegistry::claim(std::string_view message) const {
@@ -124,11 +136,6 @@ TRIREME_INLINE void RankRegistry::add(std::string const& file) {
     others_.push_back(record);
   else
     ::munmap(memory, sizeof(Record));
-}
-
-TRIREME_INLINE std::uint64_t RankRegistry::process_namespace() {
-  struct stat status{};
-  return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
 }
 
 }  // namespace trireme::detail

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
@@ -30,6 +32,12 @@ class Descriptor {
   int number_ = -1;
 };
 
+/// Names in a directory, at most so many of them, in no order; none if it cannot be read.
+std::vector<std::string> directory_entries(Descriptor const& directory, std::size_t limit);
+
+/// True for a directory that its user alone, who is that of this process, can use.
+bool is_private(struct stat const& status);
+
 /// Directory of one run and one user. Its files are opened through its descriptor, so that replacing its path later has
 /// no effect. Not collective.
 class StatusDirectory {
@@ -40,6 +48,10 @@ class StatusDirectory {
 
   explicit operator bool() const { return static_cast<bool>(directory_); }
   std::string const& path() const { return path_; }
+  std::string const& name() const { return name_; }
+  Descriptor const& descriptor() const { return directory_; }
+  /// The folder in which it lies.
+  Descriptor const& parent() const { return parent_; }
 
   /// A new file; false, with errno, if it cannot be made or the run has one of that name already.
   Descriptor create(std::string const& file) const;
@@ -48,8 +60,14 @@ class StatusDirectory {
   /// A file of another process of the run; false unless there is one of this user and `size`.
   Descriptor find(std::string const& file, std::size_t size) const;
 
-  std::vector<std::string> files() const;
+  std::vector<std::string> files() const {
+    return directory_entries(directory_, std::numeric_limits<std::size_t>::max());
+  }
 
+  /// Sets the time at which a file was changed to now.
+  void touch(std::string const& file) const {
+    ::utimensat(directory_.get(), file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  }
   void remove(std::string const& file) const { ::unlinkat(directory_.get(), file.c_str(), 0); }
   /// Removes the directory if it is empty, as it is for the last of the processes that call this.
   void remove_if_empty() const { ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR); }

@@ -31,6 +31,25 @@ TRIREME_INLINE Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
+TRIREME_INLINE std::vector<std::string> directory_entries(Descriptor const& directory, std::size_t limit) {
+  std::vector<std::string> names;
+  int const again = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const listing = again < 0 ? nullptr : ::fdopendir(again);  // which closes it
+  if (listing == nullptr) return names;
+  while (names.size() < limit) {
+    dirent const* const entry = ::readdir(listing);
+    if (entry == nullptr) break;
+    std::string_view const name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(listing);
+  return names;
+}
+
+TRIREME_INLINE bool is_private(struct stat const& status) {
+  return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 0777) == 0700;
+}
+
 TRIREME_INLINE void StatusDirectory::open(std::string const& parent, std::string const& name) {
   parent_ = Descriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent_) fail(parent, "cannot be used");
@@ -40,7 +59,7 @@ TRIREME_INLINE void StatusDirectory::open(std::string const& parent, std::string
   Descriptor found(::openat(parent_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
   if (!found || ::fstat(found.get(), &status) != 0) fail(path_, "cannot be used");
-  if (status.st_uid != ::geteuid() || (status.st_mode & 0777) != 0700)
+  if (!is_private(status))
     throw FileError(path_, "is no directory that this user alone can use, as the status records of a run need");
   directory_ = std::move(found);
 }
@@ -66,16 +85,6 @@ TRIREME_INLINE Descriptor StatusDirectory::find(std::string const& file, std::si
   bool const fits = found && ::fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                     status.st_uid == ::geteuid() && static_cast<std::size_t>(status.st_size) == size;
   return fits ? std::move(found) : Descriptor();
-}
-
-TRIREME_INLINE std::vector<std::string> StatusDirectory::files() const {
-  std::vector<std::string> names;
-  int const again = ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const listing = again < 0 ? nullptr : ::fdopendir(again);  // which closes it
-  if (listing == nullptr) return names;
-  while (dirent const* const entry = ::readdir(listing)) names.emplace_back(entry->d_name);
-  ::closedir(listing);
-  return names;
 }
 
 TRIREME_INLINE void StatusDirectory::fail(std::string const& path, std::string_view what) {

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 namespace trireme::detail {
 
@@ -112,6 +113,12 @@ inline void note_checkpoint(std::string const& path) {
   std::error_code failed;
   std::filesystem::path const whole = std::filesystem::absolute(path, failed);
   status().set_checkpoint(failed ? path : whole.string());
+}
+
+/// Number of the namespace in which the number of this process means something.
+inline std::uint64_t process_namespace() {
+  struct stat status{};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
 }
 
 /// Time in nanoseconds, the same for all processes of a machine, and never set back or forward.

@@ -23,7 +23,9 @@ class Watchdog {
   using State = StatusRecord::State;
 
  public:
-  Watchdog(RankRegistry const& board, std::chrono::milliseconds deadline);
+  /// \param refresh  time after which it touches the process's file again, as a sign of life for other runs
+  Watchdog(RankRegistry const& board, std::chrono::milliseconds deadline,
+           std::chrono::milliseconds refresh = std::chrono::hours(1));
   Watchdog(Watchdog const&) = delete;
   Watchdog& operator=(Watchdog const&) = delete;
   ~Watchdog();
@@ -42,7 +44,7 @@ class Watchdog {
   [[noreturn]] void end(std::optional<std::string> const& message) const;
 
   RankRegistry const& board_;
-  std::chrono::milliseconds deadline_, period_;
+  std::chrono::milliseconds deadline_, period_, refresh_;
   StatusRecord* next_ = board_.neighbour();
   bool stop_ = false;
   std::mutex mutex_;

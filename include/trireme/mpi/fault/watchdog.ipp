@@ -22,11 +22,13 @@
 
 namespace trireme::detail {
 
-TRIREME_INLINE Watchdog::Watchdog(RankRegistry const& board, std::chrono::milliseconds deadline)
+TRIREME_INLINE Watchdog::Watchdog(RankRegistry const& board, std::chrono::milliseconds deadline,
+                                  std::chrono::milliseconds refresh)
     : board_(board),
       deadline_(deadline),
       period_(std::clamp<std::chrono::milliseconds>(deadline / 50, std::chrono::milliseconds(10),
-                                                    std::chrono::milliseconds(100))) {
+                                                    std::chrono::milliseconds(100))),
+      refresh_(refresh) {
   // Signals are for the program's own threads, but for those of the thread's own faults: a handler of the program gets
   // them, which may repair them.
   sigset_t others, before;
@@ -63,7 +65,7 @@ TRIREME_INLINE bool Watchdog::wait() {
 }
 
 TRIREME_INLINE void Watchdog::run() {
-  Clock::time_point last = Clock::now();
+  Clock::time_point last = Clock::now(), refreshed = last;
   Clock::duration waits{0}, failed{0};  // time in the current call, and since another process has failed
   std::uint64_t seen = 0;
   StatusRecord& own = status();
@@ -79,6 +81,10 @@ TRIREME_INLINE void Watchdog::run() {
     waits = activity == seen && in_call ? waits + passed : Clock::duration{0};
     seen = activity;
     own.alive.store(moment, std::memory_order_relaxed);
+    if (now - refreshed >= refresh_) {
+      board_.refresh();
+      refreshed = now;
+    }
 
     // The main thread checks the deadline itself, unless it hangs within MPI.
     if (waits > deadline_ + std::max<Clock::duration>(deadline_ / 4, grace))
