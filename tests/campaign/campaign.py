@@ -66,6 +66,7 @@ class Job:
                            PRTE_ALLOW_RUN_AS_ROOT="1", PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_rmaps_base_oversubscribe="1",
                            PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
+                           TMPDIR=str(self.folder),  # status records of killed runs go with it
                            TRIREME_FAULT_FOLDER=str(self.folder / "work"), **faults)
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(self.command, env=environment, stdin=subprocess.DEVNULL, stdout=output,

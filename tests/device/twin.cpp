@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "unit/io/folder.hpp"
+
 namespace {
 
 using Device = trireme::test::TwinDevice;
@@ -37,8 +39,9 @@ struct Ending {
 
 Ending ending_of(char const* misuse) {
   auto const& suite = boost::unit_test::framework::master_test_suite();
-  std::string const command =
-      std::string("TWIN_MISUSE=") + misuse + " " + trireme::test::command_of(suite.argv[0]) + " -t misuse 2>&1";
+  trireme::test::Folder const temporary;  // the status records of that process go with it
+  std::string const command = "TMPDIR=" + temporary.root.string() + " TWIN_MISUSE=" + misuse + " " +
+                              trireme::test::command_of(suite.argv[0]) + " -t misuse 2>&1";
   std::FILE* const pipe = popen(command.c_str(), "r");
   BOOST_REQUIRE(pipe != nullptr);
   Ending ending{0, {}};

@@ -4,6 +4,9 @@
 set -u
 code=$1 text=$2
 shift 2
+TMPDIR=$(mktemp -d) || exit 1  # runs that fail leave their status records there
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 output=$("$@" 2>&1)
 result=$?
 printf '%s\n' "$output"

@@ -6,6 +6,9 @@
 set -u
 ranks=$1 program=$2
 shift 2
+TMPDIR=$(mktemp -d) || exit 1  # runs that fail leave their status records there
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 limit=60
 rows=0 failures=0
 

@@ -79,6 +79,8 @@ inline Outcome run_on(std::size_t ranks, std::string const& role) {
 inline int play_or_test(int argc, char** argv, int (*play)(std::string_view, int, char**)) {
   if (argc > 2 && std::string_view(argv[1]) == "role") return play(argv[2], argc, argv);
   program = command_of(argv[0]);
+  Folder const temporary;  // runs that fail leave their status records there
+  ::setenv("TMPDIR", temporary.path().c_str(), 1);
   return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
 }
 

@@ -113,6 +113,7 @@ class Job {
                                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                       {"OMPI_MCA_rmaps_base_oversubscribe", "1"}})
       ::setenv(name, value, 1);
+    ::setenv("TMPDIR", folder.root.c_str(), 1);  // status records of killed runs go with it
     ::execlp("sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
