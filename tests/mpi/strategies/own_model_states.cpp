@@ -198,7 +198,7 @@ constexpr double limit = 1e-12;
 template <class Model, class Strategy>
 void check_trains_as_one_device(Strategy const& strategy) {
   OneDeviceStrategy<> const one;
-  for (std::size_t const batch : {8, 4}) {
+  for (std::size_t const batch : {std::size_t{8}, std::size_t{4}}) {
     auto reference = compile(one, Waves());
     auto model = compile(strategy, Model(), Parallelism::intra_op);
     auto const train = [batch](auto const& on, auto& trained) {

@@ -17,29 +17,28 @@ double share_of(DutyCycle::Duration task, DutyCycle::Duration offer) {
   DutyCycle::Time const start{1h};
   DutyCycle::Duration used{};
   auto now = start;
-  while (now < start + 5s) {
+  while (now < start + 1s) {
     if (cycle.continues(now, [&] { return used; })) {
       now += task;
       used += task;
     } else {
-      BOOST_REQUIRE(!cycle.works(now));
       now += offer;
     }
   }
-  return std::chrono::duration<double>(used).count() / 5;
+  return std::chrono::duration<double>(used).count();
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(tasks_of_any_length_take_two_fifths_of_a_core) {
   for (auto const task : {5us, 20us, 250us, 1100us, 6000us})
-    for (auto const offer : {1us, 40us}) BOOST_TEST(share_of(task, offer) == 0.4, boost::test_tools::tolerance(0.05));
+    for (auto const offer : {5us, 40us}) BOOST_TEST(share_of(task, offer) == 0.4, boost::test_tools::tolerance(0.05));
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_has_little_to_do_never_rests) {
   DutyCycle cycle;
   DutyCycle::Duration used{};
-  for (DutyCycle::Time now{1h}; now < DutyCycle::Time{1h + 2s}; now += 100us) {
+  for (DutyCycle::Time now{1h}; now < DutyCycle::Time{1h + 1s}; now += 100us) {
     BOOST_REQUIRE(cycle.continues(now, [&] { return used; }));
     used += 30us;
   }
@@ -51,6 +50,7 @@ BOOST_AUTO_TEST_CASE(time_in_which_another_process_has_the_core_is_rest) {
   DutyCycle::Duration used{};
   DutyCycle::Time now{1h};
   BOOST_TEST(cycle.continues(now, [&] { return used; }));
+  BOOST_TEST(cycle.works(now));
   now += 5ms, used += 1ms;  // a task that lost its core for 4 ms
   BOOST_TEST(cycle.continues(now, [&] { return used; }));
 }
