@@ -182,7 +182,7 @@ def busy_of(results, quiet):
                     f"{PEERS[fastest['peer']]} | {microseconds(fastest['peer_median_us'])} | "
                     f"{over_quiet(fastest['peer_median_us'], case, fastest['peer'], 'peer_median_us')} | "
                     f"**{fastest['peer_median_us'] / own:.2f}** |")
-    return "Beside processes that compute all the time, medians:\n\n" + "\n".join(rows)
+    return "Beside processes that compute all the time: medians, and what they are of the quiet ones above.\n\n" + "\n".join(rows)
 
 
 def wrapped(items):

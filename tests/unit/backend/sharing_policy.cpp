@@ -14,21 +14,21 @@ using Duration = Round::Duration;
 
 namespace {
 
-void pass(void const*, std::size_t) {}
-void update(void const*, std::size_t) {}
+void pass() {}
+void update() {}
 
 /// A machine whose rounds take as long as its load has them.
 struct Machine {
   std::array<Duration, 3> round{};  ///< under each way of sharing
   Duration lost{}, wait{};          ///< of a round under full sharing
-  SharingPolicy policy{};
+  SharingPolicy policy{2};
   Round::Time now{1h};
   std::array<Duration, 3> spent{};  ///< under each way of sharing
 
   void step() {
     Sharing const sharing = policy.sharing();
     Duration const length = round[static_cast<std::size_t>(sharing)];
-    Round done{.begin = now, .own_end = now + length, .end = now + length, .function = pass};
+    Round done{.begin = now, .own_end = now + length, .end = now + length, .kind = pass};
     if (sharing == Sharing::full) done.own_end -= wait;
     if (policy.measures_losses()) done.lost = lost;
     now += length;
@@ -76,6 +76,22 @@ BOOST_AUTO_TEST_CASE(the_fastest_way_is_kept_where_tasks_lose_their_cores) {
   }
 }
 
+// A pass of 300 ms takes one of 16 threads five seconds.
+BOOST_AUTO_TEST_CASE(long_rounds_of_many_threads_are_not_the_callers_alone) {
+  Machine machine{.round = {300ms, 600ms, 4800ms}, .lost = 100ms, .wait = 100ms, .policy = SharingPolicy(16)};
+  Round::Time const begin = machine.now;
+  machine.run(600s);
+  BOOST_TEST(machine.spent[2].count() == 0);
+  BOOST_TEST(machine.spent[1].count() > 0);
+  BOOST_TEST(machine.spent[1] < (machine.now - begin) / 10);
+}
+
+BOOST_AUTO_TEST_CASE(trials_in_vain_are_seldom) {
+  Machine machine{.round = {60us, 90us, 110us}, .lost = 45us, .wait = 300us};
+  machine.run(60s);
+  BOOST_TEST(machine.spent[1] + machine.spent[2] < Duration(60s) / 50);
+}
+
 BOOST_AUTO_TEST_CASE(all_threads_take_tasks_again_once_the_cores_are_free) {
   Machine machine{.round = {90us, 60us, 70us}, .lost = 45us, .wait = 300us};
   BOOST_TEST((machine.kept() == Sharing::limited));
@@ -106,12 +122,12 @@ BOOST_AUTO_TEST_CASE(a_pause_ends_what_was_kept) {
 
 // 45 ms of one function and 5 ms of another, in turn: counted by time alone, a trial of 50 ms has one or two of them.
 BOOST_AUTO_TEST_CASE(trials_compare_whole_steps) {
-  SharingPolicy policy;
+  SharingPolicy policy(2);
   Round::Time now{1h};
-  auto const round = [&](Duration length, void (*function)(void const*, std::size_t)) {
+  auto const round = [&](Duration length, void (*kind)()) {
     double const slower = policy.sharing() == Sharing::limited ? 1 : 1.1;
     auto const time = std::chrono::duration_cast<Duration>(length * slower);
-    policy.add({.begin = now, .own_end = now + time / 2, .end = now + time, .lost = time / 2, .function = function});
+    policy.add({.begin = now, .own_end = now + time / 2, .end = now + time, .lost = time / 2, .kind = kind});
     now += time;
   };
   std::array<int, 3> steps{};

@@ -2,7 +2,7 @@
 ///
 /// As wait and notify_all of std::atomic, which serve the threads of one process, and which yield the core a few times
 /// first in libstdc++: a thread so gives its turn to a busy process, and waits for it although it was woken. Where the
-/// system has no such sleep, threads yield.
+/// system has no futex, threads wait as std::atomic does, and processes yield.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,10 @@ inline void futex_sleep([[maybe_unused]] FutexScope scope, FutexValue const& val
   int const operation = scope == FutexScope::process ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT;
   syscall(SYS_futex, &value, operation, seen, most == std::chrono::nanoseconds::max() ? nullptr : &time, nullptr, 0);
 #else
-  if (value.load() == seen) std::this_thread::yield();
+  if (scope == FutexScope::process)
+    value.wait(seen);
+  else if (value.load() == seen)
+    std::this_thread::yield();
 #endif
 }
 
@@ -47,6 +50,8 @@ inline void futex_wake([[maybe_unused]] FutexScope scope, [[maybe_unused]] Futex
 #ifdef TRIREME_FUTEX
   int const operation = scope == FutexScope::process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE;
   syscall(SYS_futex, &value, operation, INT_MAX, nullptr, nullptr, 0);
+#else
+  if (scope == FutexScope::process) value.notify_all();
 #endif
 }
 

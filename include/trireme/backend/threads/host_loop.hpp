@@ -48,7 +48,7 @@ template <class Space>
 void run_host_loop(Space const& space, std::size_t threads, char const* label, std::size_t n, HostKernel kernel) {
   std::size_t const shares = std::min(n, threads);
   ProfilingLoop const loop(space, label);
-  ThreadPool::of(space).run(shares, HostShares{kernel, n, shares});
+  ThreadPool::of(space).run(shares, HostShares{kernel, n, shares}, reinterpret_cast<void (*)()>(kernel.run));
 }
 
 /// f(i) for i < n on `threads` threads of a host space.

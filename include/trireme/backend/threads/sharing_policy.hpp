@@ -11,7 +11,7 @@ namespace trireme::detail {
 /// Threads that take the tasks of a round.
 enum class Sharing {
   full,     ///< all, each whenever it is free
-  limited,  ///< the caller, and the others for less than half of the time, on other processors than the caller's
+  limited,  ///< all, but those that lose their core for less than half of the time, off the caller's processor
   alone     ///< the caller
 };
 
@@ -22,7 +22,7 @@ struct Round {
 
   Time begin{}, own_end{}, end{};  ///< own_end: of the caller's own tasks
   Duration lost{};                 ///< time in which threads had begun tasks and had no core, if asked for
-  void (*function)(void const*, std::size_t) = nullptr;
+  void (*kind)() = nullptr;        ///< rounds of the same work have the same
 };
 
 /// A thread whose core another process wants computes for a time slice of the scheduler, and then loses the core for as
@@ -34,6 +34,9 @@ class SharingPolicy {
   using Time = Round::Time;
   using Duration = Round::Duration;
 
+  /// \param threads  that share tasks
+  explicit SharingPolicy(std::size_t threads) : threads_(threads) {}
+
   /// Sharing of the next round.
   Sharing sharing() const { return sharing_; }
   /// True if each round is to be added; otherwise those in which the caller waited.
@@ -44,16 +47,20 @@ class SharingPolicy {
 
   /// Records a round.
   void add(Round const& round) {
-    if (follows() && round.begin - last_ > longest_pause) *this = {};
+    if (follows() && round.begin - last_ > longest_pause) *this = SharingPolicy(threads_);
     last_ = round.end;
     if (phase_ == Phase::quiet) {
       if (round.end - round.own_end >= shortest_stall && round.begin >= quiet_until_)
         start(Phase::check, Sharing::full);
       return;
     }
-    if (rounds_++ == 0) function_ = round.function;
+    if (phase_ == Phase::kept) {
+      if (round.end >= kept_until_) start(Phase::check, Sharing::full);
+      return;
+    }
+    if (rounds_++ == 0) kind_ = round.kind;
     // Rounds of a training step follow each other: the first one of the phase begins another step.
-    else if (wall_ >= length_of(phase_) && (round.function == function_ || wall_ >= 2 * length_of(phase_)))
+    else if (wall_ >= length_of(phase_) && (round.kind == kind_ || wall_ >= 2 * length_of(phase_)))
       return finish();
     wall_ += round.end - round.begin;
     lost_ += round.lost;
@@ -63,11 +70,12 @@ class SharingPolicy {
   enum class Phase { quiet, check, trial, kept };
   static constexpr std::array trials{Sharing::full, Sharing::limited, Sharing::alone};
   static constexpr Duration shortest_stall = std::chrono::microseconds(200),  ///< a few times as long as threads spin
-      longest_pause = std::chrono::milliseconds(500), quiet_after_vain_check = std::chrono::milliseconds(400);
+      shortest_kept = std::chrono::milliseconds(700), longest_pause = std::chrono::milliseconds(500),
+                            quiet_after_vain_check = std::chrono::milliseconds(400);
 
   static constexpr Duration length_of(Phase phase) {
     using std::chrono::milliseconds;
-    return phase == Phase::check ? milliseconds(20) : phase == Phase::trial ? milliseconds(50) : milliseconds(700);
+    return phase == Phase::check ? milliseconds(20) : milliseconds(50);
   }
 
   void start(Phase phase, Sharing sharing) {
@@ -79,26 +87,39 @@ class SharingPolicy {
 
   void finish() {
     if (phase_ == Phase::check) {
-      if (lost_ * 20 >= wall_) return start(Phase::trial, trials[trial_ = 0]);
+      if (lost_ * 20 >= wall_) {
+        rates_ = {};
+        tried_since_ = last_;
+        return start(Phase::trial, trials[trial_ = 0]);
+      }
       Time const now = last_;
-      *this = {};  // a wait for a longer task, or the other processes are gone
+      *this = SharingPolicy(threads_);  // a wait for a longer task, or the other processes are gone
       quiet_until_ = now + quiet_after_vain_check;
-    } else if (phase_ == Phase::trial) {
-      rates_[trial_] = static_cast<double>(rounds_ - 1) / static_cast<double>(wall_.count());
-      if (++trial_ < trials.size()) return start(Phase::trial, trials[trial_]);
-      start(Phase::kept, trials[static_cast<std::size_t>(std::ranges::max_element(rates_) - rates_.begin())]);
-    } else {
-      start(Phase::check, Sharing::full);
+      return;
     }
+    auto const rounds = static_cast<double>(rounds_ - 1);
+    rates_[trial_] = rounds / static_cast<double>(wall_.count());
+    // A long round of many threads would take one thread very long.
+    bool const tries_alone = trial_ == 1 && wall_ * threads_ <= (rounds_ - 1) * length_of(Phase::trial);
+    if (trial_ == 0 || tries_alone) return start(Phase::trial, trials[++trial_]);
+    keep(trials[static_cast<std::size_t>(std::ranges::max_element(rates_) - rates_.begin())]);
+  }
+
+  /// The longer trials take, and the more often they change nothing, the more seldom they are.
+  void keep(Sharing fastest) {
+    vain_trials_ = fastest == Sharing::full ? std::min(vain_trials_ + 1, 4) : 0;
+    kept_until_ = last_ + std::max<Duration>(shortest_kept, 4 * (last_ - tried_since_)) * (1 << vain_trials_);
+    start(Phase::kept, fastest);
   }
 
   Phase phase_ = Phase::quiet;
   Sharing sharing_ = Sharing::full;
-  std::size_t trial_ = 0, rounds_ = 0;
-  void (*function_)(void const*, std::size_t) = nullptr;
+  std::size_t threads_, trial_ = 0, rounds_ = 0;
+  int vain_trials_ = 0;  ///< one after the other
+  void (*kind_)() = nullptr;
   std::array<double, trials.size()> rates_{};
   Duration wall_{}, lost_{};
-  Time last_{}, quiet_until_{};
+  Time last_{}, quiet_until_{}, tried_since_{}, kept_until_{};
 };
 
 }  // namespace trireme::detail

@@ -43,20 +43,24 @@ class ThreadPlace {
     take();
   }
 
-  /// Keeps the thread off this processor, unless it has no other one, until the next call; -1: off none. One thread
-  /// calls at a time.
+  /// Keeps the thread off this processor, unless it has no other one, until the next call; -1: off none. If the
+  /// application changes the thread's processors meanwhile, they stay as they are. One thread calls at a time.
   void avoid(int cpu) {
     pid_t const thread = thread_.load(std::memory_order_acquire);
     if (cpu == avoided_ || thread == 0) return;
-    if (avoided_ < 0) sched_getaffinity(thread, sizeof(cpu_set_t), &all_);  // the application may have changed it
+    cpu_set_t now;
+    sched_getaffinity(thread, sizeof(cpu_set_t), &now);
+    if (avoided_ < 0) all_ = set_ = now;
     avoided_ = cpu;
-    cpu_set_t rest = all_;
-    if (cpu >= 0) CPU_CLR(cpu, &rest);
-    sched_setaffinity(thread, sizeof(cpu_set_t), CPU_COUNT(&rest) > 0 ? &rest : &all_);
+    if (!CPU_EQUAL(&now, &set_)) return;
+    set_ = all_;
+    if (cpu >= 0) CPU_CLR(cpu, &set_);
+    if (CPU_COUNT(&set_) == 0) set_ = all_;
+    if (!CPU_EQUAL(&now, &set_)) sched_setaffinity(thread, sizeof(cpu_set_t), &set_);
   }
 
  private:
-  cpu_set_t all_{};  ///< while it avoids one
+  cpu_set_t all_{}, set_{};  ///< processors before, and those without the avoided one
   int avoided_ = -1;
   std::atomic<pid_t> thread_{0};
 #else

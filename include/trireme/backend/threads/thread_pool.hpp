@@ -62,11 +62,13 @@ class ThreadPool {
 
   /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. f must not throw. While
   /// another thread uses the pool the caller runs all of them.
+  /// \param kind  the same for calls of the same work, by which the pool compares ways of sharing; null: by F
   template <class F>
-  void run(std::size_t tasks, F const& f) {
+  void run(std::size_t tasks, F const& f, void (*kind)() = nullptr) {
     if (tasks == 0) return;
     if (tasks == 1) return f(std::size_t{0});
-    run(tasks, Job::of(f));
+    Job const job = Job::of(f);
+    run(tasks, job, kind ? kind : reinterpret_cast<void (*)()>(job.run));
   }
 
   /// The same for tasks that wait for each other: at most as many as threads. Waits for the pool.
@@ -110,18 +112,22 @@ class ThreadPool {
 
   template <class Space>
   static std::vector<Cpus> places_of(Space const& space);
+  /// Time without a core that counts: a lost core takes milliseconds, the clocks that are compared less than this.
+  static std::chrono::nanoseconds counted(std::chrono::nanoseconds lost) {
+    return lost < std::chrono::microseconds(100) ? std::chrono::nanoseconds(0) : lost;
+  }
 
-  void run(std::size_t tasks, Job job);
+  void run(std::size_t tasks, Job job, void (*kind)());
   void run_at_once(std::size_t tasks, Job job);
-  void run_by_policy(std::size_t tasks, Job job);
+  void run_by_policy(std::size_t tasks, Job job, void (*kind)());
   /// Opens all tasks but the first to the other threads, and runs that and those that none of them takes.
   void share(std::size_t tasks, Job job);
   void await_others();
-  /// Whether workers whose tasks have lost their core, or all if none has, work in turns.
+  /// Lets workers whose tasks have lost their core, or all if none has, work in turns; or no longer.
   void set_limited(bool limited);
   void set_measured(bool measured);
-  /// Keeps the workers off the processor of the caller, or no longer.
-  void keep_apart(bool apart);
+  /// Keeps the workers off a processor; -1: off none.
+  void keep_off(int cpu);
   void release();
   void announce(std::uint64_t round);
   /// Runs open tasks of the round, a thread's own one first: its rows are in its core's cache.
@@ -139,7 +145,7 @@ class ThreadPool {
   std::chrono::nanoseconds patience_{};
   detail::SharingPolicy policy_;  ///< of the thread that has set busy_, as are these:
   bool limited_ = false;
-  bool apart_ = false;  ///< workers avoid the processor of the caller
+  int avoided_cpu_ = -1;  ///< of the workers
   Job job_{};
   std::atomic<std::size_t> tasks_{0};
   alignas(64) std::atomic<std::uint64_t> round_{0};

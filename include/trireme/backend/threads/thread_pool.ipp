@@ -32,7 +32,7 @@
 namespace trireme {
 
 TRIREME_INLINE ThreadPool::ThreadPool(std::size_t threads, std::vector<Cpus> places)
-    : places_(std::move(places)), workers_(threads - 1) {
+    : places_(std::move(places)), policy_(threads), workers_(threads - 1) {
   patience_ = usable_processors() >= threads ? patience_on_own_cores : std::chrono::nanoseconds(0);
   for (std::size_t thread = 1; thread < threads; ++thread)
     workers_[thread - 1].thread = std::thread([this, thread] { work(thread); });
@@ -62,12 +62,12 @@ TRIREME_INLINE std::size_t ThreadPool::usable_processors() const {
 #endif
 }
 
-TRIREME_INLINE void ThreadPool::run(std::size_t tasks, Job job) {
+TRIREME_INLINE void ThreadPool::run(std::size_t tasks, Job job, void (*kind)()) {
   detail::OneBlasThread const one;  // a BLAS that starts threads: this is one of many, or does the work of many
   if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire)) {
     for (std::size_t task = 0; task < tasks; ++task) job(task);
   } else {
-    run_by_policy(tasks, job);
+    run_by_policy(tasks, job, kind);
     release();
   }
 }
@@ -76,20 +76,22 @@ TRIREME_INLINE void ThreadPool::run_at_once(std::size_t tasks, Job job) {
   detail::OneBlasThread const one;
   while (busy_.exchange(true, std::memory_order_acquire)) busy_.wait(true, std::memory_order_relaxed);
   set_limited(false);
+  set_measured(false);
+  keep_off(-1);
   share(tasks, job);
   await_others();
   release();
 }
 
-TRIREME_INLINE void ThreadPool::run_by_policy(std::size_t tasks, Job job) {
+TRIREME_INLINE void ThreadPool::run_by_policy(std::size_t tasks, Job job, void (*kind)()) {
   using detail::Sharing;
   Sharing const sharing = policy_.sharing();
   bool const limited = sharing == Sharing::limited, measured = policy_.measures_losses();
   set_limited(limited);
   set_measured(measured);
-  if (limited || apart_) keep_apart(limited);
+  keep_off(limited ? detail::current_cpu() : -1);
 
-  detail::Round round{.begin = Clock::now(), .function = job.run};
+  detail::Round round{.begin = Clock::now(), .kind = kind};
   auto const processor = measured ? detail::thread_time() : std::chrono::nanoseconds(0);
   if (sharing == Sharing::alone ||
       (limited && std::ranges::none_of(workers_, [&](Worker const& worker) { return worker.may_work(round.begin); }))) {
@@ -104,7 +106,7 @@ TRIREME_INLINE void ThreadPool::run_by_policy(std::size_t tasks, Job job) {
     await_others();
     round.end = Clock::now();
   }
-  if (measured) round.lost = round.own_end - round.begin - used + std::chrono::nanoseconds(lost_.exchange(0));
+  if (measured) round.lost = counted(round.own_end - round.begin - used) + std::chrono::nanoseconds(lost_.exchange(0));
   policy_.add(round);
 }
 
@@ -137,12 +139,16 @@ TRIREME_INLINE void ThreadPool::set_measured(bool measured) {
   if (measured == measured_.load(std::memory_order_relaxed)) return;
   measured_.store(measured, std::memory_order_relaxed);
   if (!measured) return;
+  lost_.store(0, std::memory_order_relaxed);
   for (Worker& worker : workers_) worker.lost.store(0, std::memory_order_relaxed);
 }
 
-TRIREME_INLINE void ThreadPool::keep_apart(bool apart) {
-  apart_ = apart;
-  int const cpu = apart ? detail::current_cpu() : -1;
+TRIREME_INLINE void ThreadPool::keep_off(int cpu) {
+  if (cpu == avoided_cpu_) return;
+#ifdef __linux__
+  if (process_ != getpid()) return;  // a child has none of its parent's threads
+#endif
+  avoided_cpu_ = cpu;
   for (Worker& worker : workers_) worker.place.avoid(cpu);
 }
 
@@ -181,7 +187,7 @@ TRIREME_INLINE void ThreadPool::run_measured(Worker& worker, std::size_t task) {
   auto const processor = detail::thread_time();
   job_(task);
   auto const used = detail::thread_time() - processor;
-  auto const lost = (Clock::now() - begin - used).count();
+  auto const lost = counted(Clock::now() - begin - used).count();
   lost_.fetch_add(lost, std::memory_order_relaxed);
   worker.lost.fetch_add(lost, std::memory_order_relaxed);
 }

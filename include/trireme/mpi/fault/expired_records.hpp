@@ -24,6 +24,7 @@ class ExpiredRecords {
     std::size_t entries = 20'000;   ///< of the folder, that are read
     std::size_t inspected = 1'000;  ///< directories of runs, and files in them
     std::size_t directories = 100;  ///< that are removed
+    std::chrono::milliseconds time{500};
   };
 
   /// \param own  the directory of this run; its time is that of the file system, which may be another machine's.

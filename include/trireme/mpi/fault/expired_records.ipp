@@ -4,6 +4,8 @@
 #include "trireme/mpi/fault/expired_records.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +38,8 @@ TRIREME_INLINE ExpiredRecords::ExpiredRecords(StatusDirectory const& own, Limits
 }
 
 TRIREME_INLINE std::size_t ExpiredRecords::remove() noexcept {
+  using Clock = std::chrono::steady_clock;
+  auto const end = Clock::now() + limits_.time;
   std::size_t removed = 0;
   try {
     std::vector<std::string> names = directory_entries(own_.parent(), limits_.entries);
@@ -85,9 +89,9 @@ TRIREME_INLINE bool ExpiredRecords::remove_run(std::string const& name) {
 }
 
 TRIREME_INLINE bool ExpiredRecords::spend(std::size_t count) {
-  bool const suffices = count <= limits_.inspected;
-  limits_.inspected -= std::min(count, limits_.inspected);
-  return suffices;
+  if (count > limits_.inspected) return false;  // others may have fewer files
+  limits_.inspected -= count;
+  return true;
 }
 
 TRIREME_INLINE bool ExpiredRecords::is_removable(Descriptor const& directory, std::string const& file) const {
@@ -108,7 +112,7 @@ TRIREME_INLINE bool ExpiredRecords::may_live(StatusRecord& record) const {
   if (std::memcmp(record.magic.data(), StatusRecord::kind.data(), record.magic.size()) != 0) return false;
   if (record.host != host_ || record.process_namespace != process_namespace()) return false;
   if (Heartbeat::is_marked(record)) return false;  // even if another process has its number now
-  return record.process > 0 && ::kill(static_cast<pid_t>(record.process), 0) == 0;
+  return record.process > 0 && (::kill(static_cast<pid_t>(record.process), 0) == 0 || errno == EPERM);
 }
 
 }  // namespace trireme::detail
