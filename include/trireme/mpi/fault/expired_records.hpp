@@ -21,10 +21,10 @@ class ExpiredRecords {
   /// Bounds of the work, since a run waits for it at its start.
   struct Limits {
     std::chrono::seconds age = std::chrono::hours(7 * 24);
-    std::size_t entries = 20'000;   ///< of the folder, that are read
-    std::size_t inspected = 1'000;  ///< directories of runs, and files in them
-    std::size_t directories = 100;  ///< that are removed
-    std::chrono::milliseconds time{500};
+    std::size_t entries = 20'000;         ///< of the folder, that are read
+    std::size_t inspected = 1'000;        ///< directories of runs, and files in them
+    std::size_t directories = 100;        ///< that are removed
+    std::chrono::milliseconds time{500};  ///< after which none is begun
   };
 
   /// \param own  the directory of this run; its time is that of the file system, which may be another machine's.

@@ -46,8 +46,10 @@ TRIREME_INLINE std::size_t ExpiredRecords::remove() noexcept {
     std::erase_if(names, [this](std::string const& name) { return !is_run_name(name) || name == own_.name(); });
     // Each run begins elsewhere, since some file systems list the newest first, and several runs may start at once.
     std::size_t const first = data::hash_bytes(own_.name().data(), own_.name().size());
-    for (std::size_t i = 0; i < names.size() && removed < limits_.directories && limits_.inspected > 0; ++i)
+    for (std::size_t i = 0; i < names.size() && removed < limits_.directories && limits_.inspected > 0; ++i) {
+      if (Clock::now() >= end) break;
       if (remove_run(names[(first % names.size() + i) % names.size()])) ++removed;
+    }
   } catch (std::exception const&) {  // no memory: a later run removes the others
   }
   return removed;
