@@ -4,6 +4,7 @@
 #define BOOST_TEST_MODULE mpi_deferred_products
 #include "support/own_threads.hpp"
 #include "support/same_bits.hpp"
+#include "support/slow_layer.hpp"
 
 #include <cstddef>
 #include <string>
@@ -61,5 +62,25 @@ BOOST_AUTO_TEST_CASE(ranks_whose_threads_own_rows_of_the_weights_train_as_one_de
                             test::check_same_history(history, losses, test::tolerance<double>);
                             test::check_equal_on_all(world, model);
                           });
+                    });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_whose_threads_have_two_partitions_train_as_one_device) {
+  auto const& world = Threads::environment->world();
+  Sequential const layers{test::law::input(), Flatten{}, test::SlowDense<128>{}, Dense<256, ReLU>{},
+                          Dense<test::classes>{}};
+  for (std::size_t batch : {25u, 97u, 151u})  // in the last batch of an epoch ranks have one partition a thread
+    trained<double>(OneDeviceStrategy<>(), layers, Training{.parallelism = Parallelism::intra_op, .batch = batch},
+                    [&](auto const& expected, History const& losses) {
+                      for (Exchange exchange : {Exchange::automatic, Exchange::messages})
+                        BOOST_TEST_CONTEXT("batches of " << batch)
+                      trained<double>(MultiWorkerMirroredStrategy<>(world, {}, 256, exchange), layers,
+                                      Training{.parallelism = Parallelism::samples, .batch = batch},
+                                      [&](auto const& model, History const& history) {
+                                        BOOST_TEST(model.engine().placement().find(", in ") != std::string::npos);
+                                        test::check_same_weights(model, expected);
+                                        test::check_same_history(history, losses, test::tolerance<double>);
+                                        test::check_equal_on_all(world, model);
+                                      });
                     });
 }

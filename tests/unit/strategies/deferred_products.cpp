@@ -36,7 +36,7 @@ struct DeferredArena {
   std::vector<std::vector<double>> x, dy, wide_x, wide_dy;
   std::vector<std::vector<double const*>> x_rows;
   std::vector<double> numbers = std::vector<double>(elements, -7.0);
-  DeferredProducts<double> products{4};
+  DeferredProducts<double> products{4, 4};
 
   explicit DeferredArena(bool reversed) {
     products.begin(8);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(processes_add_up_products_that_are_copied_and_gradients_tha
   std::vector<std::vector<std::uint64_t>> memory(4, std::vector<std::uint64_t>(room.list_words()));
   std::vector<std::vector<double>> operands(4, std::vector<double>(6 * room.columns));
   std::vector<ProductList<double>> lists(4 * room.partitions);
-  DeferredProducts<double> products(room.partitions);
+  DeferredProducts<double> products(room.partitions, room.partitions);
   std::vector<double> arena(elements);
   auto const add = [&](std::vector<double> const& x, std::vector<double> const& dy, std::vector<double>& to) {
     for (std::size_t k = 0; k < x.size() / m; ++k)
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(processes_add_up_products_that_are_copied_and_gradients_tha
 }
 
 BOOST_AUTO_TEST_CASE(a_step_that_defers_nothing_leaves_all_elements) {
-  DeferredProducts<float> products(2);
+  DeferredProducts<float> products(2, 2);
   products.begin(0);
   BOOST_TEST(products.sink(0, {0, 5}, nullptr) == nullptr);
   std::vector<std::size_t> bounds;

@@ -28,7 +28,15 @@ struct PartitionPlan {
   /// Under the parallelism over samples: rows up to which training takes a process's batch as one partition, whose
   /// kernels the threads divide.
   std::size_t whole_rows = 0;
+  /// Rows of a process's batch from which all partitions have rows; smaller batches are divided among the first half.
+  /// 0: always all.
+  std::size_t fine_rows = 0;
 };
+
+/// The partitions that have rows of a batch: the first so many.
+constexpr std::size_t used_partitions(PartitionPlan const& plan, std::size_t rows) {
+  return rows < plan.fine_rows ? plan.partitions / 2 : plan.partitions;
+}
 
 /// The sums of partition `from` are added to those of partition `to`.
 struct PartitionPair {
@@ -49,7 +57,8 @@ constexpr PartitionPlan plan_partitions(Parallelism plan, std::size_t replicas, 
 
 /// The rows of a partition: replicas share the batch evenly, and partitions the rows of their replica.
 constexpr RowRange partition_rows(PartitionPlan const& plan, std::size_t partition, std::size_t rows) {
-  std::size_t const per_replica = plan.partitions / plan.replicas;
+  std::size_t const used = used_partitions(plan, rows), per_replica = used / plan.replicas;
+  if (partition >= used) return {rows, rows};
   RowRange const replica = row_range(rows, partition / per_replica, plan.replicas);
   // The first partition gets the last part, which is the largest, since the gradients of the others are added to its
   // own: a batch of fewer rows than partitions then leaves some of the others empty, not the first.

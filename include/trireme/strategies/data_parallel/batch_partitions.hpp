@@ -58,7 +58,7 @@ class BatchPartitions {
         mixes_rows_(model.description().row_scope != StatisticsScope::none),
         cross_replica_sum_(plan),
         totals_(space, plan.partitions, Model::totals_width),
-        products_(plan.partitions),
+        products_(plan.partitions, used_partitions(plan, 0)),
         memory_(space, plan, elements_) {
     if (plan.threads > static_cast<std::size_t>(space.concurrency()))
       own_pool_ = std::make_unique<ThreadPool>(plan.threads);
@@ -132,13 +132,15 @@ class BatchPartitions {
           train_partition(context, partition, products_.sink(partition, rows, gradients(partition)));
         };
         ProfilingLoop const loop(context_.space(), "trireme::train");
+        std::size_t const partitions = used_partitions(plan_, batch.rows);
         if (mixes_rows_)
-          threads.run_at_once(plan_.partitions, pass);
+          threads.run_at_once(partitions, pass);
         else
-          threads.run(plan_.partitions, pass);
-        threads.run(plan_.threads, [&](std::size_t part) {
-          if (!copies) products_.compute(ThreadContext(), part, plan_.threads, all_elements(), gradients(0), update);
-          sum_partitions(ThreadContext(), part, batch.rows, update);
+          threads.run(partitions, pass);
+        std::size_t const parts = plan_.fine_rows > 0 ? partitions : plan_.threads;
+        threads.run(parts, [&](std::size_t part) {
+          if (!copies) products_.compute(ThreadContext(), part, parts, all_elements(), gradients(0), update);
+          sum_partitions(ThreadContext(), part, parts, batch.rows, update);
         });
         return;
       }
@@ -240,7 +242,7 @@ class BatchPartitions {
           run_partition(context, partition);
         };
         if (rows * row_flops_ >= flops_worth_threads) {
-          pool().run(plan_.partitions, run_own);
+          pool().run(used_partitions(plan_, rows), run_own);
         } else {
           detail::OneBlasThread const one;  // as in the pool: its threads would divide products, and so sums, otherwise
           for (std::size_t partition = 0; partition < plan_.partitions; ++partition) run_own(partition);
@@ -259,10 +261,11 @@ class BatchPartitions {
 
   RowRange all_elements() const { return {0, elements_}; }
 
-  /// Part `part` of the sums of stored gradients, after all partitions are done.
-  void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t rows, UpdateRange<T> const& update) {
+  /// Part `part` of `parts` of the sums of stored gradients, after all partitions are done.
+  void sum_partitions(ThreadContext const& context, std::size_t part, std::size_t parts, std::size_t rows,
+                      UpdateRange<T> const& update) {
     if (plan_.partitions == 1 && !update) return;
-    products_.for_each_other(part, plan_.threads, all_elements(), [&](std::size_t begin, std::size_t end) {
+    products_.for_each_other(part, parts, all_elements(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; i += update_block) {
         std::size_t const count = std::min(end - i, update_block);
         for (PartitionPair const& s : order_)

@@ -30,8 +30,8 @@ class DeferredProducts {
   using Product = typename ProductList<T>::Product;
 
  public:
-  /// Products of so many partitions, none yet.
-  explicit DeferredProducts(std::size_t partitions) : partitions_(partitions) {}
+  /// Products of so many partitions, which at most so many threads compute; none yet.
+  DeferredProducts(std::size_t partitions, std::size_t threads) : partitions_(partitions), threads_(threads) {}
 
   /// Begins a step of so many rows in all partitions; 0: nothing is deferred.
   /// \param copies  null if no other process has rows.
@@ -122,7 +122,7 @@ class DeferredProducts {
   std::vector<Partition> partitions_;
   std::vector<ProductList<T> const*> lists_;  ///< of all partitions whose products are summed up
   OperandCopies<T>* copies_ = nullptr;
-  std::size_t rows_ = 0;
+  std::size_t threads_, rows_ = 0;
 };
 
 template <class T>
@@ -143,7 +143,7 @@ GradientSink<T>* DeferredProducts<T>::sink(std::size_t partition, RowRange const
   own.index = partition;
   own.rows = rows;
   own.all_rows = rows_;
-  own.least_m = rows_of_a_thread * (copies_ ? copies_->all_partitions() : partitions_.size());
+  own.least_m = rows_of_a_thread * (copies_ ? copies_->all_partitions() : threads_);
   own.arena = gradients;
   own.copies = copies_;
   own.columns = 0;

@@ -77,9 +77,8 @@ class PartitionMemory {
 
   /// \param elements  of each gradient arena.
   PartitionMemory(Space const& space, PartitionPlan const& plan, std::size_t elements)
-      : space_(space), plan_(plan), partitions_(plan.partitions) {
-    for (Partition& partition : partitions_)
-      partition.gradients = make_view<Arena<T, Space>>(space, "trireme::gradients", elements);
+      : space_(space), plan_(plan), elements_(elements), partitions_(plan.partitions) {
+    reserve_gradients(0);
   }
 
   Partition& operator[](std::size_t partition) { return partitions_[partition]; }
@@ -93,7 +92,7 @@ class PartitionMemory {
   /// Bytes of the workspaces for batches of up to `rows`.
   std::size_t workspace_bytes(Model const& model, std::size_t rows) const {
     std::size_t bytes = 0;
-    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+    for (std::size_t partition = 0; partition < used_partitions(plan_, rows); ++partition)
       bytes += partition_bytes(model, partition, rows);
     return bytes;
   }
@@ -101,7 +100,7 @@ class PartitionMemory {
   /// Makes room for a batch of so many rows, of which so many are scattered and may be gathered.
   void reserve(Model const& model, std::size_t rows, std::size_t scattered_rows = 0) {
     if (scattered_rows > reserved_inputs_) {
-      for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+      for (std::size_t partition = 0; partition < used_partitions(plan_, scattered_rows); ++partition)
         partitions_[partition].inputs = uninitialized_view<decltype(Partition::inputs)>(
             "trireme::inputs", std::max(partition_capacity(plan_, partition, scattered_rows),
                                         partition == 0 ? whole_capacity(plan_, scattered_rows) : 0) *
@@ -109,13 +108,21 @@ class PartitionMemory {
       reserved_inputs_ = scattered_rows;
     }
     if (rows <= reserved_rows_) return;
-    for (std::size_t partition = 0; partition < plan_.partitions; ++partition)
+    reserve_gradients(rows);
+    for (std::size_t partition = 0; partition < used_partitions(plan_, rows); ++partition)
       partitions_[partition].workspace =
           uninitialized_view<Bytes>(space_, "trireme::workspace", partition_bytes(model, partition, rows));
     reserved_rows_ = rows;
   }
 
  private:
+  /// Makes the arenas of the partitions that have some of so many rows.
+  void reserve_gradients(std::size_t rows) {
+    for (std::size_t partition = 0; partition < used_partitions(plan_, rows); ++partition)
+      if (Arena<T, Space>& gradients = partitions_[partition].gradients; gradients.size() == 0)
+        gradients = make_view<Arena<T, Space>>(space_, "trireme::gradients", elements_);
+  }
+
   std::size_t partition_bytes(Model const& model, std::size_t partition, std::size_t rows) const {
     std::size_t const most = partition_capacity(plan_, partition, rows);
     if (!plan_.by_samples) return model.template workspace_bytes<SpaceContext<Space>>(most);
@@ -126,6 +133,7 @@ class PartitionMemory {
 
   Space space_;
   PartitionPlan plan_;
+  std::size_t elements_;
   std::vector<Partition> partitions_;
   std::size_t reserved_rows_ = 0, reserved_inputs_ = 0;
 };

@@ -22,6 +22,18 @@ inline constexpr std::size_t least_owned_weights = std::size_t{1} << 15;
 /// convolutions do, that looks some of them up, or that is mostly small.
 std::size_t rows_for_owned_weights(ModelDescription const& model);
 
+/// Operations of forward from which a partition is worth an arena of gradients of its own beside one for each thread:
+/// about a millisecond of a step.
+inline constexpr std::size_t flops_of_fine_partition = std::size_t{1} << 27;
+/// Operations of forward for each element of the arena, likewise: what is added up of a partition's gradients is then
+/// little beside their computation.
+inline constexpr std::size_t flops_of_element = 128;
+
+/// Rows of a batch from which `plan` has two partitions a thread (`PartitionPlan::fine_rows`), so that threads which
+/// lose their cores to other processes take fewer of them than others; 0 for a model that sums over rows of the whole
+/// batch, whose partitions run at once.
+std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan);
+
 /// The plan for a model. A model that sums over rows of the whole batch needs all partitions to run at once, so
 /// replicas that would run in turn become one: for such a model they are equivalent. \throws ValueError if another of
 /// its layers sums over the rows of each replica.

@@ -35,12 +35,23 @@ TRIREME_INLINE std::size_t rows_for_owned_weights(ModelDescription const& model)
   return 4 * elements >= 3 * model.elements ? rows : 0;
 }
 
+TRIREME_INLINE std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan) {
+  std::size_t const flops = model.flops();
+  if (!plan.by_samples || plan.threads == 1 || flops == 0 || model.row_scope != StatisticsScope::none) return 0;
+  std::size_t const worth = std::max(flops_of_fine_partition, flops_of_element * model.elements);
+  return 2 * plan.partitions * ((worth + flops - 1) / flops);
+}
+
 TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas,
                                         std::size_t concurrency, std::size_t scalar_size, bool host) {
   PartitionPlan partitions = plan_partitions(plan, replicas, concurrency, model.elements * scalar_size, host);
   if (plan == Parallelism::automatic && partitions.by_samples && replicas == 1 && partitions.threads > 1)
     partitions.whole_rows = rows_for_owned_weights(model);
   bool const in_turn = partitions.partitions > partitions.threads;
+  if (!in_turn) {
+    partitions.fine_rows = rows_for_fine_partitions(model, partitions);
+    if (partitions.fine_rows > 0) partitions.partitions *= 2;
+  }
   if (model.row_scope != StatisticsScope::global || !in_turn) return partitions;
   if (model.mixes_replica)
     throw ValueError(formatted(
@@ -52,9 +63,11 @@ TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Paralleli
 
 TRIREME_INLINE std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
                                           char const* space) {
-  return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", size, members, threads, space,
-                   plan.replicas, plan.partitions, plan.by_samples ? "samples" : "intra_op",
-                   plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
+  return formatted(
+      "{} {} with {} threads of {}, {} replicas in {} partitions by {}{}{}", size, members, threads, space,
+      plan.replicas, used_partitions(plan, 0), plan.by_samples ? "samples" : "intra_op",
+      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string(),
+      plan.fine_rows > 0 ? formatted(", in {} from {} rows on", plan.partitions, plan.fine_rows) : std::string());
 }
 
 }  // namespace trireme

@@ -11,11 +11,13 @@
 
 namespace trireme {
 
-/// Rows that a partition has room for, if the process has seen batches of `rows`: uneven splits of smaller batches may
-/// give it one row more than this one does.
+/// Rows that a used partition has room for, if the process has seen batches of `rows`: uneven splits of smaller batches
+/// may give it one row more than this one does, and those below `fine_rows` more than half of the partitions.
 constexpr std::size_t partition_capacity(PartitionPlan const& plan, std::size_t partition, std::size_t rows) {
-  RowRange const range = partition_rows(plan, partition, rows);
-  return range.end - range.begin + 2;
+  std::size_t most = partition_rows(plan, partition, rows).size();
+  if (plan.fine_rows > 0 && rows >= plan.fine_rows)
+    most = std::max(most, partition_rows(plan, partition, plan.fine_rows - 1).size());
+  return most + 2;
 }
 
 /// Rows that partition 0 has room for when it takes a batch as a whole (`PartitionPlan::whole_rows`).
@@ -23,7 +25,8 @@ constexpr std::size_t whole_capacity(PartitionPlan const& plan, std::size_t rows
   return std::min(plan.whole_rows, rows);
 }
 
-/// Bytes of the workspaces of all partitions.
+/// Bytes of the workspaces of all partitions, by the plan of `plan_model` or, for batches without `whole_rows` and
+/// `fine_rows`, `plan_partitions`.
 ///
 ///     constexpr PartitionPlan two_threads = plan_partitions(Parallelism::samples, 1, 2, cost.arena_bytes, true);
 ///     constexpr std::size_t workspace(PartitionPlan const& plan, std::size_t rows) {
@@ -35,7 +38,7 @@ constexpr std::size_t workspace_bytes(Architecture const& architecture, Partitio
   auto const part = detail::trained_part<Loss>(architecture);
   constexpr bool on_logits = detail::takes_logits<Loss, Architecture>();
   std::size_t bytes = 0;
-  for (std::size_t partition = 0; partition < plan.partitions; ++partition) {
+  for (std::size_t partition = 0; partition < used_partitions(plan, rows); ++partition) {
     std::size_t const most = partition_capacity(plan, partition, rows);
     std::size_t own = plan.by_samples ? detail::step_workspace<T, ThreadContext, on_logits>(part, most)
                                       : detail::step_workspace<T, SpaceContext<Space>, on_logits>(part, most);

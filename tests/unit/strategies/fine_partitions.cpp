@@ -1,0 +1,127 @@
+// Batches whose rows take long, which have two partitions a thread: they train as whole batches do.
+#define BOOST_TEST_MODULE fine_partitions
+#include "support/kokkos_fixture.hpp"
+#include "support/law_models.hpp"
+#include "support/same_bits.hpp"
+#include "support/slow_layer.hpp"
+#include "support/small_training.hpp"
+#include "support/steady_steps.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trireme/core/row_range.hpp"
+#include "trireme/layers/batch_normalization.hpp"
+#include "trireme/layers/conv2d.hpp"
+#include "trireme/models/frozen.hpp"
+#include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
+#include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/partition_plan.hpp"
+#include "trireme/strategies/data_parallel/workspace.hpp"
+
+using namespace trireme;
+
+namespace {
+
+auto slow_perceptron() {
+  return Sequential{Input<test::mlp_inputs>{}, test::SlowDense<128>{}, Dropout{.rate = 0.25f},
+                    Dense<32, ReLU>{.kernel_regularizer = L2(1e-3)}, Dense<test::classes>{}};
+}
+
+template <class Layers>
+PartitionPlan plan(Layers const& layers, std::size_t threads, std::size_t replicas = 1,
+                   Parallelism parallelism = Parallelism::samples) {
+  return plan_model(describe<float>(layers), parallelism, replicas, threads, sizeof(float), true);
+}
+
+/// The weights and losses of two epochs of three batches and a row.
+template <class Strategy, class Then>
+void with_trained(Strategy const& strategy, Parallelism parallelism, std::size_t batch, Then const& then) {
+  auto const samples = test::mlp_samples<double>(3 * batch + 1);
+  auto model = compile<double>(strategy, slow_perceptron(), SGD{.learning_rate = 0.05, .momentum = 0.9},
+                               SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                               CompileOptions{.seed = 5, .parallelism = parallelism});
+  auto const data = samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch});
+  auto const history = fit(strategy, model, data, validation(data), {.epochs = 2, .verbose = false});
+  then(model, history);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rows_that_take_long_have_two_partitions_a_thread) {
+  Sequential const cnn{Input<28, 28, 1>{}, Conv2D<32, 3, 3, ReLU>{}, Conv2D<64, 3, 3, ReLU>{}, Flatten{}, Dense<10>{}};
+  std::size_t const fine_rows = plan(cnn, 2).fine_rows;
+  std::size_t const flops = describe<float>(cnn).flops();
+  BOOST_TEST(plan(cnn, 2).partitions == 4);
+  BOOST_TEST(plan(cnn, 2).threads == 2);
+  BOOST_TEST(fine_rows / 4 * flops >= flops_of_fine_partition);
+  BOOST_TEST((fine_rows / 4 - 1) * flops < flops_of_fine_partition);
+  BOOST_TEST(plan(cnn, 3).fine_rows == fine_rows / 2 * 3);
+  BOOST_TEST(plan(slow_perceptron(), 2).fine_rows == 32);  // slow_rows for each
+}
+
+BOOST_AUTO_TEST_CASE(others_have_one) {
+  BOOST_TEST(plan(slow_perceptron(), 1).partitions == 1);
+  BOOST_TEST(plan(slow_perceptron(), 2, 3).partitions == 3);  // replicas in turn
+  BOOST_TEST(plan(slow_perceptron(), 2, 1, Parallelism::intra_op).partitions == 1);
+  Sequential const synchronized{Input<8>{}, test::SlowDense<8>{}, SyncBatchNormalization<>{}, Dense<4>{}};
+  BOOST_TEST(plan(synchronized, 2).partitions == 2);  // which run at once
+}
+
+BOOST_AUTO_TEST_CASE(each_row_has_one_partition) {
+  for (std::size_t replicas : {1u, 2u})
+    for (std::size_t threads : {2u, 4u}) {
+      PartitionPlan const own = plan(slow_perceptron(), threads, replicas);
+      BOOST_TEST(own.partitions == 2 * threads);
+      for (std::size_t rows = 0; rows < 3 * own.fine_rows; ++rows) {
+        std::vector<int> taken(rows, 0);
+        for (std::size_t partition = 0; partition < own.partitions; ++partition) {
+          RowRange const range = partition_rows(own, partition, rows);
+          for (std::size_t row = range.begin; row < range.end; ++row) ++taken[row];
+          BOOST_TEST((range.empty() || rows >= own.fine_rows || partition < threads));
+          for (std::size_t more : {rows, rows + 1, own.fine_rows, 3 * own.fine_rows})
+            if (more >= rows) BOOST_TEST(range.size() <= partition_capacity(own, partition, more));
+        }
+        BOOST_TEST((taken == std::vector<int>(rows, 1)));
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(weights_and_metrics_are_those_of_whole_batches) {
+  // Three threads: a batch of 48 rows is divided among six partitions, the last of an epoch, of one row, among three.
+  for (std::size_t batch : {47u, 48u, 101u})
+    with_trained(OneDeviceStrategy<>(), Parallelism::intra_op, batch, [&](auto const& expected, History const& losses) {
+      auto const check = [&](auto const& model, History const& history) {
+        BOOST_TEST_CONTEXT("batches of " << batch << ", " << model.engine().placement()) {
+          test::check_same_weights(model, expected);
+          test::check_same_history(history, losses, test::tolerance<double>);
+        }
+      };
+      with_trained(OneDeviceStrategy<>(), Parallelism::samples, batch, [&](auto const& model, History const& history) {
+        BOOST_TEST(model.engine().placement().find("in 3 partitions by samples, in 6 from 48 rows on") !=
+                   std::string::npos);
+        check(model, history);
+      });
+      with_trained(Accumulate<OneDeviceStrategy<>, 3>(), Parallelism::samples, batch, check);
+      with_trained(MirroredStrategy<>(2), Parallelism::samples, batch, check);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(which_thread_takes_which_partition_changes_no_bit) {
+  with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& expected, History const& losses) {
+    for (int run = 0; run < 20; ++run)
+      with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& model, History const& history) {
+        test::check_same_bits(model, history, expected, losses);
+      });
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_steady_step_allocates_nothing) {
+  auto const samples = test::mlp_samples<float>(1200), others = test::mlp_samples<float>(600, 2);
+  auto const train = samples.data().batch(GlobalBatch{64}), tests = others.data().batch(GlobalBatch{60});
+  test::check_steady(OneDeviceStrategy<>(), slow_perceptron(), Adam{}, train, tests, true,
+                     {.epochs = 3, .verbose = false}, {Parallelism::samples});
+}
