@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(rows_that_take_long_have_two_partitions_a_thread) {
   BOOST_TEST(fine_rows / 4 * flops >= flops_of_fine_partition);
   BOOST_TEST((fine_rows / 4 - 1) * flops < flops_of_fine_partition);
   BOOST_TEST(plan(cnn, 3).fine_rows == fine_rows / 2 * 3);
-  BOOST_TEST(plan(slow_perceptron(), 2).fine_rows == 32);  // slow_rows for each
+  BOOST_TEST(plan(slow_perceptron(), 3).fine_rows == 48);  // slow_rows for each
 }
 
 BOOST_AUTO_TEST_CASE(others_have_one) {
@@ -100,11 +100,8 @@ BOOST_AUTO_TEST_CASE(weights_and_metrics_are_those_of_whole_batches) {
           test::check_same_history(history, losses, test::tolerance<double>);
         }
       };
-      with_trained(OneDeviceStrategy<>(), Parallelism::samples, batch, [&](auto const& model, History const& history) {
-        BOOST_TEST(model.engine().placement().find("in 3 partitions by samples, in 6 from 48 rows on") !=
-                   std::string::npos);
-        check(model, history);
-      });
+      with_trained(OneDeviceStrategy<>(), Parallelism::samples, batch,
+                   [&](auto const& model, History const& history) { check(model, history); });
       with_trained(Accumulate<OneDeviceStrategy<>, 3>(), Parallelism::samples, batch, check);
       with_trained(MirroredStrategy<>(2), Parallelism::samples, batch, check);
     });

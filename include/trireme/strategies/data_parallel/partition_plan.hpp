@@ -40,8 +40,8 @@ std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPla
 PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas, std::size_t concurrency,
                          std::size_t scalar_size, bool host);
 
-/// The plan as text, for a group of `size` processes with threads of a space: "2 processes with 4 threads of OpenMP,
-/// …".
+/// The plan for small batches as text, for a group of `size` processes with threads of a space: "2 processes with 4
+/// threads of OpenMP, …".
 std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
                            char const* space);
 

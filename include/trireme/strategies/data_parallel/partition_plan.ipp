@@ -63,11 +63,9 @@ TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Paralleli
 
 TRIREME_INLINE std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
                                           char const* space) {
-  return formatted(
-      "{} {} with {} threads of {}, {} replicas in {} partitions by {}{}{}", size, members, threads, space,
-      plan.replicas, used_partitions(plan, 0), plan.by_samples ? "samples" : "intra_op",
-      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string(),
-      plan.fine_rows > 0 ? formatted(", in {} from {} rows on", plan.partitions, plan.fine_rows) : std::string());
+  return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", size, members, threads, space,
+                   plan.replicas, used_partitions(plan, 0), plan.by_samples ? "samples" : "intra_op",
+                   plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
 }
 
 }  // namespace trireme
