@@ -65,6 +65,7 @@ BOOST_AUTO_TEST_CASE(rows_that_take_long_have_two_partitions_a_thread) {
 
 BOOST_AUTO_TEST_CASE(others_have_one) {
   BOOST_TEST(plan(slow_perceptron(), 1).partitions == 1);
+  BOOST_TEST(plan(Sequential{Input<3>{}, Dense<64>{}, Dense<64>{}, Dense<1>{}}, 2).partitions == 2);  // short rows
   BOOST_TEST(plan(slow_perceptron(), 2, 3).partitions == 3);  // replicas in turn
   BOOST_TEST(plan(slow_perceptron(), 2, 1, Parallelism::intra_op).partitions == 1);
   Sequential const synchronized{Input<8>{}, test::SlowDense<8>{}, SyncBatchNormalization<>{}, Dense<4>{}};
@@ -100,8 +101,11 @@ BOOST_AUTO_TEST_CASE(weights_and_metrics_are_those_of_whole_batches) {
           test::check_same_history(history, losses, test::tolerance<double>);
         }
       };
-      with_trained(OneDeviceStrategy<>(), Parallelism::samples, batch,
-                   [&](auto const& model, History const& history) { check(model, history); });
+      with_trained(OneDeviceStrategy<>(), Parallelism::samples, batch, [&](auto const& model, History const& history) {
+        BOOST_TEST(model.engine().placement().find("in 3 partitions by samples, in 6 from 48 rows on") !=
+                   std::string::npos);
+        check(model, history);
+      });
       with_trained(Accumulate<OneDeviceStrategy<>, 3>(), Parallelism::samples, batch, check);
       with_trained(MirroredStrategy<>(2), Parallelism::samples, batch, check);
     });

@@ -28,10 +28,12 @@ inline constexpr std::size_t flops_of_fine_partition = std::size_t{1} << 27;
 /// Operations of forward for each element of the arena, likewise: what is added up of a partition's gradients is then
 /// little beside their computation.
 inline constexpr std::size_t flops_of_element = 128;
+/// Rows of a batch for each thread up to which they are considered: a model that needs more has short steps.
+inline constexpr std::size_t most_fine_rows = std::size_t{1} << 12;
 
 /// Rows of a batch from which `plan` has two partitions a thread (`PartitionPlan::fine_rows`), so that threads which
-/// lose their cores to other processes take fewer of them than others; 0 for a model that sums over rows of the whole
-/// batch, whose partitions run at once.
+/// lose their cores to other processes take fewer of them than others; 0 for a model whose rows take little time, or
+/// that sums over rows of the whole batch, since its partitions run at once.
 std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan);
 
 /// The plan for a model. A model that sums over rows of the whole batch needs all partitions to run at once, so
@@ -40,8 +42,8 @@ std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPla
 PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas, std::size_t concurrency,
                          std::size_t scalar_size, bool host);
 
-/// The plan for small batches as text, for a group of `size` processes with threads of a space: "2 processes with 4
-/// threads of OpenMP, …".
+/// The plan as text, for a group of `size` processes with threads of a space: "2 processes with 4 threads of OpenMP,
+/// …".
 std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
                            char const* space);
 

@@ -39,7 +39,8 @@ TRIREME_INLINE std::size_t rows_for_fine_partitions(ModelDescription const& mode
   std::size_t const flops = model.flops();
   if (!plan.by_samples || plan.threads == 1 || flops == 0 || model.row_scope != StatisticsScope::none) return 0;
   std::size_t const worth = std::max(flops_of_fine_partition, flops_of_element * model.elements);
-  return 2 * plan.partitions * ((worth + flops - 1) / flops);
+  std::size_t const rows = 2 * plan.partitions * ((worth + flops - 1) / flops);
+  return rows <= most_fine_rows * plan.partitions ? rows : 0;
 }
 
 TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Parallelism plan, std::size_t replicas,
@@ -63,9 +64,11 @@ TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Paralleli
 
 TRIREME_INLINE std::string placement_text(PartitionPlan const& plan, std::size_t size, char const* members, int threads,
                                           char const* space) {
-  return formatted("{} {} with {} threads of {}, {} replicas in {} partitions by {}{}", size, members, threads, space,
-                   plan.replicas, used_partitions(plan, 0), plan.by_samples ? "samples" : "intra_op",
-                   plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string());
+  return formatted(
+      "{} {} with {} threads of {}, {} replicas in {} partitions by {}{}{}", size, members, threads, space,
+      plan.replicas, used_partitions(plan, 0), plan.by_samples ? "samples" : "intra_op",
+      plan.whole_rows > 0 ? formatted(" from {} rows on", plan.whole_rows + 1) : std::string(),
+      plan.fine_rows > 0 ? formatted(", in {} from {} rows on", plan.partitions, plan.fine_rows) : std::string());
 }
 
 }  // namespace trireme
