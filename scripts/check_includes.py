@@ -24,7 +24,7 @@ STANDARD = {
     "cctype": "isalnum isdigit tolower",
     "charconv": "from_chars",
     "chrono": "chrono chrono_literals",
-    "cmath": "abs ceil cos floor isfinite isinf isnan ldexp llround log pow round signbit sqrt trunc",
+    "cmath": "abs ceil cos floor isfinite isinf isnan ldexp llround log pow rint round signbit sqrt trunc",
     "concepts": "constructible_from convertible_to derived_from floating_point integral invocable same_as unsigned_integral",
     "condition_variable": "condition_variable",
     "cstddef": "byte nullptr_t ptrdiff_t size_t",

@@ -8,14 +8,16 @@
 
 namespace trireme::data {
 
-/// Weight of a sample's class; 1 for a class past the end of `weights`.
+/// Weight of a sample's class, as in Keras; 1 for a class past the end of `weights`, and for what is below all classes,
+/// such as -1.
 ///
-/// \param target  a class index, or `size` numbers whose largest marks the class, as in Keras.
+/// \param target  a class index, a number, which is rounded to one (halves to the even one), or `size` numbers whose
+/// largest marks the class.
 template <class L>
 double weight_of_class(std::vector<double> const& weights, L const* target, std::size_t size) {
-  auto const index = size == 1 ? static_cast<std::size_t>(std::llround(std::max(L{0}, target[0])))
-                               : static_cast<std::size_t>(std::max_element(target, target + size) - target);
-  return index < weights.size() ? weights[index] : 1.0;
+  double const index = size == 1 ? std::rint(static_cast<double>(target[0]))
+                                 : static_cast<double>(std::max_element(target, target + size) - target);
+  return index >= 0 && index < static_cast<double>(weights.size()) ? weights[static_cast<std::size_t>(index)] : 1.0;
 }
 
 }  // namespace trireme::data

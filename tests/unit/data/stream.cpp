@@ -266,6 +266,26 @@ BOOST_AUTO_TEST_CASE(class_weights_become_the_weights_of_the_samples) {
              per_element());
 }
 
+// Keras 3.15 rounds a number to the even one of two classes, and weighs by 1 what is below all classes.
+BOOST_AUTO_TEST_CASE(numbers_have_the_class_weights_of_keras) {
+  std::vector<float> const y{-1, 1, -0.4f, 0.5f, 1.5f, 2.5f, -0.6f, 9};
+  auto const data = data::from_tensor_slices(y, y).batch(GlobalBatch{8});
+  auto stream = data.stream<float, float>({}, 0, 0, {.class_weight = {2, 3, 5, 7}});
+  Batch<float, float> batch;
+  BOOST_TEST_REQUIRE(stream.next(batch));
+  BOOST_TEST(std::vector<double>(batch.weight, batch.weight + 8) == (std::vector<double>{1, 3, 2, 2, 5, 5, 1, 1}),
+             per_element());
+
+  std::vector<std::int32_t> const labels{-1, 0, 1};  // -1: a label that the loss ignores
+  auto const sparse = data::from_tensor_slices(labels, labels).batch(GlobalBatch{3});
+  auto sparse_stream =
+      sparse.stream<float, std::int32_t>({}, 0, 0, {.class_weight = {2, 3}, .classes = 2, .ignored = -1});
+  Batch<float, std::int32_t> sparse_batch;
+  BOOST_TEST_REQUIRE(sparse_stream.next(sparse_batch));
+  BOOST_TEST(std::vector<double>(sparse_batch.weight, sparse_batch.weight + 3) == (std::vector<double>{1, 2, 3}),
+             per_element());
+}
+
 BOOST_AUTO_TEST_CASE(class_weights_that_cannot_be_used_are_errors) {
   std::vector<float> const x{0, 1, 2};
   std::vector<std::int32_t> const y{0, 1, 2};
