@@ -32,13 +32,14 @@
 
 namespace trireme {
 
-/// Options of `fit`. Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`.
+/// Options of `fit`. Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`. With
+/// `steps_per_epoch` an epoch begins where the one before ended; the last of a pass over the data is the rest of them.
 /// \throws ValueError from `fit`, on all processes, if a step count or `validation_freq` is 0, or a class weight is
 /// negative or not finite.
 struct FitOptions {
   std::size_t epochs = 1;                        ///< in all, with those before initial_epoch, as in Keras
   std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
-  std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch; more than the data have are an error
+  std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch, at most those of the data
   std::size_t validation_freq = 1;               ///< validate after every so many epochs
   std::vector<double> class_weight{};            ///< weight of each class; excludes sample weights
   bool verbose = true;                           ///< a progress bar on the chief

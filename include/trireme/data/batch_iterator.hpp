@@ -111,23 +111,28 @@ class BatchIterator {
     count_ = limit_.value_or(all.value_or(0));
     counted_ = all.has_value();
     endless_ = !all && limit_;
+    if (all && limit_) parts_ = (*all + *limit_ - 1) / *limit_;
+    batches_ = all.value_or(0);
   }
 
-  /// Batches of an epoch, or 0 if that is not known.
+  /// Batches of the epoch that was started, or of the first; 0 if that is not known.
   std::size_t count() const { return count_; }
 
-  /// Data without a known end go on where the epoch before stopped; others start anew, in the order of this epoch.
-  /// `next`: number of batches of the epoch that a resumed run has drawn before.
+  /// An epoch of some of the batches goes on where the one before stopped; the last of a pass over the data has those
+  /// that are left, as in Keras. Others start anew, in the order of this pass. `next`: number of batches of the epoch
+  /// that a resumed run has drawn before.
   void start(std::size_t epoch, std::size_t next = 0) {
     bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
-    if (!endless_)
-      rewind(epoch, 0);
-    else if (restored_ && !acquires)
+    if (!endless_) {
+      rewind(epoch / parts_, epoch % parts_ * limit_.value_or(0));
+      if (parts_ > 1) count_ = std::min(*limit_, batches_ - first_);
+    } else if (restored_ && !acquires) {
       rewind(pass_, position_, next);
-    else if (acquires || epoch != next_epoch_)
+    } else if (acquires || epoch != next_epoch_) {
       rewind(0, epoch * *limit_);
-    else
+    } else {
       first_ = position_;
+    }
     restored_ = false;
     samples_ = 0;
     ended_ = no_end;
@@ -139,7 +144,7 @@ class BatchIterator {
   bool next() {
     auto const index = options_.trains() ? engine_->acquire(next_) : std::optional(next_);
     if (!index) return false;
-    if ((!limit_ || *index < *limit_) && fetch(*index)) return true;
+    if ((!limit_ || *index < count_) && fetch(*index)) return true;
     if (options_.trains()) engine_->release();
     return false;
   }
@@ -152,7 +157,7 @@ class BatchIterator {
     if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
     if (!(counted_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
-    if (limit_ && ended < first_ + *limit_)
+    if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
                                          called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
   }
@@ -269,6 +274,7 @@ class BatchIterator {
   std::optional<std::uint64_t> fingerprint_{};
   bool counted_ = false, sized_ = false, endless_ = false, restored_ = false;
   std::size_t count_ = 0, next_epoch_ = 0;
+  std::size_t parts_ = 1, batches_ = 0;   ///< of a pass over data of known length: epochs, and batches
   std::size_t pass_ = 0;                  ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one

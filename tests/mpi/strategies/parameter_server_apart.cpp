@@ -302,6 +302,13 @@ BOOST_AUTO_TEST_CASE(more_workers_than_batches_and_data_without_a_known_end) {
     BOOST_TEST(of_all(all.batches) == each_once(6, 2), boost::test_tools::per_element());
     fit(strategy, model, generated.repeat(), {.epochs = 2, .steps_per_epoch = 7, .verbose = false}, some);
     BOOST_TEST(of_all(some.batches) == each_once(7, 2), boost::test_tools::per_element());
+    Trained parts;  // 12 of the 13 batches, and the one that is left
+    fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 6, .steps_per_epoch = 12, .verbose = false},
+        parts);
+    std::vector<std::size_t> twelve_and_one = each_once(12, 3);
+    twelve_and_one.insert(twelve_and_one.end(), 3, 0);
+    std::sort(twelve_and_one.begin(), twelve_and_one.end());
+    BOOST_TEST(of_all(parts.batches) == twelve_and_one, boost::test_tools::per_element());
   });
 }
 

@@ -17,9 +17,13 @@
 #include "trireme/compile.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/fit.hpp"
+#include "trireme/initializers/constant.hpp"
+#include "trireme/layers/dense.hpp"
+#include "trireme/losses/mean_absolute_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
 using namespace trireme;
@@ -82,6 +86,39 @@ BOOST_FIXTURE_TEST_CASE(steps_per_epoch_cuts_an_epoch_short, Fixture) {
       LambdaCallback{.on_epoch_begin = [&](auto& run) { batches.push_back(run.batches()); }});
   BOOST_TEST(model.engine().iteration() == 4u);
   BOOST_TEST(batches == (Epochs{2, 2}), boost::test_tools::per_element());
+}
+
+// Keras 3.15 logs these losses for batches of 2 of the samples 0 to 9, and a model whose loss is the sample.
+BOOST_AUTO_TEST_CASE(epochs_of_some_steps_go_through_all_data_as_in_keras) {
+  OneDeviceStrategy<> const strategy;
+  std::vector<double> const x{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, y(10, 0);
+  auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{2});
+  auto const losses = [&](FitOptions const& options) {
+    auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<1>{.kernel_initializer = Ones{}}},
+                                 SGD{.learning_rate = 0}, MeanAbsoluteError{});
+    return fit(strategy, model, data, options)["loss"];
+  };
+  using Losses = std::vector<double>;
+  BOOST_TEST(
+      losses({.epochs = 7, .steps_per_epoch = 2, .verbose = false}) == (Losses{1.5, 5.5, 8.5, 1.5, 5.5, 8.5, 1.5}),
+      boost::test_tools::per_element());
+  BOOST_TEST(losses({.epochs = 5, .steps_per_epoch = 3, .verbose = false}) == (Losses{2.5, 7.5, 2.5, 7.5, 2.5}),
+             boost::test_tools::per_element());
+  BOOST_TEST(losses({.epochs = 4, .steps_per_epoch = 4, .verbose = false}) == (Losses{3.5, 8.5, 3.5, 8.5}),
+             boost::test_tools::per_element());
+  BOOST_TEST(losses({.epochs = 5, .initial_epoch = 2, .steps_per_epoch = 2, .verbose = false}) ==
+                 (Losses{8.5, 1.5, 5.5}),  // what a run of 5 epochs would have gone on with
+             boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(epochs_of_some_steps_shuffle_the_data_once_a_pass, Fixture) {
+  auto whole = compiled(), parts = compiled();
+  std::vector<std::size_t> batches;
+  fit(strategy, whole, data(), {.epochs = 2, .verbose = false});
+  fit(strategy, parts, data(), {.epochs = 4, .steps_per_epoch = 3, .verbose = false},
+      LambdaCallback{.on_epoch_begin = [&](auto& run) { batches.push_back(run.batches()); }});
+  BOOST_TEST(batches == (Epochs{3, 2, 3, 2}), boost::test_tools::per_element());
+  BOOST_TEST(test::weight_bits(parts) == test::weight_bits(whole));
 }
 
 BOOST_FIXTURE_TEST_CASE(steps_per_epoch_gives_endless_data_their_epochs, Fixture) {

@@ -105,6 +105,12 @@ BOOST_FIXTURE_TEST_CASE(in_validation_and_at_an_epochs_end, Fixture) {
   check_law(data(), {.epochs = 5, .initial_epoch = 2, .validation_freq = 2}, 2, {Killer{.batch_ends = 8}});
 }
 
+BOOST_FIXTURE_TEST_CASE(in_epochs_of_a_part_of_the_data, Fixture) {
+  // 3 batches and 2 in turn.
+  check_law(data(), {.epochs = 5, .steps_per_epoch = 3}, 2, {Killer{.batch_ends = 4}, Killer{.batch_ends = 6}});
+  check_law(data(), {.epochs = 5, .steps_per_epoch = 3}, SaveFreq::epoch, {Killer{.batch_ends = 8}});
+}
+
 BOOST_FIXTURE_TEST_CASE(in_data_without_an_end, Fixture) {
   // 8 batches an epoch out of 5 in a pass.
   check_law(data().repeat(), {.epochs = 4, .steps_per_epoch = 8}, 3,
