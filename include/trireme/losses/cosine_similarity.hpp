@@ -13,13 +13,13 @@ namespace trireme {
 /// Negative cosine similarity of a position: -(p · y) / (norm(p) norm(y)), in [-1, 1].
 ///
 /// Prediction p and target y (rows, …, outputs), vectors along the last axis; one value a position, without a unit.
-/// Each squared norm is raised to 1e-12, so that a zero vector has cosine 0. The formula is that of Keras's
+/// Each norm is raised to 1e-7, so that a zero vector has cosine 0. The formula is that of Keras's
 /// CosineSimilarity.
 struct CosineSimilarity {
   static constexpr FixedString name = "cosine_similarity";
   using target = DenseTarget;
 
-  static constexpr double smallest_square = 1e-12;  ///< of a vector's length, so that a zero vector has cosine 0
+  static constexpr double smallest_square = 1e-14;  ///< of a vector's length, so that a zero vector has cosine 0
 
   template <class T>
   KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {

@@ -9,6 +9,7 @@
 #include "trireme/losses/binary_crossentropy.hpp"
 #include "trireme/losses/binary_focal_crossentropy.hpp"
 #include "trireme/losses/categorical_crossentropy.hpp"
+#include "trireme/losses/cosine_similarity.hpp"
 #include "trireme/losses/hinge.hpp"
 #include "trireme/losses/huber.hpp"
 #include "trireme/losses/mean_absolute_error.hpp"
@@ -40,6 +41,22 @@ BOOST_AUTO_TEST_CASE(equal_logits_cost_the_logarithm_of_the_number_of_classes) {
   BOOST_TEST(
       tr::CategoricalCrossentropy{.from_logits = true}(logits.data(), one_hot.data(), 4, 1.0, no_gradient) == expected,
       tolerance(1e-15));
+}
+
+// Keras 3.15 divides by the length of a vector, or by 1e-7 if that is larger.
+BOOST_AUTO_TEST_CASE(short_vectors_have_the_cosine_of_keras) {
+  std::array<double, 2> const truth{0, 5};
+  std::array<double, 2> gradient{};
+  auto const loss = [&](std::array<double, 2> const& prediction) {
+    return tr::CosineSimilarity{}(prediction.data(), truth.data(), 2, 1.0, gradient.data());
+  };
+  BOOST_TEST(loss({3e-7, 4e-7}) == -0.8, tolerance(1e-14));
+  BOOST_TEST(gradient[0] == 0.96e6, tolerance(1e-14));
+  BOOST_TEST(gradient[1] == -0.72e6, tolerance(1e-14));
+  BOOST_TEST(loss({3e-8, 4e-8}) == -0.4, tolerance(1e-14));
+  BOOST_TEST(gradient[1] == -1e7, tolerance(1e-14));
+  BOOST_TEST(loss({0, 0}) == 0.0);
+  BOOST_TEST(gradient[1] == -1e7, tolerance(1e-14));
 }
 
 BOOST_AUTO_TEST_CASE(huge_logits_do_not_overflow) {
