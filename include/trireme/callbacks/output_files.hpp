@@ -21,8 +21,8 @@ namespace trireme {
 
 /// File that a callback will write on the chief, or a folder that it will write to.
 ///
-/// A callback lists them in `output_files(run)`, and `fit` tries them first of all, so that a missing folder is an
-/// error at the beginning and not after an epoch:
+/// A callback lists them in `output_files(run)`, and `fit` tries them first of all, so that a missing folder or a
+/// full disk is an error at the beginning and not after an epoch:
 ///
 ///     template <class Run>
 ///     std::vector<tr::OutputFile> output_files(Run const&) const {
@@ -80,7 +80,14 @@ inline constexpr bool lists_outputs = [] {
 /// The nearest folder of the output that has to exist.
 std::filesystem::path folder_of(OutputFile const& output);
 
-/// Makes a file beside the output and removes it again. \return the reason if that or the output cannot be written, or
+/// The file that opening this path for writing makes: where a link that leads to no file yet ends.
+std::filesystem::path end_of_links(std::filesystem::path path);
+
+/// The reason why a file that exists cannot be opened and written, or "". Of a regular file it does not tell whether
+/// the disk has room.
+std::string opened_fault(std::filesystem::path const& path, bool is_device);
+
+/// Writes a file beside the output and removes it again. \return the reason if that or the output cannot be written, or
 /// ""
 std::string disk_fault(OutputFile const& output);
 

@@ -4,13 +4,18 @@
 #include "trireme/callbacks/output_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "trireme/callbacks/callback.hpp"
 #include "trireme/core/error.hpp"
@@ -37,21 +42,49 @@ TRIREME_INLINE std::filesystem::path folder_of(OutputFile const& output) {
   return folder;
 }
 
+TRIREME_INLINE std::filesystem::path end_of_links(std::filesystem::path path) {
+  std::error_code error;
+  for (int links = 0; links < 40; ++links) {  // the system's limit
+    auto const target = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
+TRIREME_INLINE std::string opened_fault(std::filesystem::path const& path, bool is_device) {
+  int descriptor = -1;
+  if (is_device) descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (is_device ? descriptor < 0 : ::access(path.c_str(), W_OK) != 0)
+    return formatted("it cannot be opened: {}", std::strerror(errno));
+  if (!is_device) return "";
+  int const error = ::write(descriptor, "", 0) < 0 ? errno : 0;  // /dev/full refuses no bytes too
+  ::close(descriptor);
+  if (error != 0) return formatted("it cannot be written: {}", std::strerror(error));
+  return "";
+}
+
 TRIREME_INLINE std::string disk_fault(OutputFile const& output) {
   std::error_code ignored;
-  std::filesystem::path const path = first_path(output);
+  OutputFile tried = output;
+  std::filesystem::path path = first_path(output);
   auto const found = std::filesystem::status(path, ignored);
   bool const is_folder = is_directory(found);
   if (output.kind != OutputFile::Kind::folder && is_folder) return "it is a folder";
-  if (output.kind == OutputFile::Kind::appended && exists(found))
-    return ::access(path.c_str(), W_OK) == 0 ? "" : formatted("it cannot be opened: {}", std::strerror(errno));
-  std::filesystem::path const folder = folder_of(output);
+  if (output.kind == OutputFile::Kind::appended) {
+    if (exists(found)) return opened_fault(path, is_character_file(found));
+    tried.first = (path = end_of_links(path)).string();  // opening makes the file there
+    if (is_symlink(symlink_status(path, ignored))) return opened_fault(path, false);
+  }
+  std::filesystem::path const folder = folder_of(tried);
   auto const status = std::filesystem::status(folder, ignored);
   if (!exists(status)) return formatted("there is no folder {}", folder.string());
   if (!is_directory(status)) return formatted("{} is no folder", folder.string());
   std::string const beside = (folder / path.filename()).string();
   try {
-    AtomicFile{beside};
+    // A disk without room still takes an empty file.
+    static constexpr std::array<char, 4096> block{};
+    AtomicFile(beside).write(block.data(), block.size());
   } catch (FileError const& error) {
     return formatted("it {}", std::string_view(error.what()).substr(beside.size() + 2));
   }

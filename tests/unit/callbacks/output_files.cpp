@@ -125,6 +125,57 @@ BOOST_FIXTURE_TEST_CASE(what_is_in_the_way_is_named, Folder) {
   BOOST_TEST(entries() == 2u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_log_behind_a_link_is_tried_where_the_link_leads, Folder) {
+  std::filesystem::create_directories(at("logs"));
+  std::filesystem::create_symlink(at("absent/log.csv"), at("far"));
+  std::filesystem::create_symlink("far", at("chain"));
+  for (char const* name : {"far", "chain"})
+    BOOST_TEST(refusal(tr::CSVLogger{.path = at(name)}) ==
+               at(name) + ": CSVLogger cannot write it, since there is no folder " + at("absent"));
+  std::filesystem::create_symlink("logs/log.csv", at("near"));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("near")}) == "");
+  std::filesystem::create_symlink("circle", at("circle"));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("circle")}) ==
+             at("circle") +
+                 ": CSVLogger cannot write it, since it cannot be opened: Too many levels of symbolic links");
+  // Links of these are replaced, not followed.
+  std::filesystem::create_symlink(at("absent/a.npz"), at("a.npz"));
+  BOOST_TEST(refusal(model_at(at("a.npz"))) == "");
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("a.npz")}) == "");
+  // Folders cannot be made behind a link that leads nowhere.
+  std::filesystem::create_symlink(at("absent"), at("link"));
+  std::string const reason = " cannot write it, since there is no folder " + at("link");
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("link/a.npz")}) ==
+             at("link/a.npz") + ": BackupAndRestore" + reason);
+  BOOST_TEST(refusal(model_at(at("link/{epoch}/a.npz"))) == at("link/{epoch}/a.npz") + ": ModelCheckpoint" + reason);
+#ifdef TRIREME_HAVE_PROTOZERO
+  BOOST_TEST(refusal(tr::TensorBoard{.log_dir = at("link")}) == at("link/train") + ": TensorBoard" + reason);
+#endif
+  BOOST_TEST(std::filesystem::is_empty(at("logs")));
+  BOOST_TEST(entries() == 7u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_disk_without_room_is_refused, Folder) {
+  std::string const reason = " cannot write it, since it cannot be written: File too large";
+  {
+    tr::test::FileSizeLimit const full(0);
+    BOOST_TEST(refusal(model_at(at("a.npz"))) == at("a.npz") + ": ModelCheckpoint" + reason);
+    BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("a.npz")}) == at("a.npz") + ": BackupAndRestore" + reason);
+    BOOST_TEST(refusal(tr::CSVLogger{.path = at("log.csv")}) == at("log.csv") + ": CSVLogger" + reason);
+#ifdef TRIREME_HAVE_PROTOZERO
+    BOOST_TEST(refusal(tr::TensorBoard{.log_dir = at("logs")}) == at("logs/train") + ": TensorBoard" + reason);
+#endif
+  }
+  BOOST_TEST(entries() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_takes_nothing_is_refused) {
+  BOOST_TEST(refusal(tr::CSVLogger{.path = "/dev/null"}) == "");
+  if (!std::filesystem::exists("/dev/full")) return;
+  BOOST_TEST(refusal(tr::CSVLogger{.path = "/dev/full"}) ==
+             "/dev/full: CSVLogger cannot write it, since it cannot be written: No space left on device");
+}
+
 BOOST_FIXTURE_TEST_CASE(files_that_exist_are_not_touched, Folder) {
   struct stat before{}, after{};
   for (char const* name : {"a.npz", "log.csv", "run.npz"}) {
