@@ -49,10 +49,11 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 ///
 /// Only the chief writes, to a new file for each run; the values of an epoch are on the disk at its end. A file that is
 /// removed during the run, alone or with its folder, is made again by the next write, with a warning: earlier values
-/// are lost. Designated initializers name the members in this order.
+/// are lost. So are, with a warning, those that a full disk does not take. Designated initializers name the members in
+/// this order.
 ///
 /// Compile-time errors: a build without protozero.
-/// \throws FileError from `fit`, on all processes, if a folder cannot be written to.
+/// \throws FileError from `fit`, on all processes, if a folder cannot be written to at the beginning.
 struct TensorBoard {
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;
@@ -73,7 +74,7 @@ struct TensorBoard {
   /// Event file of the chief.
   struct Output {
     std::optional<io::EventFile> file{};
-    bool lost = false;  ///< removed, and not made again since
+    bool lost = false;  ///< the last events, since the file could not be made again or written
   };
   Output train{}, validation{};  ///< open while training, and `validation` in a test
 
@@ -116,11 +117,7 @@ struct TensorBoard {
     for (auto const& entry : run.metrics()) events.push_back({"batch_" + entry.name, step, entry.value.value()});
     if (write_steps_per_second) events.push_back({"batch_steps_per_second", step, steps_per_second(last_record, step)});
     last_record = {step, std::chrono::steady_clock::now()};
-    Warnings warnings;
-    run.on_chief([](auto const&, TensorBoard* board, Events const* scalars,
-                    Warnings* found) { board->append(board->train, board->folder("train"), *scalars, *found); },
-                 this, &events, &warnings);
-    for (auto const& warning : warnings) run.warning(warning);
+    write(run, events, {}, false);
   }
 
   template <class Run>
@@ -191,44 +188,44 @@ struct TensorBoard {
     validation.file.emplace(folder("validation"));
   }
 
-  /// Appends events to a file, on the chief. A file that was removed is made again before; where that fails, the events
-  /// are lost and the result is false. `warnings` gets one sentence for each removal.
-  static bool append(Output& output, std::string const& folder, Events const& events, Warnings& warnings) {
-    if (!output.file->in_place()) {
-      bool const first = !std::exchange(output.lost, true);
-      try {
-        *output.file = io::EventFile(std::filesystem::path(output.file->path()).parent_path().string());
-        output.lost = false;
-      } catch (FileError const& error) {
-        if (first)
-          warnings.push_back(formatted(
-              "warning: TensorBoard: the events in {} were removed during the run, and later ones are lost too: {}",
-              folder, error.what()));
-        return false;
-      }
-      if (first)
+  /// Appends events to a file, on the chief. A file that was removed is made again before. Where that or the writing
+  /// fails the events are lost. `warnings` gets one sentence for each removal and each time without room.
+  static void append(Output& output, std::string const& folder, Events const& events, bool sync, Warnings& warnings) {
+    if (events.empty()) return;
+    bool const removed = output.file && !output.file->in_place(), first = !std::exchange(output.lost, true);
+    try {
+      if (removed) *output.file = io::EventFile(std::filesystem::path(output.file->path()).parent_path().string());
+      if (!output.file) output.file.emplace(folder);  // values that another callback added
+      output.file->write(events);
+      if (sync) output.file->flush();
+      output.lost = false;
+    } catch (FileError const& error) {
+      if (first && removed)
+        warnings.push_back(formatted(
+            "warning: TensorBoard: the events in {} were removed during the run, and later ones are lost too: {}",
+            folder, error.what()));
+      if (first && !removed)
         warnings.push_back(
-            formatted("warning: TensorBoard: the events in {} were removed during the run; a new file there has those "
-                      "that follow",
-                      folder));
+            formatted("warning: TensorBoard: events in {} cannot be written, and are lost until they can: {}", folder,
+                      error.what()));
+      return;
     }
-    output.file->write(events);
-    return true;
+    if (first && removed)
+      warnings.push_back(formatted(
+          "warning: TensorBoard: the events in {} were removed during the run; a new file there has those that follow",
+          folder));
   }
 
   template <class Run>
-  void write(Run& run, Events const& of_train, Events const& of_validation) {
+  void write(Run& run, Events const& of_train, Events const& of_validation, bool sync = true) {
     Warnings warnings;
     run.on_chief(
-        [](auto const&, TensorBoard* board, Events const* for_train, Events const* for_validation, Warnings* found) {
-          if (!for_train->empty() && append(board->train, board->folder("train"), *for_train, *found))
-            board->train.file->flush();
-          if (for_validation->empty()) return;
-          if (!board->validation.file) board->open_validation();  // values that another callback added
-          if (append(board->validation, board->folder("validation"), *for_validation, *found))
-            board->validation.file->flush();
+        [](auto const&, TensorBoard* board, Events const* for_train, Events const* for_validation, bool with_sync,
+           Warnings* found) {
+          append(board->train, board->folder("train"), *for_train, with_sync, *found);
+          append(board->validation, board->folder("validation"), *for_validation, with_sync, *found);
         },
-        this, &of_train, &of_validation, &warnings);
+        this, &of_train, &of_validation, sync, &warnings);
     for (auto const& warning : warnings) run.warning(warning);
   }
 };

@@ -22,7 +22,7 @@ namespace trireme::io {
 /// The system has each event as soon as it is written: a program that is killed loses none of them.
 class EventFile {
  public:
-  /// \throws FileError if the folder or the file cannot be made
+  /// \throws FileError if the folder or the file cannot be made; no file is left then
   explicit EventFile(std::string const& folder);
 
   EventFile(EventFile&& other) noexcept
@@ -36,7 +36,7 @@ class EventFile {
   /// True if the file is still at its path: neither removed nor moved, alone or with its folder.
   bool in_place() const;
 
-  /// Writes one event for each scalar. \throws FileError if the file system refuses it
+  /// Writes one event for each scalar. \throws FileError if the file system refuses it; none is in the file then
   void write(std::span<ScalarEvent const> scalars);
 
   /// Puts what was written on the disk, so that other machines see it and it outlives this one.

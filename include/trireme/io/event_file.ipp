@@ -45,6 +45,7 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
   try {
     write_bytes(record(version_message(seconds_since_1970())));
   } catch (...) {
+    ::unlink(path_.c_str());
     ::close(descriptor_);
     throw;
   }
@@ -98,10 +99,17 @@ TRIREME_INLINE std::string EventFile::file_name() {
 }
 
 TRIREME_INLINE void EventFile::write_bytes(std::string_view bytes) {
+  struct stat before{};
+  bool const sized = ::fstat(descriptor_, &before) == 0;
   while (!bytes.empty()) {
     ssize_t const written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("cannot be written");
+    if (written < 0) {
+      int const error = errno;
+      if (sized) static_cast<void>(::ftruncate(descriptor_, before.st_size) == 0);
+      errno = error;
+      fail("cannot be written");
+    }
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -290,6 +290,52 @@ BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_again_is_one_warning_and_no
   BOOST_TEST(run.messages.size() == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_file_that_a_full_disk_does_not_let_begin_again_leaves_nothing_and_is_one_warning, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run;
+  run.names = {"loss"};
+  run.rate = 0.125;
+  board.on_train_begin(run);
+  std::filesystem::remove_all(root / "logs");
+  {
+    tr::test::FileSizeLimit const full(0);
+    for (run.epoch_now = 0; run.epoch_now < 3; ++run.epoch_now) board.on_epoch_end(run);
+  }
+  BOOST_TEST(files("train").empty());
+  BOOST_TEST_REQUIRE(run.messages.size() == 1u);
+  BOOST_TEST(run.messages[0].starts_with("warning: TensorBoard: the events in " + log_dir() +
+                                         "/train were removed during the run, and later ones are lost too: "));
+  BOOST_TEST(run.messages[0].ends_with(": cannot be written: File too large"));
+  board.on_epoch_end(run);
+  BOOST_TEST(files("train").size() == 1u);
+  BOOST_TEST(points("train") == std::vector<Point>({{"epoch_learning_rate", 3, 0.125}}),
+             boost::test_tools::per_element());
+  BOOST_TEST(run.messages.size() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_disk_that_fills_up_during_training_costs_the_events_of_that_time_and_one_warning, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run;
+  run.names = {"loss"};
+  run.rate = 0.125;
+  board.on_train_begin(run);
+  board.on_epoch_end(run);
+  std::string const file = files("train").at(0);
+  {
+    tr::test::FileSizeLimit const full(std::filesystem::file_size(file) + 10);  // a part of a record
+    for (run.epoch_now = 1; run.epoch_now < 3; ++run.epoch_now) board.on_epoch_end(run);
+  }
+  std::string const warning = "warning: TensorBoard: events in " + log_dir() +
+                              "/train cannot be written, and are lost until they can: " + file +
+                              ": cannot be written: File too large";
+  BOOST_TEST(run.messages == std::vector{warning}, boost::test_tools::per_element());
+  board.on_epoch_end(run);
+  std::vector<Point> const expected{{"epoch_learning_rate", 0, 0.125}, {"epoch_learning_rate", 3, 0.125}};
+  BOOST_TEST(files("train").size() == 1u);
+  BOOST_TEST(points("train") == expected, boost::test_tools::per_element());
+  BOOST_TEST(run.messages.size() == 1u);
+}
+
 BOOST_FIXTURE_TEST_CASE(only_the_chief_writes, Board) {
   tr::TensorBoard board{.log_dir = log_dir(), .update_freq = 2};
   ScriptedRun run;

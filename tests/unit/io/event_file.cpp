@@ -104,6 +104,30 @@ BOOST_FIXTURE_TEST_CASE(a_file_is_in_place_until_it_is_removed_moved_or_replaced
   BOOST_TEST(!second.in_place());
 }
 
+BOOST_FIXTURE_TEST_CASE(a_file_that_cannot_be_begun_is_an_error_and_leaves_none, Folder) {
+  std::string text;
+  {
+    trireme::test::FileSizeLimit const full(5);
+    text = trireme::test::message_of<trireme::FileError>([&] { io::EventFile{root.string()}; });
+  }
+  BOOST_TEST(text.ends_with(".v2: cannot be written: File too large"));
+  BOOST_TEST(entries() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(events_that_a_full_disk_does_not_take_leave_the_whole_ones_before, Folder) {
+  io::EventFile events(root.string());
+  std::vector<io::ScalarEvent> const scalars{{"loss", 0, 0.5}, {"loss", 1, 0.25}};
+  events.write(scalars);
+  std::string const before = trireme::test::text_of(events.path());
+  {
+    trireme::test::FileSizeLimit const full(before.size() + 70);  // one of two records, and a part of the other
+    BOOST_CHECK_THROW(events.write(scalars), trireme::FileError);
+  }
+  BOOST_TEST(trireme::test::text_of(events.path()) == before);
+  events.write(scalars);
+  BOOST_TEST(trireme::test::read_records(trireme::test::text_of(events.path())).size() == 5u);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_is_an_error, Folder) {
   std::ofstream(file("logs")) << "a file";
   BOOST_TEST(trireme::test::message_of<trireme::FileError>([&] { io::EventFile{file("logs/train")}; }) ==
