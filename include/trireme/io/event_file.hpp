@@ -26,14 +26,17 @@ class EventFile {
   explicit EventFile(std::string const& folder);
 
   EventFile(EventFile&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+      : path_(std::move(other.path_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        counts_links_(other.counts_links_) {}
   EventFile& operator=(EventFile&& other) noexcept;
   ~EventFile();
 
   /// Path of the file, absolute.
   std::string const& path() const { return path_; }
 
-  /// True if the file is still at its path: neither removed nor moved, alone or with its folder.
+  /// True if the file is still at its path: neither removed nor moved, alone or with its folder. A file moved away in
+  /// whose place a copy of it lies counts as there.
   bool in_place() const;
 
   /// Writes one event for each scalar. \throws FileError if the file system refuses it; none is in the file then
@@ -63,6 +66,7 @@ class EventFile {
 
   std::string path_;
   int descriptor_ = -1;
+  bool counts_links_ = false;  ///< the file system says when the file has no name left
 };
 
 }  // namespace trireme::io

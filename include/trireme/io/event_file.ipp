@@ -42,6 +42,8 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("cannot be created");
+  struct stat status{};
+  counts_links_ = ::fstat(descriptor_, &status) == 0 && status.st_nlink > 0;
   try {
     write_bytes(record(version_message(seconds_since_1970())));
   } catch (...) {
@@ -54,6 +56,7 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
 TRIREME_INLINE EventFile& EventFile::operator=(EventFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(counts_links_, other.counts_links_);
   return *this;
 }
 
@@ -64,8 +67,9 @@ TRIREME_INLINE EventFile::~EventFile() {
 TRIREME_INLINE bool EventFile::in_place() const {
   struct stat opened{}, found{};
   if (::fstat(descriptor_, &opened) != 0) return false;
-  if (::stat(path_.c_str(), &found) != 0) return errno != ENOENT && errno != ENOTDIR && errno != ESTALE;
-  return opened.st_dev == found.st_dev && opened.st_ino == found.st_ino;
+  if (counts_links_ && opened.st_nlink == 0) return false;
+  // The name is no other file's. Some network file systems have another inode number at each call.
+  return ::stat(path_.c_str(), &found) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ESTALE);
 }
 
 TRIREME_INLINE void EventFile::write(std::span<ScalarEvent const> scalars) {

@@ -29,6 +29,9 @@ BOOST_AUTO_TEST_CASE(the_checksums_are_those_of_rfc_3720) {
 #include <filesystem>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <protozero/pbf_reader.hpp>
 
 #include "trireme/core/error.hpp"
@@ -38,6 +41,18 @@ BOOST_AUTO_TEST_CASE(the_checksums_are_those_of_rfc_3720) {
 #include "folder.hpp"
 
 using trireme::test::Folder;
+
+namespace {
+bool renumbers = false;  // as file systems do whose inode numbers are made up for each call
+ino_t numbers = 0;
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int stat(char const* path, struct stat* status) noexcept {
+  int const result = ::fstatat(AT_FDCWD, path, status, 0);
+  if (renumbers && result == 0) status->st_ino = ++numbers;
+  return result;
+}
 
 // The bytes are those of TensorBoard's RecordWriter and Event(wall_time=1.5e9, …).SerializeToString().
 BOOST_AUTO_TEST_CASE(the_record_of_the_version_is_to_the_byte_the_one_of_tensorboard) {
@@ -102,6 +117,23 @@ BOOST_FIXTURE_TEST_CASE(a_file_is_in_place_until_it_is_removed_moved_or_replaced
   io::EventFile const second(file("logs"));
   std::filesystem::remove(second.path());
   BOOST_TEST(!second.in_place());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_whose_inode_number_changes_from_call_to_call_is_in_place_until_it_is_removed, Folder) {
+  renumbers = true;
+  io::EventFile const events(root.string());
+  bool const at_first = events.in_place(), later = events.in_place();
+  std::filesystem::rename(events.path(), file("moved"));
+  bool const moved = events.in_place();
+  std::filesystem::copy_file(file("moved"), events.path());
+  std::filesystem::remove(file("moved"));
+  bool const replaced = events.in_place();
+  renumbers = false;
+  BOOST_TEST(numbers > 0u);
+  BOOST_TEST(at_first);
+  BOOST_TEST(later);
+  BOOST_TEST(!moved);
+  BOOST_TEST(!replaced);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_file_that_cannot_be_begun_is_an_error_and_leaves_none, Folder) {
