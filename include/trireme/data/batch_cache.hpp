@@ -21,28 +21,31 @@ namespace trireme::data {
 template <class X, class Y>
 class BatchCache {
  public:
-  /// Cache of so many batches of the source; reads nothing yet.
-  BatchCache(SourcePointer<X, Y> source, std::size_t batches) : source_(std::move(source)), batches_(batches) {}
+  /// Cache of so many batches of the source, without the first `skipped`, which no epoch draws; reads nothing yet.
+  BatchCache(SourcePointer<X, Y> source, std::size_t batches, std::size_t skipped)
+      : source_(std::move(source)), batches_(batches), skipped_(skipped) {}
 
-  /// Batches of a pass that are kept, at most.
+  /// Batches of a pass that are read, at most.
   std::size_t batches() const { return batches_; }
+  /// Batches at the beginning of a pass that are not kept.
+  std::size_t skipped() const { return skipped_; }
 
-  /// Cached source of the first `samples`, the same at each call.
-  SourcePointer<X, Y> first(std::size_t samples);
+  /// Cached source of the first `samples`, which keeps none of the first `skipped`; the same at each call.
+  SourcePointer<X, Y> first(std::size_t samples, std::size_t skipped);
 
  private:
   SourcePointer<X, Y> source_;
-  std::size_t batches_;
+  std::size_t batches_, skipped_;
   std::mutex mutex_;
-  std::map<std::size_t, SourcePointer<X, Y>> by_samples_;
+  std::map<std::pair<std::size_t, std::size_t>, SourcePointer<X, Y>> by_samples_;
 };
 
 template <class X, class Y>
-SourcePointer<X, Y> BatchCache<X, Y>::first(std::size_t samples) {
+SourcePointer<X, Y> BatchCache<X, Y>::first(std::size_t samples, std::size_t skipped) {
   std::lock_guard lock(mutex_);
-  SourcePointer<X, Y>& cached = by_samples_[samples];
+  SourcePointer<X, Y>& cached = by_samples_[{samples, skipped}];
   if (!cached)
-    cached = std::make_shared<CachedSource<X, Y>>(std::make_shared<SelectedSource<X, Y>>(source_, 0, samples));
+    cached = std::make_shared<CachedSource<X, Y>>(std::make_shared<SelectedSource<X, Y>>(source_, 0, samples), skipped);
   return cached;
 }
 

@@ -44,6 +44,9 @@ class BatchOrder {
   /// Batches of one pass that an epoch draws, at most; `forever` without a limit.
   std::size_t pass_limit() const;
 
+  /// Batches at the beginning of a pass that no epoch draws, at least.
+  std::size_t pass_begin() const;
+
   /// True if an epoch has no end, of passes that have one or not.
   bool endless(bool pass) const;
 

@@ -29,6 +29,15 @@ TRIREME_INLINE std::size_t BatchOrder::pass_limit() const {
   return limit;
 }
 
+TRIREME_INLINE std::size_t BatchOrder::pass_begin() const {
+  std::size_t begin = 0;
+  for (Operation const& operation : operations_) {
+    if (operation.kind == Kind::repeat) break;  // what follows leaves out batches of some passes alone
+    if (operation.kind == Kind::skip) begin += operation.count;
+  }
+  return begin;
+}
+
 TRIREME_INLINE bool BatchOrder::endless(bool pass) const {
   for (Operation const& operation : operations_) {
     if (operation.kind == Kind::take) pass = false;

@@ -161,7 +161,7 @@ BatchedDataset<X, Y> BatchedDataset<X, Y>::cache() const {
   if (limit == forever || (source_->random_access() && !no_end))
     result.source_ = cached(source_, no_end);
   else
-    result.cache_ = std::make_shared<BatchCache<X, Y>>(source_, limit);
+    result.cache_ = std::make_shared<BatchCache<X, Y>>(source_, limit, order_.pass_begin());
   return result;
 }
 
@@ -253,12 +253,17 @@ void BatchedDataset<X, Y>::verify(SampleRequirements const& needed, std::string 
 template <class X, class Y>
 SourcePointer<X, Y> BatchedDataset<X, Y>::source(DataShard share) const {
   if (!cache_) return source_;
-  if (!description_.local) return cache_->first(clamped_product(cache_->batches(), size_.global(share)));
+  if (!description_.local)
+    return cache_->first(clamped_product(cache_->batches(), size_.global(share)),
+                         clamped_product(cache_->skipped(), size_.global(share)));
   BatchPlan const own(*description_.local, size_.global(share), share);
-  std::size_t const batches = std::min(cache_->batches(), own.batches());
-  if (batches == 0) return cache_->first(0);
-  BatchRows const last = own(batches - 1);
-  return cache_->first(last.first_sample + last.rows);
+  auto const before = [&](std::size_t batches) -> std::size_t {  // samples of this process
+    batches = std::min(batches, own.batches());
+    if (batches == 0) return 0;
+    BatchRows const last = own(batches - 1);
+    return last.first_sample + last.rows;
+  };
+  return cache_->first(before(cache_->batches()), before(cache_->skipped()));
 }
 
 template <class X, class Y>

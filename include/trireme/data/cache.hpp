@@ -23,8 +23,10 @@ template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:
   /// Cache of a source, shared by all copies of the dataset.
-  explicit CachedSource(SourcePointer<X, Y> source)
-      : SampleSource<X, Y>(source->x_size(), source->y_size()), memory_(std::make_shared<Memory>(std::move(source))) {}
+  /// \param first  samples before this one are never drawn, so that none of them is kept.
+  explicit CachedSource(SourcePointer<X, Y> source, std::size_t first = 0)
+      : SampleSource<X, Y>(source->x_size(), source->y_size()),
+        memory_(std::make_shared<Memory>(std::move(source), first)) {}
 
   std::optional<std::size_t> size() const override;
   bool random_access() const override { return true; }
@@ -39,9 +41,10 @@ class CachedSource : public SampleSource<X, Y> {
   // Shared by all readers, which may be on different threads: a sample is written under the lock, once, before its
   // address is handed out, and never again.
   struct Memory {
-    explicit Memory(SourcePointer<X, Y> wrapped) : source(std::move(wrapped)) {}
+    Memory(SourcePointer<X, Y> wrapped, std::size_t first_drawn) : source(std::move(wrapped)), first(first_drawn) {}
 
     SourcePointer<X, Y> source;
+    std::size_t first;
     std::unique_ptr<SampleReader<X, Y>> reader;
     std::mutex mutex;
     std::unique_ptr<X[]> x;
@@ -51,6 +54,7 @@ class CachedSource : public SampleSource<X, Y> {
     std::vector<double> weight;
     std::vector<char> kept;
     std::size_t samples = 0;
+    std::size_t left_out = 0;  ///< samples at the beginning that have no memory
     bool complete = false;
 
     X* x_data() { return x ? x.get() : grown_x.data(); }
@@ -71,7 +75,9 @@ class CachedSource : public SampleSource<X, Y> {
         samples = *size;
       } else {
         grown_x.clear(), grown_y.clear(), weight.clear();
+        left_out = first;
         for (samples = 0; auto const sample = fresh->at(samples); ++samples) {
+          if (samples < left_out) continue;
           grown_x.insert(grown_x.end(), sample->x, sample->x + nx);
           grown_y.insert(grown_y.end(), sample->y, sample->y + ny);
           if (source->weighted()) weight.push_back(sample->weight ? *sample->weight : 1.0);
@@ -101,14 +107,15 @@ class CachedSource : public SampleSource<X, Y> {
     }
     std::optional<Sample<X, Y>> at(std::size_t position) override { return run(position, 1); }
     std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
-      if (position + count > memory_->samples) return std::nullopt;
+      if (position + count > memory_->samples || position < memory_->left_out) return std::nullopt;
       {
         std::lock_guard lock(memory_->mutex);
         for (std::size_t i = position; i < position + count; ++i) memory_->keep(i);
       }
-      return Sample<X, Y>{memory_->x_data() + position * memory_->source->x_size(),
-                          memory_->y_data() + position * memory_->source->y_size(),
-                          memory_->weight.empty() ? nullptr : memory_->weight.data() + position};
+      std::size_t const row = position - memory_->left_out;
+      return Sample<X, Y>{memory_->x_data() + row * memory_->source->x_size(),
+                          memory_->y_data() + row * memory_->source->y_size(),
+                          memory_->weight.empty() ? nullptr : memory_->weight.data() + row};
     }
 
    private:
