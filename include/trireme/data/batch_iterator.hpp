@@ -110,7 +110,6 @@ class BatchIterator {
     sized_ = samples.has_value();
     count_ = limit_.value_or(all.value_or(0));
     counted_ = all.has_value();
-    endless_ = !all && limit_;
     if (all && limit_) parts_ = (*all + *limit_ - 1) / *limit_;
     batches_ = all.value_or(0);
   }
@@ -123,8 +122,11 @@ class BatchIterator {
   /// that a resumed run has drawn before.
   void start(std::size_t epoch, std::size_t next = 0) {
     bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
-    if (!endless_) {
-      rewind(epoch / parts_, epoch % parts_ * limit_.value_or(0));
+    if (counted_ || !limit_) {
+      std::size_t const pass = epoch / parts_, first = epoch % parts_ * limit_.value_or(0);
+      bool const is_there = first > 0 && first == position_ && pass == pass_ && !restored_;
+      if (!is_there) rewind(pass, first);  // otherwise the stream goes on with what it has read ahead
+      first_ = first;
       if (parts_ > 1) count_ = std::min(*limit_, batches_ - first_);
     } else if (restored_ && !acquires) {
       rewind(pass_, position_, next);
@@ -272,10 +274,9 @@ class BatchIterator {
   Stream stream_;
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
-  bool counted_ = false, sized_ = false, endless_ = false, restored_ = false;
-  std::size_t count_ = 0, next_epoch_ = 0;
-  std::size_t parts_ = 1, batches_ = 0;   ///< of a pass over data of known length: epochs, and batches
-  std::size_t pass_ = 0;                  ///< what the stream was rewound to
+  bool counted_ = false, sized_ = false, restored_ = false;
+  std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1, batches_ = 0;  ///< the last two: epochs and batches of a pass
+  std::size_t pass_ = 0;                                              ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
   std::size_t samples_ = 0;               ///< of all processes, in the batches of the epoch since it was started
