@@ -22,7 +22,7 @@ namespace trireme {
 /// File that a callback will write on the chief, or a folder that it will write to.
 ///
 /// A callback lists them in `output_files(run)`, and `fit` tries them first of all, so that a missing folder or a
-/// full disk is an error at the beginning and not after an epoch:
+/// full disk is an error at the beginning and not after an epoch (for a log that exists, only its rights are tried):
 ///
 ///     template <class Run>
 ///     std::vector<tr::OutputFile> output_files(Run const&) const {

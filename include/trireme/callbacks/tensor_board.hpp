@@ -74,7 +74,8 @@ struct TensorBoard {
   /// Event file of the chief.
   struct Output {
     std::optional<io::EventFile> file{};
-    bool lost = false;  ///< the last events, since the file could not be made again or written
+    bool removed = false;  ///< and could not be made again, as a warning has said
+    bool full = false;     ///< the last events could not be written, as a warning has said
   };
   Output train{}, validation{};  ///< open while training, and `validation` in a test
 
@@ -192,13 +193,14 @@ struct TensorBoard {
   /// fails the events are lost. `warnings` gets one sentence for each removal and each time without room.
   static void append(Output& output, std::string const& folder, Events const& events, bool sync, Warnings& warnings) {
     if (events.empty()) return;
-    bool const removed = output.file && !output.file->in_place(), first = !std::exchange(output.lost, true);
+    bool const removed = output.file && !output.file->in_place();
+    bool const first = !std::exchange(removed ? output.removed : output.full, true);
     try {
       if (removed) *output.file = io::EventFile(std::filesystem::path(output.file->path()).parent_path().string());
       if (!output.file) output.file.emplace(folder);  // values that another callback added
       output.file->write(events);
       if (sync) output.file->flush();
-      output.lost = false;
+      output.removed = output.full = false;
     } catch (FileError const& error) {
       if (first && removed)
         warnings.push_back(formatted(

@@ -138,8 +138,7 @@ class BatchIterator {
     restored_ = false;
     samples_ = 0;
     ended_ = no_end;
-    next_epoch_ = epoch + 1;
-    next_ = next;
+    next_epoch_ = epoch + 1, next_ = next;
   }
 
   /// The next batch of the epoch: the same on every process, unless they acquire them.
@@ -161,7 +160,7 @@ class BatchIterator {
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
-                                         called(), ended, options_.steps_option(), *limit_, first_ + *limit_)));
+                                         called(), ended, options_.steps_option(), *limit_, first_ + count_)));
   }
 
   /// Current batch. What it points to stays until the next call of `next` at least.
@@ -224,7 +223,8 @@ class BatchIterator {
   std::uint64_t fingerprint() const {
     auto const& class_weight = options_.class_weight;
     std::uint64_t const weights = data::hash_bytes(class_weight.data(), class_weight.size() * sizeof(double));
-    return data::hash_combine(data::hash_combine(data_->checksum().hash, limit_.value_or(0)), weights);
+    std::uint64_t const steps = parts_ > 1 ? data::hash_combine(*limit_, parts_) : limit_.value_or(0);
+    return data::hash_combine(data::hash_combine(data_->checksum().hash, steps), weights);
   }
 
   static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {

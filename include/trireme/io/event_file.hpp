@@ -4,6 +4,7 @@
 #ifdef TRIREME_HAVE_PROTOZERO
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ class EventFile {
   EventFile(EventFile&& other) noexcept
       : path_(std::move(other.path_)),
         descriptor_(std::exchange(other.descriptor_, -1)),
+        flushed_(other.flushed_),
         counts_links_(other.counts_links_) {}
   EventFile& operator=(EventFile&& other) noexcept;
   ~EventFile();
@@ -42,7 +44,8 @@ class EventFile {
   /// Writes one event for each scalar. \throws FileError if the file system refuses it; none is in the file then
   void write(std::span<ScalarEvent const> scalars);
 
-  /// Puts what was written on the disk, so that other machines see it and it outlives this one.
+  /// Puts what was written on the disk, so that other machines see it and it outlives this one. \throws FileError if
+  /// the disk does not take it; the file then ends where it was last put there
   void flush();
 
   /// The bytes of a TFRecord: length and content, each followed by its masked CRC-32C.
@@ -61,11 +64,16 @@ class EventFile {
   static std::string file_name();
 
   void write_bytes(std::string_view bytes);
+  /// Bytes of the file; -1: not known.
+  std::int64_t size() const;
+  /// Cuts the file to so many bytes, unless they are not known, and reports the error of the call before.
+  [[noreturn]] void undo(std::int64_t bytes) const;
 
   [[noreturn]] void fail(char const* what) const;
 
   std::string path_;
   int descriptor_ = -1;
+  std::int64_t flushed_ = -1;  ///< bytes on the disk
   bool counts_links_ = false;  ///< the file system says when the file has no name left
 };
 

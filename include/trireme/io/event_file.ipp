@@ -46,6 +46,7 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
   counts_links_ = ::fstat(descriptor_, &status) == 0 && status.st_nlink > 0;
   try {
     write_bytes(record(version_message(seconds_since_1970())));
+    flushed_ = size();
   } catch (...) {
     ::unlink(path_.c_str());
     ::close(descriptor_);
@@ -56,6 +57,7 @@ TRIREME_INLINE EventFile::EventFile(std::string const& folder) {
 TRIREME_INLINE EventFile& EventFile::operator=(EventFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(flushed_, other.flushed_);
   std::swap(counts_links_, other.counts_links_);
   return *this;
 }
@@ -68,7 +70,7 @@ TRIREME_INLINE bool EventFile::in_place() const {
   struct stat opened{}, found{};
   if (::fstat(descriptor_, &opened) != 0) return false;
   if (counts_links_ && opened.st_nlink == 0) return false;
-  // The name is no other file's. Some network file systems have another inode number at each call.
+  // Taken to be this file: some network file systems have another inode number at each call.
   return ::stat(path_.c_str(), &found) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ESTALE);
 }
 
@@ -80,7 +82,8 @@ TRIREME_INLINE void EventFile::write(std::span<ScalarEvent const> scalars) {
 }
 
 TRIREME_INLINE void EventFile::flush() {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) fail("cannot be written");
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) undo(flushed_);
+  flushed_ = size();
 }
 
 TRIREME_INLINE std::string EventFile::record(std::string_view content) {
@@ -103,19 +106,25 @@ TRIREME_INLINE std::string EventFile::file_name() {
 }
 
 TRIREME_INLINE void EventFile::write_bytes(std::string_view bytes) {
-  struct stat before{};
-  bool const sized = ::fstat(descriptor_, &before) == 0;
+  std::int64_t const before = size();
   while (!bytes.empty()) {
     ssize_t const written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      int const error = errno;
-      if (sized) static_cast<void>(::ftruncate(descriptor_, before.st_size) == 0);
-      errno = error;
-      fail("cannot be written");
-    }
+    if (written < 0) undo(before);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+TRIREME_INLINE std::int64_t EventFile::size() const {
+  struct stat status{};
+  return ::fstat(descriptor_, &status) == 0 ? std::int64_t{status.st_size} : -1;
+}
+
+TRIREME_INLINE void EventFile::undo(std::int64_t bytes) const {
+  int const error = errno;
+  if (bytes >= 0) static_cast<void>(::ftruncate(descriptor_, bytes) == 0);
+  errno = error;
+  fail("cannot be written");
 }
 
 TRIREME_INLINE void EventFile::fail(char const* what) const {

@@ -1,4 +1,4 @@
-// ranks: 1 2 3
+// ranks: 2 3
 // Data of another kind on one rank: one sentence on all ranks, before training.
 #define BOOST_TEST_MODULE differing_data
 #include "support/kokkos_fixture.hpp"

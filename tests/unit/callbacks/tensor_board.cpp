@@ -336,6 +336,22 @@ BOOST_FIXTURE_TEST_CASE(a_disk_that_fills_up_during_training_costs_the_events_of
   BOOST_TEST(run.messages.size() == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_folder_that_is_removed_to_make_room_is_a_warning_too, Board) {
+  tr::TensorBoard board{.log_dir = log_dir()};
+  ScriptedRun run;
+  run.names = {"loss"};
+  board.on_train_begin(run);
+  {
+    tr::test::FileSizeLimit const full(std::filesystem::file_size(files("train").at(0)));
+    board.on_epoch_end(run);
+  }
+  std::filesystem::remove_all(root / "logs");
+  board.on_epoch_end(run);
+  BOOST_TEST_REQUIRE(run.messages.size() == 2u);
+  BOOST_TEST(run.messages[1] == "warning: TensorBoard: the events in " + log_dir() +
+                                    "/train were removed during the run; a new file there has those that follow");
+}
+
 BOOST_FIXTURE_TEST_CASE(only_the_chief_writes, Board) {
   tr::TensorBoard board{.log_dir = log_dir(), .update_freq = 2};
   ScriptedRun run;

@@ -45,6 +45,7 @@ using trireme::test::Folder;
 namespace {
 bool renumbers = false;  // as file systems do whose inode numbers are made up for each call
 ino_t numbers = 0;
+bool disk_is_full = false;  // as network file systems notice at fsync
 }  // namespace
 
 // In the place of the C library's.
@@ -52,6 +53,12 @@ extern "C" int stat(char const* path, struct stat* status) noexcept {
   int const result = ::fstatat(AT_FDCWD, path, status, 0);
   if (renumbers && result == 0) status->st_ino = ++numbers;
   return result;
+}
+
+extern "C" int fsync(int descriptor) {
+  if (!disk_is_full) return ::fdatasync(descriptor);
+  errno = ENOSPC;
+  return -1;
 }
 
 // The bytes are those of TensorBoard's RecordWriter and Event(wall_time=1.5e9, …).SerializeToString().
@@ -158,6 +165,28 @@ BOOST_FIXTURE_TEST_CASE(events_that_a_full_disk_does_not_take_leave_the_whole_on
   BOOST_TEST(trireme::test::text_of(events.path()) == before);
   events.write(scalars);
   BOOST_TEST(trireme::test::read_records(trireme::test::text_of(events.path())).size() == 5u);
+}
+
+BOOST_FIXTURE_TEST_CASE(events_that_do_not_reach_the_disk_leave_those_that_did, Folder) {
+  io::EventFile events(root.string());
+  std::vector<io::ScalarEvent> const scalars{{"loss", 0, 0.5}};
+  std::string const empty = trireme::test::text_of(events.path());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    disk_is_full = true;
+    events.write(scalars);
+    BOOST_TEST(trireme::test::message_of<trireme::FileError>([&] { events.flush(); }) ==
+               events.path() + ": cannot be written: No space left on device");
+    disk_is_full = false;
+    BOOST_TEST(trireme::test::text_of(events.path()) == empty);
+  }
+  events.write(scalars);
+  events.flush();
+  std::string const flushed = trireme::test::text_of(events.path());
+  events.write(scalars);
+  disk_is_full = true;
+  BOOST_CHECK_THROW(events.flush(), trireme::FileError);
+  disk_is_full = false;
+  BOOST_TEST(trireme::test::text_of(events.path()) == flushed);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_folder_that_cannot_be_made_is_an_error, Folder) {

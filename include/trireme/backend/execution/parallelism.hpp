@@ -33,7 +33,7 @@ struct PartitionPlan {
   std::size_t fine_rows = 0;
 };
 
-/// The partitions that have rows of a batch: the first so many.
+/// Number of partitions that have rows of a batch; these come first.
 constexpr std::size_t used_partitions(PartitionPlan const& plan, std::size_t rows) {
   return rows < plan.fine_rows ? plan.partitions / 2 : plan.partitions;
 }

@@ -44,6 +44,9 @@ class ThreadPool {
 #endif
   };
 
+  /// Tasks that threads share at most: of more the caller runs all.
+  static constexpr std::size_t most_tasks = 1024;
+
   /// \param threads  including the caller's own
   /// \param places   the processors that each thread may use; empty: those of the thread that calls this
   explicit ThreadPool(std::size_t threads, std::vector<Cpus> places = {});
@@ -80,7 +83,6 @@ class ThreadPool {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t most_tasks = 1024;
   /// Longer than the time between the steps of a training loop, and short beside a time slice of the scheduler.
   static constexpr std::chrono::nanoseconds patience_on_own_cores{50'000};
 

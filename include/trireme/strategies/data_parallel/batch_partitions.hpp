@@ -117,6 +117,7 @@ class BatchPartitions {
       if (empty && (index == 0 || plan_.shards != 0)) none.finish();
     };
     memory_.reserve(model, std::max<std::size_t>(1, batch.rows), batch.x.is_scattered() ? batch.rows : 0);
+    memory_.reserve_gradients(batch.rows);
     cross_replica_sum_.begin(processes);
     // Shards have sums of their own, and one partition that only stores its gradients has none to compute them with.
     bool const defers = plan_.shards == 0 && (plan_.partitions > 1 || update || copies);

@@ -108,21 +108,20 @@ class PartitionMemory {
       reserved_inputs_ = scattered_rows;
     }
     if (rows <= reserved_rows_) return;
-    reserve_gradients(rows);
     for (std::size_t partition = 0; partition < used_partitions(plan_, rows); ++partition)
       partitions_[partition].workspace =
           uninitialized_view<Bytes>(space_, "trireme::workspace", partition_bytes(model, partition, rows));
     reserved_rows_ = rows;
   }
 
- private:
-  /// Makes the arenas of the partitions that have some of so many rows.
+  /// Makes the gradient arenas of the partitions that have some of so many rows.
   void reserve_gradients(std::size_t rows) {
     for (std::size_t partition = 0; partition < used_partitions(plan_, rows); ++partition)
-      if (Arena<T, Space>& gradients = partitions_[partition].gradients; gradients.size() == 0)
+      if (Arena<T, Space>& gradients = partitions_[partition].gradients; gradients.size() < elements_)
         gradients = make_view<Arena<T, Space>>(space_, "trireme::gradients", elements_);
   }
 
+ private:
   std::size_t partition_bytes(Model const& model, std::size_t partition, std::size_t rows) const {
     std::size_t const most = partition_capacity(plan_, partition, rows);
     if (!plan_.by_samples) return model.template workspace_bytes<SpaceContext<Space>>(most);

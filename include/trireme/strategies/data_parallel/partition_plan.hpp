@@ -22,19 +22,20 @@ inline constexpr std::size_t least_owned_weights = std::size_t{1} << 15;
 /// convolutions do, that looks some of them up, or that is mostly small.
 std::size_t rows_for_owned_weights(ModelDescription const& model);
 
-/// Operations of forward from which a partition is worth an arena of gradients of its own beside one for each thread:
-/// about a millisecond of a step.
+/// Operations of forward from which half of a thread's rows are worth a partition: with backward it takes some
+/// milliseconds.
 inline constexpr std::size_t flops_of_fine_partition = std::size_t{1} << 27;
-/// Operations of forward for each element of the arena, likewise: what is added up of a partition's gradients is then
-/// little beside their computation.
+/// Operations of forward for each element of the gradients from which it is worth one: the sum over partitions then
+/// takes little time beside them.
 inline constexpr std::size_t flops_of_element = 128;
-/// Rows of a batch for each thread up to which they are considered: a model that needs more has short steps.
+/// Rows for each thread that are enough for two partitions in all models that have them: others have short steps.
 inline constexpr std::size_t most_fine_rows = std::size_t{1} << 12;
 
 /// Rows of a batch from which `plan` has two partitions a thread (`PartitionPlan::fine_rows`), so that threads which
-/// lose their cores to other processes take fewer of them than others; 0 for a model whose rows take little time, or
-/// that sums over rows of the whole batch, since its partitions run at once.
-std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan);
+/// lose their cores to other processes take fewer of them than others. 0 for a model whose rows take little time; for a
+/// large one, since each partition has gradients of its own; and for one with statistics over rows of a batch, since
+/// its partitions run at once.
+std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan, std::size_t scalar_size);
 
 /// The plan for a model. A model that sums over rows of the whole batch needs all partitions to run at once, so
 /// replicas that would run in turn become one: for such a model they are equivalent. \throws ValueError if another of

@@ -9,6 +9,7 @@
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/backend/threads/thread_pool.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
@@ -35,9 +36,12 @@ TRIREME_INLINE std::size_t rows_for_owned_weights(ModelDescription const& model)
   return 4 * elements >= 3 * model.elements ? rows : 0;
 }
 
-TRIREME_INLINE std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan) {
+TRIREME_INLINE std::size_t rows_for_fine_partitions(ModelDescription const& model, PartitionPlan const& plan,
+                                                    std::size_t scalar_size) {
   std::size_t const flops = model.flops();
   if (!plan.by_samples || plan.threads == 1 || flops == 0 || model.row_scope != StatisticsScope::none) return 0;
+  if (model.elements * scalar_size > samples_parallelism_limit || 2 * plan.partitions > ThreadPool::most_tasks)
+    return 0;
   std::size_t const worth = std::max(flops_of_fine_partition, flops_of_element * model.elements);
   std::size_t const rows = 2 * plan.partitions * ((worth + flops - 1) / flops);
   return rows <= most_fine_rows * plan.partitions ? rows : 0;
@@ -50,7 +54,7 @@ TRIREME_INLINE PartitionPlan plan_model(ModelDescription const& model, Paralleli
     partitions.whole_rows = rows_for_owned_weights(model);
   bool const in_turn = partitions.partitions > partitions.threads;
   if (!in_turn) {
-    partitions.fine_rows = rows_for_fine_partitions(model, partitions);
+    partitions.fine_rows = rows_for_fine_partitions(model, partitions, scalar_size);
     if (partitions.fine_rows > 0) partitions.partitions *= 2;
   }
   if (model.row_scope != StatisticsScope::global || !in_turn) return partitions;

@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-/// Rows that a used partition has room for, if the process has seen batches of `rows`: uneven splits of smaller batches
-/// may give it one row more than this one does, and those below `fine_rows` more than half of the partitions.
+/// Rows that a used partition has room for, if the process has seen batches of `rows`. A smaller batch may give it one
+/// row more than this one does, or many more: one below `fine_rows` is divided among half of the partitions.
 constexpr std::size_t partition_capacity(PartitionPlan const& plan, std::size_t partition, std::size_t rows) {
   std::size_t most = partition_rows(plan, partition, rows).size();
   if (plan.fine_rows > 0 && rows >= plan.fine_rows)
@@ -25,8 +25,8 @@ constexpr std::size_t whole_capacity(PartitionPlan const& plan, std::size_t rows
   return std::min(plan.whole_rows, rows);
 }
 
-/// Bytes of the workspaces of all partitions, by the plan of `plan_model` or, for batches without `whole_rows` and
-/// `fine_rows`, `plan_partitions`.
+/// Bytes of the workspaces of all partitions, by the plan of `plan_model`; or by that of `plan_partitions`, which has
+/// neither `whole_rows` nor `fine_rows`.
 ///
 ///     constexpr PartitionPlan two_threads = plan_partitions(Parallelism::samples, 1, 2, cost.arena_bytes, true);
 ///     constexpr std::size_t workspace(PartitionPlan const& plan, std::size_t rows) {
