@@ -33,8 +33,7 @@
 namespace trireme {
 
 /// Options of `fit`. Designated initializers name the members in this order: `{.epochs = 10, .verbose = false}`. With
-/// `steps_per_epoch` an epoch begins where the one before ended, and the last one of a pass over the data has the
-/// batches that are left. Those of the epochs before `initial_epoch` count as drawn.
+/// `steps_per_epoch` epochs, those before `initial_epoch` too, go on in the data; the last of a pass has what is left.
 /// \throws ValueError from `fit`, on all processes, if a step count or `validation_freq` is 0, or a class weight is
 /// negative or not finite.
 struct FitOptions {

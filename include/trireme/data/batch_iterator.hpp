@@ -102,16 +102,14 @@ class BatchIterator {
     auto const& group = engine.group();
     if (group.size() > 1)
       data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
-    std::optional<std::size_t> const all = group.together([&] { return batches_of_epoch(); });
+    batches_ = group.together([&] { return batches_of_epoch(); });
     // Of a cached generator they are what this process has read.
     std::optional<std::size_t> const samples = group.together([&] { return data.size(); });
-    if (all) require_same(*all, "batches");
+    if (batches_) require_same(*batches_, "batches");
     if (samples) require_same(*samples, "samples");
     sized_ = samples.has_value();
-    count_ = limit_.value_or(all.value_or(0));
-    counted_ = all.has_value();
-    if (all && limit_) parts_ = (*all + *limit_ - 1) / *limit_;
-    batches_ = all.value_or(0);
+    count_ = limit_.value_or(batches_.value_or(0));
+    if (batches_ && limit_) parts_ = (*batches_ + *limit_ - 1) / *limit_;
   }
 
   /// Batches of the epoch that was started, or of the first; 0 if that is not known.
@@ -122,12 +120,12 @@ class BatchIterator {
   /// that a resumed run has drawn before.
   void start(std::size_t epoch, std::size_t next = 0) {
     bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
-    if (counted_ || !limit_) {
+    if (batches_ || !limit_) {
       std::size_t const pass = epoch / parts_, first = epoch % parts_ * limit_.value_or(0);
       bool const is_there = first > 0 && first == position_ && pass == pass_ && !restored_;
       if (!is_there) rewind(pass, first);  // otherwise the stream goes on with what it has read ahead
       first_ = first;
-      if (parts_ > 1) count_ = std::min(*limit_, batches_ - first_);
+      if (parts_ > 1) count_ = std::min(*limit_, *batches_ - first_);
     } else if (restored_ && !acquires) {
       rewind(pass_, position_, next);
     } else if (acquires || epoch != next_epoch_) {
@@ -138,7 +136,8 @@ class BatchIterator {
     restored_ = false;
     samples_ = 0;
     ended_ = no_end;
-    next_epoch_ = epoch + 1, next_ = next;
+    next_epoch_ = epoch + 1;
+    next_ = next;
   }
 
   /// The next batch of the epoch: the same on every process, unless they acquire them.
@@ -156,7 +155,7 @@ class BatchIterator {
   void finish() const {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
     if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
-    if (!(counted_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
+    if (!(batches_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
@@ -274,9 +273,10 @@ class BatchIterator {
   Stream stream_;
   std::optional<std::size_t> limit_;
   std::optional<std::uint64_t> fingerprint_{};
-  bool counted_ = false, sized_ = false, restored_ = false;
-  std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1, batches_ = 0;  ///< the last two: epochs and batches of a pass
-  std::size_t pass_ = 0;                                              ///< what the stream was rewound to
+  std::optional<std::size_t> batches_{};  ///< of a pass over the data, if that is known
+  bool sized_ = false, restored_ = false;
+  std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1;  ///< parts_: epochs of a pass
+  std::size_t pass_ = 0;                                ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
   std::size_t samples_ = 0;               ///< of all processes, in the batches of the epoch since it was started
