@@ -10,7 +10,8 @@ if(trireme_build_type)
   list(APPEND trireme_shown CMAKE_CXX_FLAGS_${trireme_build_type})
 endif()
 foreach(option IN ITEMS ${trireme_shown} TRIREME_COMPILED TRIREME_WITH_HDF5 TRIREME_WITH_ZLIB TRIREME_WITH_PROTOZERO
-                        TRIREME_WITH_CUBLAS TRIREME_WITH_CUBLASLT TRIREME_WITH_ROCBLAS TRIREME_WITH_PJRT)
+                        TRIREME_WITH_CUBLAS TRIREME_WITH_CUBLASLT TRIREME_WITH_CUDNN TRIREME_WITH_ROCBLAS
+                        TRIREME_WITH_PJRT)
   string(APPEND trireme_options " '-D${option}=${${option}}'")
 endforeach()
 

@@ -1,8 +1,8 @@
 # Finds what trireme rests on and gathers it in the target trireme::dependencies. Read by CMakeLists.txt and by the
 # installed trireme-config.cmake: each includes trireme-packages.cmake and defines `trireme_dependency(package …)`,
 # `trireme_missing(sentence)` and
-# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_ROCBLAS and …_PJRT (AUTO, ON or OFF) beforehand. Sets
-# TRIREME_HAVE_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_ROCBLAS and …_PJRT.
+# TRIREME_WITH_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_CUDNN, …_ROCBLAS and …_PJRT (AUTO, ON or OFF) beforehand. Sets
+# TRIREME_HAVE_HDF5, …_ZLIB, …_PROTOZERO, …_CUBLAS, …_CUBLASLT, …_CUDNN, …_ROCBLAS and …_PJRT.
 
 # Where Debian has both, its `mpicc` is Open MPI's: MPICH stands beside it with a suffix, and comes first.
 if(NOT DEFINED MPI_EXECUTABLE_SUFFIX AND NOT MPI_C_FOUND AND NOT MPI_CXX_FOUND AND NOT MPI_HOME AND NOT MPI_ROOT
@@ -161,6 +161,36 @@ if(TRIREME_WITH_CUBLASLT AND "CUDA" IN_LIST Kokkos_DEVICES)
     trireme_missing("cuBLASLt needs CUDA's libraries cublas and cublasLt, and TRIREME_WITH_CUBLAS")
   endif()
 endif()
+# cuDNN installs no CMake package. It lies in CUDA's folders, in a prefix of its own or in Python's nvidia/cudnn, whose
+# library has its version in its name alone.
+set(TRIREME_HAVE_CUDNN OFF)
+if(TRIREME_WITH_CUDNN AND "CUDA" IN_LIST Kokkos_DEVICES)
+  find_package(CUDAToolkit QUIET)
+  set(trireme_cudnn_hints "${CUDNN_ROOT}" "$ENV{CUDNN_ROOT}" "$ENV{CUDNN_HOME}" ${CUDAToolkit_INCLUDE_DIRS}
+                          "${CUDAToolkit_LIBRARY_ROOT}" "${CUDAToolkit_LIBRARY_DIR}")
+  find_path(TRIREME_CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${trireme_cudnn_hints} PATH_SUFFIXES include
+            DOC "Folder of cudnn.h and cudnn_graph.h")
+  find_library(TRIREME_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${trireme_cudnn_hints} PATH_SUFFIXES lib64 lib
+               DOC "The library cuDNN")
+  mark_as_advanced(TRIREME_CUDNN_INCLUDE_DIR TRIREME_CUDNN_LIBRARY)
+  set(trireme_cudnn_version "")
+  if(TRIREME_CUDNN_INCLUDE_DIR AND TRIREME_CUDNN_LIBRARY AND EXISTS "${TRIREME_CUDNN_INCLUDE_DIR}/cudnn_version.h")
+    file(GLOB trireme_cudnn_headers "${TRIREME_CUDNN_INCLUDE_DIR}/cudnn_version*.h")
+    foreach(header IN LISTS trireme_cudnn_headers)
+      file(STRINGS "${header}" trireme_cudnn_lines REGEX "^#define CUDNN_(MAJOR|MINOR) [0-9]+")
+      if(trireme_cudnn_lines MATCHES "CUDNN_MAJOR ([0-9]+)")
+        set(trireme_cudnn_version "${CMAKE_MATCH_1}")
+        string(REGEX REPLACE ".*CUDNN_MINOR ([0-9]+).*" "${trireme_cudnn_version}.\\1" trireme_cudnn_version
+               "${trireme_cudnn_lines}")
+      endif()
+    endforeach()
+  endif()
+  if(trireme_cudnn_version VERSION_GREATER_EQUAL 9.8)
+    set(TRIREME_HAVE_CUDNN ON)
+  elseif(NOT TRIREME_WITH_CUDNN STREQUAL "AUTO")
+    trireme_missing("cuDNN 9.8 or newer was not found; give its place with CUDNN_ROOT, or configure with TRIREME_WITH_CUDNN=OFF")
+  endif()
+endif()
 set(TRIREME_HAVE_ROCBLAS OFF)
 if("HIP" IN_LIST Kokkos_DEVICES)
   trireme_optional_dependency(ROCBLAS rocblas CONFIG)
@@ -201,6 +231,11 @@ if(NOT TARGET trireme::dependencies)
   if(TRIREME_HAVE_CUBLASLT)
     target_link_libraries(trireme::dependencies INTERFACE CUDA::cublasLt)
     target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_CUBLASLT)
+  endif()
+  if(TRIREME_HAVE_CUDNN)
+    target_link_libraries(trireme::dependencies INTERFACE "${TRIREME_CUDNN_LIBRARY}")
+    target_include_directories(trireme::dependencies INTERFACE "${TRIREME_CUDNN_INCLUDE_DIR}")
+    target_compile_definitions(trireme::dependencies INTERFACE TRIREME_HAVE_CUDNN)
   endif()
   if(TRIREME_HAVE_ROCBLAS)
     target_link_libraries(trireme::dependencies INTERFACE roc::rocblas)

@@ -97,6 +97,7 @@ OPTIONAL = {  # beginnings of includes -> the macro that switches them on; heade
     "protozero/": "TRIREME_HAVE_PROTOZERO",
     "cublas": "TRIREME_HAVE_CUBLAS",
     "cublasLt": "TRIREME_HAVE_CUBLASLT",
+    "cudnn": "TRIREME_HAVE_CUDNN",
     "rocblas/": "TRIREME_HAVE_ROCBLAS",
 }
 

@@ -13,7 +13,7 @@ import sys
 ROOMS = """
     version.hpp core
     tensor
-    backend/simd backend/threads backend/gemm backend/execution backend/convolution
+    backend/simd backend/threads backend/gemm backend/convolution backend/execution
     io
     compiled_library.hpp
     mpi/fault mpi

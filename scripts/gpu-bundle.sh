@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Builds tests and benchmarks for CUDA, here where no GPU is needed, and puts them into one folder for a machine with a GPU
-# that has no network and none of trireme's packages: CUDA 13 and its cuBLAS are all that the programs expect there.
+# that has no network and none of trireme's packages: CUDA 13 and its cuBLAS are all that the programs expect there, and
+# cuDNN if you say so.
 #
-#   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--host] [FOLDER]
+#   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--cudnn] [--host] [FOLDER]
 #
 # --tests       programs of tests/device (all of them)
 # --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences|pjrt); the last is there if
 #               CMake finds PJRT's header (scripts/pjrt.sh)
+# --cudnn       convolutions are cuDNN's, which has to be on that machine as on this one
 # --host        for threads instead of CUDA, with the device in software, to try the folder and its scripts without a GPU
 # FOLDER        build/gpu-bundle
 #
@@ -14,12 +16,13 @@
 source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 
-tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|pjrt)' backend=cuda folder=build/gpu-bundle
+tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|pjrt)' backend=cuda cudnn=OFF folder=build/gpu-bundle
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     --tests) tests=${2:-} && shift 2 ;;
     --benchmarks) benchmarks=${2:-} && shift 2 ;;
+    --cudnn) cudnn=ON && shift ;;
     --host) backend=openmp && shift ;;
     -*) die "unknown option '$1' (see --help)" ;;
     *) folder=$1 && shift ;;
@@ -31,7 +34,7 @@ arguments=()
 if [ "$backend" = cuda ]; then
   [ ! -x /usr/local/cuda/bin/nvcc ] || PATH=$PATH:/usr/local/cuda/bin
   command -v nvcc >/dev/null || die "nvcc is not on this machine; --host builds without it"
-  arguments=("-DCMAKE_CXX_COMPILER=$(kokkos_cache cuda)/bin/nvcc_wrapper" -DTRIREME_BENCHMARK_FLAGS=-O3)
+  arguments=("-DCMAKE_CXX_COMPILER=$(kokkos_cache cuda)/bin/nvcc_wrapper" -DTRIREME_BENCHMARK_FLAGS=-O3 "-DTRIREME_WITH_CUDNN=$cudnn")
   # A100s beside the architecture of Kokkos, of which its compiler wrapper takes one alone.
   export NVCC_APPEND_FLAGS="-gencode arch=compute_80,code=sm_80"
 fi
@@ -60,7 +63,7 @@ for target in "${targets[@]}"; do
 done
 # All libraries but the C library's and CUDA's, which have to be those of the machine.
 for program in "$folder"/bin/*; do ldd "$program"; done | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
-  grep -vE '^(ld-linux|lib(c|m|dl|rt|pthread|resolv|cuda|cudart|cublas|cublasLt))\.' |
+  grep -vE '^(ld-linux|lib(c|m|dl|rt|pthread|resolv|cuda|cudart|cublas|cublasLt|cudnn))\.' |
   while read -r name path; do cp -L "$path" "$folder/lib/$name"; done
 cp -r tests/parity/data/. "$folder/data/"
 cp -r benchmarks/peers "$folder/"

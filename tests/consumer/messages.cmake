@@ -93,7 +93,7 @@ endif()
 ")
 set(user -S "${BINARY}/user" -B "${BINARY}/user/build" -D trireme_ROOT=${BINARY}/prefix)
 says("trireme: this installation has no pjrt; configure trireme with -DTRIREME_WITH_PJRT=ON" ${user} -D wanted=pjrt)
-says("trireme: there is no component 'cuda' (compiled, hdf5, zlib, protozero, cublas, cublaslt, rocblas, pjrt)" ${user} -D wanted=cuda)
+says("trireme: there is no component 'cuda' (compiled, hdf5, zlib, protozero, cublas, cublaslt, cudnn, rocblas, pjrt)" ${user} -D wanted=cuda)
 says("trireme: fmt was not found; give its place with fmt_ROOT" ${user} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE)
 execute_process(COMMAND "${CMAKE_COMMAND}" ${user} ${common} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=FALSE
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

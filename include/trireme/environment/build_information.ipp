@@ -61,6 +61,9 @@ TRIREME_INLINE std::string build_information() {
 #ifdef TRIREME_HAVE_CUBLASLT
   text += " cublaslt";
 #endif
+#ifdef TRIREME_HAVE_CUDNN
+  text += " cudnn";
+#endif
 #ifdef TRIREME_HAVE_ROCBLAS
   text += " rocblas";
 #endif

@@ -105,6 +105,10 @@ struct Conv2D {
       convolution(context, w, filters, f.rows, f.x, weights, z, space);
       kernels::bias_activation(context, activation, f.rows * w.positions(), filters, f.parameters[bias], z, f.y);
     } else {
+      if constexpr (detail::HasVendorConvolution<Context>)
+        if (detail::vendor_convolution(context, w, filters, f.rows, f.x, weights, z))
+          return kernels::bias_activation(context, activation, f.rows * w.positions(), filters, f.parameters[bias], z,
+                                          f.y);
       detail::unfolded_convolution(context, w, filters, f.rows, f.x, weights, z, space, [&](Product<T> const& product) {
         kernels::product_bias_activation(context, activation, product, f.parameters[bias], f.y + (product.c - z));
       });

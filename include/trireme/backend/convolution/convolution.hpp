@@ -10,6 +10,7 @@
 #include "trireme/backend/convolution/patch_convolution.hpp"
 #include "trireme/backend/convolution/row_convolution.hpp"
 #include "trireme/backend/convolution/unfolded_convolution.hpp"
+#include "trireme/backend/convolution/vendor_convolution.hpp"
 #include "trireme/backend/convolution/window.hpp"
 #include "trireme/backend/convolution/winograd_convolution.hpp"
 #include "trireme/backend/simd/simd_vector.hpp"
@@ -91,6 +92,8 @@ void convolution(Context& context, Window2D const& w, std::size_t filters, std::
         break;
     }
   }
+  if constexpr (detail::HasVendorConvolution<Context>)
+    if (detail::vendor_convolution(context, w, filters, rows, x, kernel, y)) return;
   detail::unfolded_convolution(context, w, filters, rows, x, kernel, y, workspace);
 }
 
@@ -121,6 +124,8 @@ void convolution_backward(Context& context, Window2D const& w, std::size_t filte
         break;
     }
   }
+  if constexpr (detail::HasVendorConvolution<Context>)
+    if (detail::vendor_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx)) return;
   detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx, workspace);
 }
 

@@ -8,6 +8,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/convolution/device_convolution.hpp"
 #include "trireme/backend/execution/column_sums.hpp"
 #include "trireme/backend/execution/lanes.hpp"
 #include "trireme/backend/execution/recorded_work.hpp"
@@ -65,7 +66,8 @@ class SpaceContext<Space> {
   static constexpr bool owns_rows = false;
 
   /// Context of the whole space.
-  explicit SpaceContext(Space const& space = default_space<Space>()) : space_(space), blas_(space) {}
+  explicit SpaceContext(Space const& space = default_space<Space>())
+      : space_(space), blas_(space), convolutions_(space) {}
 
   /// Threads of the space.
   std::size_t threads() const { return threads_; }
@@ -145,6 +147,8 @@ class SpaceContext<Space> {
     blas_.gemm(space_, batch);
   }
 
+  /// The vendor's convolutions.
+  detail::DeviceConvolution<Space> const& convolutions() const { return convolutions_; }
   static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
     return detail::convolution_chunk_of_space(bytes_per_sample);
   }
@@ -154,6 +158,7 @@ class SpaceContext<Space> {
   /// Adds the address of memory that kernels use, which may move when it grows.
   void list_addresses(std::vector<std::uint64_t>& all) const {
     all.push_back(reinterpret_cast<std::uintptr_t>(scratch_.data()));
+    convolutions_.list_addresses(all);
   }
 
   /// Sum over processes of which `cross_replica_sum` makes use; null: the slice has all rows.
@@ -236,6 +241,7 @@ class SpaceContext<Space> {
   mutable bool exceeds_arguments_ = false;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
+  detail::DeviceConvolution<Space> convolutions_;
   Kokkos::View<double*, memory_space> scratch_;
 };
 

@@ -119,7 +119,9 @@ class Trireme(CMakePackage, CudaPackage, ROCmPackage):
             self.define_from_variant("TRIREME_WITH_PJRT", "pjrt"),
             self.define_from_variant("TRIREME_WITH_CUBLAS", "cuda"),
             self.define_from_variant("TRIREME_WITH_CUBLASLT", "cuda"),
-            self.define("TRIREME_WITH_ROCBLAS", False),  # which the recipe does not depend on
+            # Libraries that the recipe does not depend on.
+            self.define("TRIREME_WITH_CUDNN", False),
+            self.define("TRIREME_WITH_ROCBLAS", False),
             self.define("Kokkos_ROOT", self.spec["kokkos"].prefix),
             self.define("MPI_HOME", self.spec["mpi"].prefix),
             self.define("BLAS_LIBRARIES", self.spec["blas"].libs.joined(";")),
