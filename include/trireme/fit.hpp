@@ -152,7 +152,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     }
     require_same_changes();
 
-    while (!list.stop_requested() && batches.next()) {
+    while ((!list.stop_requested() || progress.batch == 0) && batches.next()) {  // at least one, for the epoch's logs
       run.set_batch(batches.index());
       list.train_batch_begin();
       engine.train_step(batches.batch());

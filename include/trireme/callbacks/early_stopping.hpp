@@ -99,7 +99,10 @@ struct EarlyStopping {
   template <class Run>
   bool wants_stop(double value, Run& run) {
     warnings.on_value("EarlyStopping", monitor, run, value);
-    if (restore_best_weights && !best_weights) best_weights.take(run);
+    if (restore_best_weights && !best_weights) {
+      best_weights.take(run);
+      best_epoch = run.epoch();
+    }
     ++wait;
     if (improves(resolved_mode, min_delta, value, best)) {
       best = value;

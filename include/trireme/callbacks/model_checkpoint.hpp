@@ -120,11 +120,13 @@ struct ModelCheckpoint {
     if (path.empty()) throw ValueError("ModelCheckpoint needs a .path");
     bool const by_batch = save_freq.batches > 0;
     Logs names;
-    for (auto const& name : run.log_names()) {
-      // While an epoch runs there are no validation values yet.
-      std::string_view const view = name;
-      if (!by_batch || !view.starts_with("val_")) names.set(view, run.learning_rate());
-    }
+    auto const set = [&](auto const& all) {
+      for (std::string_view const name : all) names.set(name, run.learning_rate());
+    };
+    if (by_batch)
+      set(run.metric_names());  // there are neither validation values yet, nor those that callbacks add
+    else
+      set(run.log_names());
     for (std::string const& field : path_fields(path)) {
       if (field == "epoch" || (by_batch && field == "batch") || names.find(field)) continue;
       throw ValueError(formatted("ModelCheckpoint: the path '{}' has the field '{}', but {} only: epoch, {}{}", path,

@@ -82,6 +82,8 @@ class Run {
     log_metrics(phase, "", logs);
     return logs;
   }
+  /// Names of the values that `metrics` returns.
+  static constexpr auto const& metric_names() { return Model::log_names; }
   /// The direction that the compiled metric declares; `none` for a name that no metric has.
   Direction direction(std::string_view metric) const {
     auto const& names = Model::log_names;

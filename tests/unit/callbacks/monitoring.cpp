@@ -59,6 +59,20 @@ BOOST_AUTO_TEST_CASE(a_nan_in_the_first_epoch_stops_nothing_even_with_patience_o
              "warning: EarlyStopping: 'val_loss' is NaN in epoch 1, which is never an improvement");
 }
 
+// Keras 3.15 counts the weights that it keeps first as the best, and their epoch too.
+BOOST_AUTO_TEST_CASE(weights_of_a_first_epoch_that_is_nan_are_restored_by_the_name_of_their_epoch) {
+  tr::EarlyStopping<"val_loss"> callback{
+      .patience = 1, .restore_best_weights = true, .start_from_epoch = 2, .verbose = true};
+  ScriptedRun run;
+  callback.on_train_begin(run);
+  run.epoch_now = 2;
+  run.logs().set("val_loss", uniform(std::nan("")));
+  callback.on_epoch_end(run);
+  BOOST_TEST(callback.best_epoch == 2u);
+  callback.on_train_end(run);
+  BOOST_TEST(run.messages.back() == "Restoring the weights of epoch 3");
+}
+
 BOOST_AUTO_TEST_CASE(a_metric_without_direction_is_named_before_training) {
   ScriptedRun run;
   tr::ReduceLROnPlateau<"val_score"> callback;
@@ -87,6 +101,11 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_names_the_unknown_field_and_those_there_are) {
   BOOST_TEST(refusal(batch).find("'batch'") != std::string::npos);
   tr::ModelCheckpoint<"val_loss"> by_batch{.path = "{epoch}-{val_loss}.weights.h5", .save_freq = 3};
   BOOST_TEST(refusal(by_batch).find("'val_loss'") != std::string::npos);
+  tr::ModelCheckpoint<"loss"> rate{.path = "{epoch}-{learning_rate}.weights.h5", .save_freq = 3};
+  BOOST_TEST(
+      refusal(rate) ==
+      "ModelCheckpoint: the path '{epoch}-{learning_rate}.weights.h5' has the field 'learning_rate', but during an "
+      "epoch there are only: epoch, batch, loss");
   tr::ModelCheckpoint<"val_loss"> format{.path = "{epoch:q}.weights.h5"};
   BOOST_TEST(refusal(format).find("{epoch:q}") != std::string::npos);
   tr::ModelCheckpoint<"val_loss"> open{.path = "{epoch"};

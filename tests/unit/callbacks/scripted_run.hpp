@@ -32,6 +32,7 @@ struct ScriptedRun {
     return batch_logs;
   }
   std::vector<std::string> const& log_names() const { return names; }
+  std::vector<std::string> const& metric_names() const { return metrics_named; }
   Uniform<double> learning_rate() const { return uniform(rate); }
   void set_learning_rate(double value) { rate = value; }
   int snapshot() const { return weights; }
@@ -57,7 +58,7 @@ struct ScriptedRun {
   std::size_t batch_now = 0;
   Logs epoch_logs;
   Logs batch_logs;
-  std::vector<std::string> names;
+  std::vector<std::string> names, metrics_named{"loss"};
   std::size_t process_count = 2;
   double rate = 1;
   int weights = 0;

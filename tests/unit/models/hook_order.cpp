@@ -115,6 +115,15 @@ struct StopsAfter {
   }
 };
 
+/// Requests to stop before the batches of an epoch.
+struct StopsBefore {
+  std::size_t epoch;
+  template <class Run>
+  Control on_epoch_begin(Run& run) {
+    return run.epoch() == epoch ? Control::stop : Control::proceed;
+  }
+};
+
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(fit_calls_the_hooks_in_keras_order_with_validation_every_second_epoch, Fixture) {
@@ -147,6 +156,16 @@ BOOST_FIXTURE_TEST_CASE(callbacks_are_called_in_the_users_order_and_all_of_them_
   check({"a: train_begin", "b: train_begin", "a: epoch_begin 0", "b: epoch_begin 0", "a: batch_begin 0 step 0",
          "b: batch_begin 0 step 0", "a: batch_end 0 step 1", "b: batch_end 0 step 1", "a: epoch_end 0 loss, accuracy",
          "b: epoch_end 0 loss, accuracy", "a: train_end", "b: train_end"});
+}
+
+// As in Keras 3.15: what the epoch logs is then of a batch, and not of none.
+BOOST_FIXTURE_TEST_CASE(an_epoch_before_which_a_callback_asks_to_stop_has_one_batch, Fixture) {
+  auto const history =
+      fit(strategy, model, train(), {.epochs = 3, .verbose = false}, Recorder{"", &lines}, StopsBefore{1});
+  check({"train_begin", "epoch_begin 0", "batch_begin 0 step 0", "batch_end 0 step 1", "batch_begin 1 step 1",
+         "batch_end 1 step 2", "epoch_end 0 loss, accuracy", "epoch_begin 1", "batch_begin 0 step 2",
+         "batch_end 0 step 3", "epoch_end 1 loss, accuracy", "train_end"});
+  BOOST_TEST(history["loss"].at(1) > 0.1);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_epoch_that_is_cut_short_is_still_validated_and_ended, Fixture) {
