@@ -3,18 +3,27 @@
 #define BOOST_TEST_MODULE device_vendor_convolution
 #include "support/device.hpp"
 
+#include "support/twin_graph.hpp"
+
+#include "support/device_values.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/vendor_convolutions.hpp"
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "parity/window_cases.hpp"
 #include "support/small_training.hpp"
+#include "trireme/backend/convolution/convolution_pass.hpp"
+#include "trireme/backend/convolution/device_convolution.hpp"
+#include "trireme/backend/convolution/window.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
@@ -22,14 +31,29 @@ using namespace trireme;
 
 namespace {
 
-template <class Strategy, class Check>
+template <class Precision, class Strategy, class Check>
 void trained(Strategy const& strategy, Check const& check) {
   auto const samples = test::cnn_samples<double>(22), others = test::cnn_samples<double>(9, 2);
-  auto model = compile<double>(strategy, test::cnn(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true},
-                               Accuracy{}, CompileOptions{.seed = 5});
+  auto model = compile<Precision>(strategy, test::cnn(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true},
+                                  Accuracy{}, CompileOptions{.seed = 5});
   auto const history = fit(strategy, model, samples.data().shuffle(100, 3).batch(GlobalBatch{5}),
-                           validation(others.data().batch(GlobalBatch{9})), {.epochs = 3, .verbose = false});
+                           validation(others.data().batch(GlobalBatch{9})), {.epochs = 5, .verbose = false});
   check(model, history);
+}
+
+template <class Precision>
+void check_device(bool record, double limit) {
+  trained<Precision>(OneDeviceStrategy<>(), [&](auto const& reference, History const& expected) {
+    std::size_t const before = test::vendor_convolutions;
+    OneDeviceStrategy<test::Device> const strategy(DeviceOptions{.record_steps = record}, test::device(1));
+    trained<Precision>(strategy, [&](auto& model, History const& history) {
+      test::check_same_weights(model, reference, limit);
+      test::check_same_history(history, expected, limit);
+      std::string const placement = model.engine().placement();
+      BOOST_TEST((placement.find(", steps recorded") != std::string::npos) == record, placement);
+    });
+    BOOST_TEST((test::vendor_convolutions > before || !test::counts_vendor_convolutions));
+  });
 }
 
 }  // namespace
@@ -40,19 +64,28 @@ BOOST_AUTO_TEST_CASE(layers_have_the_outputs_and_gradients_of_keras) {
   BOOST_TEST(test::vendor_convolutions >= before + 3 * 12 * test::counts_vendor_convolutions);  // of twelve windows
 }
 
-BOOST_AUTO_TEST_CASE(a_device_trains_as_a_host_recorded_or_not_and_where_the_library_lacks_a_pass) {
-  trained(OneDeviceStrategy<>(), [](auto const& reference, History const& expected) {
-    for (bool const record : {false, true})
-      for (test::VendorLacks const lack : {test::VendorLacks::nothing, test::VendorLacks::kernel_gradients}) {
-        test::vendor_lacks = lack;
-        std::size_t const before = test::vendor_convolutions;
-        OneDeviceStrategy<test::Device> const strategy(DeviceOptions{.record_steps = record}, test::device(1));
-        trained(strategy, [&](auto const& model, History const& history) {
-          test::check_same_weights(model, reference, 1e-12);
-          test::check_same_history(history, expected, 1e-12);
-        });
-        BOOST_TEST((test::vendor_convolutions > before || !test::counts_vendor_convolutions));
-      }
-  });
+BOOST_AUTO_TEST_CASE(a_device_trains_as_a_host) { check_device<double>(false, 1e-12); }
+
+BOOST_AUTO_TEST_CASE(a_recorded_step_trains_as_a_host) { check_device<double>(true, 1e-12); }
+
+BOOST_AUTO_TEST_CASE(what_the_library_lacks_is_computed_by_products) {
+  test::vendor_lacks = test::VendorLacks::kernel_gradients;
+  check_device<double>(false, 1e-12);
   test::vendor_lacks = test::VendorLacks::nothing;
+}
+
+BOOST_AUTO_TEST_CASE(mixed_precision_trains_as_a_host) { check_device<Mixed<BFloat16, double>>(false, 1e-10); }
+
+// On a GPU, that the numbers above are the library's.
+BOOST_AUTO_TEST_CASE(the_library_has_a_plan_for_each_pass) {
+  using Convolutions = detail::DeviceConvolution<test::Device>;
+  if constexpr (Convolutions::available) {
+    auto const space = test::device(1);
+    Convolutions const convolutions(space);
+    test::OnDevice<float> const images(std::vector<float>(4 * 64 * 3)), outputs(std::vector<float>(4 * 64 * 8));
+    WindowAxis const axis = window_axis(8, 3, 1, 1, true);
+    for (auto const pass : {detail::ConvolutionPass::forward, detail::ConvolutionPass::input_gradient,
+                            detail::ConvolutionPass::kernel_gradient})
+      BOOST_TEST(convolutions.plan<float>(space, {pass, {axis, axis, 3}, 8, 4}, images.data(), outputs.data()));
+  }
 }

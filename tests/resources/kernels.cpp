@@ -13,6 +13,13 @@ void train(Architecture const& architecture, Optimizer const& optimizer, Loss co
   tr::fit(strategy, model, data, {.epochs = 1, .verbose = false});
 }
 
+// A kernel of convolutions by cuDNN, for builds without it.
+#if defined(KOKKOS_ENABLE_CUDA) && !defined(TRIREME_HAVE_CUDNN)
+void transpose(tr::SpaceContext<Kokkos::DefaultExecutionSpace> const& context) {
+  context.for_each("trireme::transpose_kernel", 1, 1, tr::kernels::TransposeKernel<float>{});
+}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -5,6 +5,9 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace {
 
 constexpr unsigned polls_before_yield = 100;
@@ -16,6 +19,10 @@ extern "C" {
 
 unsigned ucp_worker_progress(void* worker) {
   static auto const progress = reinterpret_cast<unsigned (*)(void*)>(dlsym(RTLD_NEXT, "ucp_worker_progress"));
+  if (!progress) {
+    std::fputs("tests: ucp_worker_progress is called, and no library has it\n", stderr);
+    std::abort();
+  }
   unsigned const events = progress(worker);
   if (events != 0) {
     idle_polls = 0;
@@ -26,8 +33,7 @@ unsigned ucp_worker_progress(void* worker) {
   return events;
 }
 
-// Weak: some tests have their own.
-__attribute__((weak)) int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
+int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
   idle_polls = 0;
   return PMPI_Test(request, done, status);
 }

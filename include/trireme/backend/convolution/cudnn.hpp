@@ -14,6 +14,10 @@
 #ifdef TRIREME_HAVE_CUDNN
 #include <cudnn.h>
 
+#if CUDNN_VERSION < 90800
+#error "trireme: cuDNN 9.8 or newer is needed; configure with TRIREME_WITH_CUDNN=OFF"
+#endif
+
 namespace trireme::detail {
 
 inline void check_cudnn(cudnnStatus_t status, char const* call) {
@@ -33,6 +37,7 @@ inline constexpr cudnnBackendAttributeType_t cudnn_type = [] {
   if constexpr (std::is_same_v<Value, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
   if constexpr (std::is_same_v<Value, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
   if constexpr (std::is_same_v<Value, cudnnBackendNumericalNote_t>) return CUDNN_TYPE_NUMERICAL_NOTE;
+  if constexpr (std::is_same_v<Value, cudnnBackendBehaviorNote_t>) return CUDNN_TYPE_BEHAVIOR_NOTE;
 }();
 
 /// A descriptor, which is destroyed with its last copy.
@@ -62,7 +67,10 @@ class CudnnDescriptor {
                 "cudnnBackendSetAttribute");
   }
 
-  /// Closes it, after which it can be used and not changed. False if the library has no such thing.
+  /// Closes it, after which it can be used and not changed. False if the library has no such thing, or fails to make
+  /// it.
+  [[nodiscard]] bool tried() const { return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS; }
+  /// The same, where anything but that the library has no such thing is an error.
   [[nodiscard]] bool finalized() const {
     cudnnStatus_t const status = cudnnBackendFinalize(get());
     int const category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));

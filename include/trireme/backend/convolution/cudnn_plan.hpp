@@ -184,14 +184,14 @@ class CudnnPlanner {
   /// Adds configuration and plan, and returns the bytes of its workspace; nothing where its results would be less
   /// exact, or its workspace too large.
   std::optional<std::size_t> add_plan(CudnnDescriptor const& configuration, std::vector<CudnnDescriptor>& parts) const {
-    if (!is_exact(configuration)) return std::nullopt;
+    if (!suits(configuration)) return std::nullopt;
     CudnnDescriptor const plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     if (target_.properties)
       set_properties(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
     else
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target_.handle);
-    if (!plan.finalized()) return std::nullopt;
+    if (!plan.tried()) return std::nullopt;  // there are others
     std::int64_t bytes = 0;
     plan.read(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span<std::int64_t>(&bytes, 1));
     if (static_cast<std::size_t>(bytes) > most_workspace) return std::nullopt;
@@ -200,9 +200,16 @@ class CudnnPlanner {
     return static_cast<std::size_t>(bytes);
   }
 
-  static bool is_exact(CudnnDescriptor const& configuration) {
+  /// True for kernels that come with the library and compute exactly.
+  static bool suits(CudnnDescriptor const& configuration) {
     CudnnDescriptor const engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     configuration.read(CUDNN_ATTR_ENGINECFG_ENGINE, std::span<CudnnDescriptor const>(&engine, 1));
+    // A plan may be dropped while a recording still launches its kernel, which then has to be there.
+    std::array<cudnnBackendBehaviorNote_t, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT> behavior{};
+    std::size_t const traits =
+        engine.read(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, std::span<cudnnBackendBehaviorNote_t>(behavior));
+    for (std::size_t i = 0; i < traits; ++i)
+      if (behavior[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) return false;
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
     std::size_t const count =
         engine.read(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
@@ -225,7 +232,7 @@ class CudnnPlanner {
     if (target_.properties) part.set(name, *target_.properties);
   }
 
-  static constexpr std::size_t kernel_alignment = 64;  // of an arena's tensors
+  static constexpr std::size_t kernel_alignment = 64;  ///< of the device's allocations, at least
 
   CudnnTarget target_;
 };

@@ -64,7 +64,10 @@ class DeviceConvolution<Kokkos::Cuda> {
     State& state = *state_;
     auto found = state.plans.find(key);
     if (found == state.plans.end()) {
-      if (state.plans.size() == most_plans) state.plans.clear();
+      if (state.plans.size() == most_plans) {
+        state.plans.clear();
+        ++state.generation;
+      }
       set_device(space);
       CudnnPlanner<T> const planner(CudnnTarget{state.handle_on(space)});
       found = state.plans.emplace(key, planner.plan(c, alignment)).first;
@@ -98,25 +101,32 @@ class DeviceConvolution<Kokkos::Cuda> {
   void list_addresses(std::vector<std::uint64_t>& all) const {
     all.push_back(reinterpret_cast<std::uintptr_t>(state_->workspace.data()));
     all.push_back(reinterpret_cast<std::uintptr_t>(state_->kernel.data()));
+    all.push_back(state_->generation);  // a step that was planned before is not recorded after
   }
 
  private:
   using Memory = Kokkos::View<std::byte*, Kokkos::CudaSpace>;
   using Key = std::array<std::uint64_t, 18>;
-  static constexpr std::size_t most_plans = 256;
+  static constexpr std::size_t most_plans = 1024;
 
   struct State {
     std::shared_ptr<cudnnContext> handle;
     std::map<Key, std::shared_ptr<CudnnPlan const>> plans;
     Memory workspace, kernel;
+    std::uint64_t generation = 0;  ///< of plans
 
     /// Made with the first convolution: it takes the library some tenths of a second.
     cudnnHandle_t handle_on(Kokkos::Cuda const& space) {
       if (!handle) {
         cudnnHandle_t made{};
         check_cudnn(cudnnCreate(&made), "cudnnCreate");
-        handle = std::shared_ptr<cudnnContext>(made, [](cudnnHandle_t h) { cudnnDestroy(h); });
+        std::shared_ptr<cudnnContext> const owned(made, [](cudnnHandle_t h) { cudnnDestroy(h); });
+        // Headers and library may have been found in different places.
+        if (cudnnGetVersion() < CUDNN_VERSION)
+          throw Error(formatted("cuDNN {} is loaded, but the program was compiled for cuDNN {}", cudnnGetVersion(),
+                                CUDNN_VERSION));
         check_cudnn(cudnnSetStream(made, space.cuda_stream()), "cudnnSetStream");
+        handle = owned;
       }
       return handle.get();
     }

@@ -65,6 +65,18 @@ class StoringContext {
   void gemm_batch(ProductBatch<T> const& batch) const {
     context_.gemm_batch(batch);
   }
+  /// The vendor's convolutions, on devices.
+  decltype(auto) convolutions() const
+    requires requires(Context& c) { c.convolutions(); }
+  {
+    return context_.convolutions();
+  }
+  /// Execution space, for them.
+  decltype(auto) space() const
+    requires requires(Context& c) { c.convolutions(); }
+  {
+    return context_.space();
+  }
   static constexpr std::size_t convolution_chunk(std::size_t bytes_per_sample) {
     return Context::convolution_chunk(bytes_per_sample);
   }
