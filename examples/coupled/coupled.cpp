@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 #include <trireme/trireme.hpp>
@@ -84,6 +85,7 @@ int main(int argc, char** argv) {
              argc > 3 ? argv[3] : "");
   } catch (std::exception const& e) {
     std::fprintf(stderr, "coupled: %s\n", e.what());
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // an abort loses what the launcher has not read yet
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   Kokkos::finalize();
