@@ -56,6 +56,22 @@ void check_device(bool record, double limit) {
   });
 }
 
+/// A template, so that where there is no library it is not asked.
+template <class Space>
+void check_plans() {
+  if constexpr (detail::DeviceConvolution<Space>::available) {
+    Space const space = test::device(1);
+    detail::DeviceConvolution<Space> const convolutions(space);
+    test::OnDevice<float> const images(std::vector<float>(4 * 64 * 3)), outputs(std::vector<float>(4 * 64 * 8));
+    WindowAxis const axis = window_axis(8, 3, 1, 1, true);
+    for (auto const pass : {detail::ConvolutionPass::forward, detail::ConvolutionPass::input_gradient,
+                            detail::ConvolutionPass::kernel_gradient}) {
+      detail::VendorConvolution const convolution{pass, {axis, axis, 3}, 8, 4};
+      BOOST_TEST((convolutions.template plan<float>(space, convolution, images.data(), outputs.data()) != nullptr));
+    }
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(layers_have_the_outputs_and_gradients_of_keras) {
@@ -77,15 +93,4 @@ BOOST_AUTO_TEST_CASE(what_the_library_lacks_is_computed_by_products) {
 BOOST_AUTO_TEST_CASE(mixed_precision_trains_as_a_host) { check_device<Mixed<BFloat16, double>>(false, 1e-10); }
 
 // On a GPU, that the numbers above are the library's.
-BOOST_AUTO_TEST_CASE(the_library_has_a_plan_for_each_pass) {
-  using Convolutions = detail::DeviceConvolution<test::Device>;
-  if constexpr (Convolutions::available) {
-    auto const space = test::device(1);
-    Convolutions const convolutions(space);
-    test::OnDevice<float> const images(std::vector<float>(4 * 64 * 3)), outputs(std::vector<float>(4 * 64 * 8));
-    WindowAxis const axis = window_axis(8, 3, 1, 1, true);
-    for (auto const pass : {detail::ConvolutionPass::forward, detail::ConvolutionPass::input_gradient,
-                            detail::ConvolutionPass::kernel_gradient})
-      BOOST_TEST(convolutions.plan<float>(space, {pass, {axis, axis, 3}, 8, 4}, images.data(), outputs.data()));
-  }
-}
+BOOST_AUTO_TEST_CASE(the_library_has_a_plan_for_each_pass) { check_plans<test::Device>(); }

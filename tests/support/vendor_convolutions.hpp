@@ -25,7 +25,7 @@ inline constexpr bool counts_vendor_convolutions = false;
 inline constexpr bool counts_vendor_convolutions = true;
 #endif
 
-/// What the library on the device in software has no plans for.
+/// Passes without a plan in the library on the device in software.
 enum class VendorLacks { nothing, kernel_gradients };
 inline VendorLacks vendor_lacks = VendorLacks::nothing;
 

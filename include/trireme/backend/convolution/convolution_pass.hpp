@@ -1,4 +1,4 @@
-/// What a vendor's library is asked for: one of the three convolutions of a step.
+/// The three convolutions of a step, of which a vendor's library is asked for one.
 #pragma once
 
 #include <cstddef>

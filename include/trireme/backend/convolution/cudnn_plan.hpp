@@ -101,7 +101,7 @@ class CudnnPlanner {
     return made;
   }
 
-  /// What the three operations call their attributes.
+  /// Names of an operation's attributes, which the three operations have each of their own.
   struct Names {
     cudnnBackendDescriptorType_t operation;
     cudnnBackendAttributeName_t images, kernel, outputs, window, alpha, beta;
