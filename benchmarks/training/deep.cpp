@@ -5,5 +5,5 @@ int main(int argc, char** argv) {
   trireme::Environment environment(argc, argv);
   auto const options = bench::parse(argc, argv, "Times training steps of resnet18, vgg, unet and conv1d");
   for (auto const& name : options.cases)
-    bench::train_deep(trireme::OneDeviceStrategy<>(), bench::model_of(name), name, options);
+    bench::train_deep(trireme::OneDeviceStrategy<>(options.device), bench::model_of(name), name, options);
 }

@@ -23,6 +23,7 @@ struct Options {
   std::size_t repetitions = 15;
   double seconds = 0.05;
   tr::Parallelism parallelism = tr::Parallelism::automatic;
+  tr::DeviceOptions device{};
 };
 
 /// The options of every training benchmark; ends the program if they make no sense.
@@ -37,6 +38,8 @@ inline Options parse(int argc, char** argv, char const* description) {
   app.add_option("--parallelism", plan, "how threads share a step")
       ->check(CLI::IsMember({"automatic", "samples", "intra_op"}))
       ->capture_default_str();
+  app.add_flag("--record", options.device.record_steps, "steps of one device are recorded once and replayed");
+  app.add_flag("--fuse", options.device.fuse_steps, "steps of small perceptrons on one device are two kernels");
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {

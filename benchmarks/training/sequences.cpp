@@ -6,7 +6,7 @@ namespace tr = trireme;
 int main(int argc, char** argv) {
   tr::Environment environment(argc, argv);
   auto const options = bench::parse(argc, argv, "Times training steps of transformer and lstm");
-  tr::OneDeviceStrategy<> const strategy;
+  tr::OneDeviceStrategy<> const strategy(options.device);
   tr::Adam const adam{.learning_rate = 1e-3};
   for (auto const& name : options.cases)
     if (name.starts_with("transformer"))

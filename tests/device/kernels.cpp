@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/activations/softmax.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/gemm/product_batch.hpp"
