@@ -4,6 +4,8 @@
 
 #include "support/kokkos_fixture.hpp"
 
+#include "trireme/backend/execution/space_context.hpp"
+
 #include "parity/loss_cases.hpp"
 #include "parity/metric_cases.hpp"
 #include "parity/optimizer_cases.hpp"
