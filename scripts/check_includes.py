@@ -6,7 +6,8 @@ switched on.
     scripts/check_includes.py [FOLDER]      default: include/
 
 `--target trireme_headers` compiles each header behind the packages' headers, which hide such an include that is missing.
-A name of the standard library that the table below lacks is an error too.
+A name of the standard library that the table below lacks is an error too, and so is [[no_unique_address]]: CUDA 13's
+compiler lays out a kernel's argument with such a member otherwise than the host's.
 """
 import functools
 import pathlib
@@ -158,6 +159,8 @@ def check(folder):
                 errors.append(f"{name}: std::{used} is not in the table of {sys.argv[0]}")
             elif not there & {header, *ALSO.get(header, ())}:
                 errors.append(f"{name}: std::{used} without #include <{header}>")
+        if "no_unique_address" in code:
+            errors.append(f"{name}: [[no_unique_address]], for which CUDA's compiler leaves no room in a kernel's argument")
         for pattern, beginnings in PACKAGES.items():
             if re.search(pattern, code) and not any(i.startswith(beginnings) for i in there):
                 errors.append(f"{name}: {re.search(pattern, code).group()} without #include <{beginnings[0]}…>")

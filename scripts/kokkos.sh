@@ -68,6 +68,10 @@ case $backend in
     arch=${arch:-HOPPER90}
     # CMake's compiler check passes no -arch, and CUDA 13 no longer knows the wrapper's default.
     sed -i "s/^default_arch=.*/default_arch=\"sm_${arch//[^0-9]/}\"/" "$source/bin/nvcc_wrapper"
+    # From CUDA 12.9 on [[no_unique_address]] gives a View other places in a kernel's argument than on the host, so that
+    # `Kokkos::deep_copy(view, number)` writes elsewhere. Kokkos 5 does without it, too (github.com/kokkos/mdspan, 434).
+    layout=$source/tpls/mdspan/include/experimental/__p0009_bits/config.hpp
+    [ ! -e "$layout" ] || sed -i 's/(!defined(__NVCC__) || MDSPAN_HAS_CXX_20) &&/!defined(__NVCC__) \&\&/' "$layout"
     options+=(-DKokkos_ENABLE_CUDA=ON "-DKokkos_ARCH_$arch=ON" "-DCMAKE_CXX_COMPILER=$source/bin/nvcc_wrapper"
               "-DCMAKE_CXX_FLAGS=-include $project/cmake/cuda13_kokkos.hpp") ;;
   hip)

@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(mixed_precision_is_not_fused) {
 }
 
 BOOST_AUTO_TEST_CASE(hosts_fuse_nothing) {
-  OneDeviceStrategy<> const strategy({.fuse_steps = true});
+  OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace> const strategy({.fuse_steps = true});
   auto const model = compile<double>(strategy, network<Tanh>(), Adam{}, crossentropy);
   BOOST_TEST(contains(model.engine().placement(), std::string(", steps not fused: ") + no_chain));
 }

@@ -36,7 +36,7 @@ template <class Strategy, class Architecture>
 void check_tuples(Strategy const& strategy, Architecture const& architecture, double limit) {
   namespace tuples = test::tuples;
   tuples::trained<double>(
-      OneDeviceStrategy<>(), architecture, Parallelism::intra_op, 7,
+      OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), architecture, Parallelism::intra_op, 7,
       [&](auto const& reference, History const& expected, auto const& predicted, Logs const& evaluated) {
         tuples::trained<double>(
             strategy, architecture, Parallelism::automatic, 7,
@@ -62,7 +62,7 @@ void check(Strategy const& strategy, Architecture const& architecture, double li
                              {.epochs = 2, .class_weight = {1, 2, 0.5, 0.25}, .verbose = false});
     f(model, history);
   };
-  run(OneDeviceStrategy<>(), [&](auto const& reference, History const& expected) {
+  run(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), [&](auto const& reference, History const& expected) {
     run(strategy, [&](auto const& model, History const& history) {
       test::check_same_weights(model, reference, limit);
       test::check_same_history(history, expected, limit);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(models_without_layers) {
     for (auto const& name : {"loss", "val_loss"}) result.push_back(history[name].back());
     return result;
   };
-  auto const expected = fitted(OneDeviceStrategy<>());
+  auto const expected = fitted(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>());
   BOOST_TEST(expected[0] != 2.0);
   BOOST_TEST(test::distance(fitted(OneDeviceStrategy<Device>(device())), expected) <= 1e-12);
   BOOST_TEST(test::distance(fitted(MultiWorkerMirroredStrategy<Device>(world(), device())), expected) <= 1e-12);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(layers_of_several_models) {
       for (double value : other.weights(name)) all.push_back(value);
     return all;
   };
-  auto const expected = bits(OneDeviceStrategy<>());
+  auto const expected = bits(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>());
   BOOST_TEST(test::distance(bits(OneDeviceStrategy<Device>(device())), expected) <= 1e-12);
   if (world().size() == 1)
     BOOST_TEST(test::distance(bits(ShardedStrategy<Device, 3>(world(), device())), expected) <= 1e-12);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(parts_of_the_users_own) {
     auto const history = fit(strategy, model, data, {.epochs = 4, .verbose = false});
     check(model, history);
   };
-  train(OneDeviceStrategy<>(), [&](auto const& reference, History const& expected) {
+  train(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), [&](auto const& reference, History const& expected) {
     train(MultiWorkerMirroredStrategy<Device>(world(), device()), [&](auto const& model, History const& history) {
       test::check_same_weights(model, reference, 1e-12);
       test::check_same_history(history, expected, 1e-12);

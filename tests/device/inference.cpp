@@ -7,6 +7,7 @@
 #include "support/tuple_models.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "trireme/callbacks/early_stopping.hpp"
@@ -38,7 +40,7 @@ namespace {
 
 using test::Device;
 using OnDevice = OneDeviceStrategy<test::Device>;
-using Host = OneDeviceStrategy<>;
+using Host = OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>;
 template <class T>
 using Rows = Kokkos::View<T**, Kokkos::LayoutRight, test::Device::memory_space>;
 
@@ -136,7 +138,9 @@ BOOST_AUTO_TEST_CASE(threads_share_a_predictor_while_the_model_trains) {
         xt::xarray<double> given = xt::xarray<double>::from_shape({rows, std::size_t{6}});
         std::copy_n(x.data(), rows * 6, given.data());
         auto const y = predictor.predict(given);
-        if (!std::equal(y.begin(), y.end(), expected.begin())) ++wrong;
+        // A library takes other kernels for other numbers of rows.
+        for (std::size_t e = 0; e < y.size(); ++e)
+          if (!(std::abs(y.flat(e) - expected.flat(e)) <= limit)) ++wrong;
       }
     });
   auto const samples = test::mlp_samples<double>(40);
@@ -179,7 +183,9 @@ BOOST_AUTO_TEST_CASE(tuples_and_mixed_precision) {
   }
   auto half = compile<Mixed<BFloat16>>(device(), test::mlp());
   auto const of_half = predict(device(), half, test::mlp_samples<float>(9).data().batch(GlobalBatch{4}));
-  BOOST_TEST(test::distance(half.predictor().predict(test::mlp_samples<float>(9).x), of_half) <= 1e-5);
+  // A GPU may round operands to TF32, and takes other kernels for other numbers of rows.
+  constexpr double limit_of_half = std::is_same_v<Device, Kokkos::DefaultExecutionSpace> ? 0x1p-9 : 1e-5;
+  BOOST_TEST(test::distance(half.predictor().predict(test::mlp_samples<float>(9).x), of_half) <= limit_of_half);
 }
 
 BOOST_AUTO_TEST_CASE(indices_outside_of_a_vocabulary_are_named) {

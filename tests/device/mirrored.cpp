@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_device_whose_weights_differ_is_named) {
 BOOST_AUTO_TEST_CASE(several_replicas_of_one_device_are_one_device) {
   trained<double>(Devices(3, test::device(1)), perceptron(), {}, [&](auto& model, History const&) {
     BOOST_TEST(model.engine().devices() == 1u);
-    trained<double>(OneDeviceStrategy<>(), perceptron(), {},
+    trained<double>(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), perceptron(), {},
                     [&](auto const& expected, History const&) { test::check_same_weights(model, expected, 1e-12); });
   });
 }
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(positions_of_the_ignored_class_leave_the_global_count) {
     fit(strategy, model, train.weighted_data().batch(GlobalBatch{4}), {.epochs = 2, .verbose = false});
     return model;
   };
-  auto const expected = fitted(OneDeviceStrategy<>());
+  auto const expected = fitted(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>());
   auto const model = fitted(over(3));
   test::check_same_weights(model, expected, 1e-12);
 }
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(sparse_gradients_are_summed_by_rows) {
         {.epochs = 3, .verbose = false});
     return model;
   };
-  auto const expected = fitted(OneDeviceStrategy<>());
+  auto const expected = fitted(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>());
   for (std::size_t const count : {2u, 3u}) {
     auto model = fitted(over(count));
     check_equal_devices(model);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(sparse_gradients_are_summed_by_rows) {
 BOOST_AUTO_TEST_CASE(models_for_inference_predict_on_all_devices) {
   auto const samples = test::mlp_samples<double>(23);
   auto const data = samples.data().batch(GlobalBatch{7});
-  OneDeviceStrategy<> const host;
+  OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace> const host;
   auto const strategy = over(3);
   auto reference = compile<double>(host, test::mlp(), CompileOptions{.seed = 3});
   auto model = compile<double>(strategy, test::mlp(), CompileOptions{.seed = 3});

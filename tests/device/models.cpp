@@ -46,7 +46,8 @@ void check_device(Architecture const& architecture, Optimizer const& optimizer, 
                   double limit) {
   auto const& world = test::environment().world();
   trained<Precision>(
-      OneDeviceStrategy<>(), architecture, optimizer, samples, [&](auto const& reference, History const& expected) {
+      OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), architecture, optimizer, samples,
+      [&](auto const& reference, History const& expected) {
         MultiWorkerMirroredStrategy<test::Device> const strategy(world, test::device(1 + world.rank()), 256);
         trained<Precision>(strategy, architecture, optimizer, samples, [&](auto const& model, History const& history) {
           test::check_same_weights(model, reference, limit);

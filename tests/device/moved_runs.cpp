@@ -76,14 +76,15 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_of_several_devices_ends_as_the_run_that_was_n
     BOOST_TEST(resumed->weights == expected->weights);
     BOOST_TEST((resumed->history.values == expected->history.values));
   }
-  auto const host = trained(OneDeviceStrategy<>(), "same.npz", never);
+  auto const host = trained(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), "same.npz", never);
   BOOST_TEST(test::distance(expected->values, host->values) <= 1e-12);
   test::check_same_history(expected->history, host->history, 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_of_several_devices_goes_on_elsewhere) {
   auto const& world = test::environment().world();
-  auto const expected = trained(OneDeviceStrategy<>(), "host" + std::to_string(world.rank()) + ".npz", never);
+  auto const expected = trained(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(),
+                                "host" + std::to_string(world.rank()) + ".npz", never);
   auto const check = [&](std::optional<Result> const& resumed) {
     BOOST_REQUIRE(resumed.has_value());
     BOOST_TEST(test::distance(resumed->values, expected->values) <= 1e-12);
@@ -103,7 +104,8 @@ BOOST_AUTO_TEST_CASE(a_run_of_several_devices_goes_on_elsewhere) {
   if (is_chief()) check(trained(OneDeviceStrategy<test::Device>(test::device(4)), "moved.npz", never, Placement::any));
   world.barrier();
   killed_on_two_devices();
-  if (is_chief()) check(trained(OneDeviceStrategy<>(), "moved.npz", never, Placement::any));
+  if (is_chief())
+    check(trained(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), "moved.npz", never, Placement::any));
   world.barrier();
   killed_on_two_devices();
   check(trained(MultiWorkerMirroredStrategy<test::Device>(world, test::device(1 + world.rank())), "moved.npz", never,

@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(functors_of_some_size_are_recorded) {
 }
 
 BOOST_AUTO_TEST_CASE(hosts_record_nothing) {
-  OneDeviceStrategy<> const strategy({.record_steps = true});
+  OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace> const strategy({.record_steps = true});
   auto const model = compile<double>(strategy, test::mlp(), Adam{}, crossentropy);
   BOOST_TEST(contains(model.engine().placement(), ", steps not recorded: only those of models of layers"));
 }

@@ -72,12 +72,12 @@ BOOST_AUTO_TEST_CASE(weights_go_from_a_device_to_the_host_and_back) {
   auto const train = test::mlp_samples<double>(samples);
   auto const data = train.data().batch(GlobalBatch{5});
   OneDeviceStrategy<test::Device> const on_device(test::device(1));
-  OneDeviceStrategy<> const host;
+  OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace> const host;
   auto model = compiled(test::device(1));
   fit(on_device, model, data, {.epochs = 2, .verbose = false});
   model.save_weights(weight_file);
 
-  auto on_host = compiled(Kokkos::DefaultExecutionSpace());
+  auto on_host = compiled(Kokkos::DefaultHostExecutionSpace());
   on_host.load_weights(weight_file);
   BOOST_TEST(test::weight_bits(on_host) == test::weight_bits(model));
   test::check_same_logs(evaluate(on_device, model, data), evaluate(host, on_host, data), 1e-12);

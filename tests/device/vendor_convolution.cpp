@@ -43,17 +43,18 @@ void trained(Strategy const& strategy, Check const& check) {
 
 template <class Precision>
 void check_device(bool record, double limit) {
-  trained<Precision>(OneDeviceStrategy<>(), [&](auto const& reference, History const& expected) {
-    std::size_t const before = test::vendor_convolutions;
-    OneDeviceStrategy<test::Device> const strategy(DeviceOptions{.record_steps = record}, test::device(1));
-    trained<Precision>(strategy, [&](auto& model, History const& history) {
-      test::check_same_weights(model, reference, limit);
-      test::check_same_history(history, expected, limit);
-      std::string const placement = model.engine().placement();
-      BOOST_TEST((placement.find(", steps recorded") != std::string::npos) == record, placement);
-    });
-    BOOST_TEST((test::vendor_convolutions > before || !test::counts_vendor_convolutions));
-  });
+  trained<Precision>(
+      OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), [&](auto const& reference, History const& expected) {
+        std::size_t const before = test::vendor_convolutions;
+        OneDeviceStrategy<test::Device> const strategy(DeviceOptions{.record_steps = record}, test::device(1));
+        trained<Precision>(strategy, [&](auto& model, History const& history) {
+          test::check_same_weights(model, reference, limit);
+          test::check_same_history(history, expected, limit);
+          std::string const placement = model.engine().placement();
+          BOOST_TEST((placement.find(", steps recorded") != std::string::npos) == record, placement);
+        });
+        BOOST_TEST((test::vendor_convolutions > before || !test::counts_vendor_convolutions));
+      });
 }
 
 /// A template, so that where there is no library it is not asked.

@@ -16,7 +16,7 @@ template <class T, class Architecture>
 void check_law(Architecture const& architecture) {
   auto const& world = environment().world();
   for (std::size_t batch : {7u, 2u})
-    law::trained<T>(OneDeviceStrategy<>(), architecture, law::Training{.batch = batch},
+    law::trained<T>(OneDeviceStrategy<Kokkos::DefaultHostExecutionSpace>(), architecture, law::Training{.batch = batch},
                     [&](auto const& reference, auto const& expected) {
                       for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op})
                         law::trained<T>(MultiWorkerMirroredStrategy<>(world, {}, 256), architecture,

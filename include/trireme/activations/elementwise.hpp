@@ -43,7 +43,7 @@ consteval bool require_own_function() {
 /// derivative does not follow from its output.
 template <class Function>
 struct Elementwise {
-  [[no_unique_address]] Function function{};
+  Function function{};
 
   Elementwise() = default;
   /// Activation of a function of one number.

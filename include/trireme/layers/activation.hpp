@@ -19,7 +19,7 @@ namespace trireme {
 /// \throws ValueError from `compile` if a number of the activation is outside of its range.
 template <ActivationFunction A>
 struct Activation {
-  [[no_unique_address]] A activation{};
+  A activation{};
   std::string_view name{};
 
   void config(Config& c) const { c("activation", activation); }

@@ -47,8 +47,8 @@ struct Conv2D {
   enum Parameters : std::size_t { kernel, bias };
   enum Saved : std::size_t { preactivation, workspace };
 
-  [[no_unique_address]] Extent<Filters> filters{};
-  [[no_unique_address]] A activation{};
+  Extent<Filters> filters{};
+  A activation{};
   Initializer kernel_initializer = GlorotUniform{};
   Initializer bias_initializer = Zeros{};
   Regularizer kernel_regularizer{};

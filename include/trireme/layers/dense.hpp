@@ -38,8 +38,8 @@ struct Dense {
   enum Parameters : std::size_t { kernel, bias };
   enum Saved : std::size_t { preactivation, preactivation_gradient };
 
-  [[no_unique_address]] Extent<Units> units{};
-  [[no_unique_address]] A activation{};
+  Extent<Units> units{};
+  A activation{};
   Initializer kernel_initializer = GlorotUniform{};
   Initializer bias_initializer = Zeros{};
   Regularizer kernel_regularizer{};

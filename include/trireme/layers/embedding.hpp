@@ -39,8 +39,8 @@ struct Embedding {
   static constexpr std::string_view class_name = "Embedding";
   enum Parameters : std::size_t { embeddings };
 
-  [[no_unique_address]] Extent<Vocabulary> vocabulary{};
-  [[no_unique_address]] Extent<Dim> dim{};
+  Extent<Vocabulary> vocabulary{};
+  Extent<Dim> dim{};
   Initializer embeddings_initializer = RandomUniform{};
   Regularizer embeddings_regularizer{};
   std::size_t sparse_from = std::size_t{1} << 18;

@@ -65,9 +65,9 @@ struct LSTM {
   static_assert(A::elementwise && R::elementwise && !needs_preactivation<A>() && !needs_preactivation<R>(),
                 "trireme: an activation of LSTM is elementwise, with a derivative that follows from its output");
 
-  [[no_unique_address]] Extent<Units> units{};
-  [[no_unique_address]] A activation{};
-  [[no_unique_address]] R recurrent_activation{};
+  Extent<Units> units{};
+  A activation{};
+  R recurrent_activation{};
   Initializer kernel_initializer = GlorotUniform{};
   Initializer recurrent_initializer = Orthogonal{};
   Initializer bias_initializer = UnitForgetBias{};

@@ -26,7 +26,7 @@ struct ElementwiseLoss {
   using target = DenseTarget;
   static constexpr auto outputs = LossOutputs::mean;
 
-  [[no_unique_address]] Function function{};
+  Function function{};
 
   ElementwiseLoss() = default;
   /// Loss of a function of (prediction, truth).

@@ -68,7 +68,7 @@ class PlannedGraph {
     return sizes;
   }
 
-  [[no_unique_address]] std::conditional_t<wiring.is_static, Nothing, Made> made_{};
+  std::conditional_t<wiring.is_static, Nothing, Made> made_{};
 };
 
 /// Memory of the caller, for input and output, and the graph's own; for values, or for their gradients.

@@ -305,8 +305,7 @@ BOOST_AUTO_TEST_CASE(no_number_of_a_public_struct_is_left_out_of_its_list) {
       "attention_products.hpp", "call.hpp", "dispatch.hpp",     "improvement.hpp", "initializer.hpp",
       "parameter.hpp",          "pass.hpp", "signal_watch.hpp", "snapshot.hpp",    "terminal.hpp"};
   std::regex const member(
-      "  (?:\\[\\[no_unique_address\\]\\] "
-      ")?(?:Rate|double|float|bool|std::size_t|std::int32_t|std::uint64_t|SaveFreq|UpdateFreq|Extent<\\w+>|"
+      "  (?:Rate|double|float|bool|std::size_t|std::int32_t|std::uint64_t|SaveFreq|UpdateFreq|Extent<\\w+>|"
       "std::vector<double>|std::optional<(?:double|std::size_t)>) ([a-z][^;(]*)(?: = |\\{)[^;]*;.*");
   std::regex const name("[ ,]([a-z](?:[a-z0-9_]*[a-z0-9])?)(?: = |\\{)");
   auto const include = std::filesystem::path(TRIREME_TESTS_DIRECTORY) / "../include/trireme";

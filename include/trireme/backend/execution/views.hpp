@@ -38,15 +38,41 @@ auto space_view(T* data, std::size_t count) {
   return Kokkos::View<T*, typename Space::memory_space, Kokkos::MemoryUnmanaged>(data, count);
 }
 
+namespace kernels {
+
+template <class T>
+struct Fill {
+  T* values;
+  T value;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { values[i] = value; }
+};
+
+}  // namespace kernels
+
+namespace detail {
+
+/// By a kernel of trireme's: that of Kokkos 4.7 holds a View whose layout CUDA's compiler and the host's take for
+/// different ones, so that it writes other numbers to other places.
+template <class Space, class View>
+void enqueue_fill(Space const& space, View const& view, typename View::non_const_value_type value) {
+  using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
+  LaunchTurn const turn;
+  Kokkos::parallel_for(tool_label("trireme: fill_view"), Indices(space, 0, view.extent(0)),
+                       kernels::Fill<typename View::non_const_value_type>{view.data(), value});
+}
+
+}  // namespace detail
+
 /// Complete on return, as `copy_view`.
 template <class View>
 void fill_view(View const& view, typename View::non_const_value_type value) {
+  Kokkos::fence(tool_label("trireme: fill_view"));
   if constexpr (host_reads<View>) {
-    Kokkos::fence(tool_label("trireme: fill_view"));
     std::fill_n(view.data(), view.extent(0), value);
   } else {
-    detail::LaunchTurn const turn;
-    Kokkos::deep_copy(view, value);
+    typename View::execution_space const space;
+    detail::enqueue_fill(space, view, value);
+    space.fence(tool_label("trireme: fill_view"));
   }
 }
 /// The same in memory of the space's own device, which kernels of other instances may be unable to reach.
@@ -55,10 +81,7 @@ void fill_view(Space const& space, View const& view, typename View::non_const_va
   if constexpr (host_reads<View>) {
     fill_view(view, value);
   } else {
-    {
-      detail::LaunchTurn const turn;
-      Kokkos::deep_copy(space, view, value);
-    }
+    detail::enqueue_fill(space, view, value);
     space.fence(tool_label("trireme: fill_view"));
   }
 }
