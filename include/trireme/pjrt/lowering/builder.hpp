@@ -197,9 +197,10 @@ class Builder : public ElementwiseBuilder {
     if (batch[0].empty()) return dot(a, b, out, summed[0], summed[1]);
     return emit_call<T>(
         out,
-        formatted("stablehlo.dot_general %v{}, %v{}, batching_dims = [{}] x [{}], contracting_dims = [{}] x [{}]", a.id,
-                  b.id, fmt::join(batch[0], ", "), fmt::join(batch[1], ", "), fmt::join(summed[0], ", "),
-                  fmt::join(summed[1], ", ")),
+        formatted("stablehlo.dot_general %v{}, %v{}, batching_dims = [{}] x [{}], contracting_dims = [{}] x [{}], "
+                  "precision = [{}, {}]",
+                  a.id, b.id, fmt::join(batch[0], ", "), fmt::join(batch[1], ", "), fmt::join(summed[0], ", "),
+                  fmt::join(summed[1], ", "), operand_precision(), operand_precision()),
         formatted("({}, {})", type_text(a), type_text(b)));
   }
 
@@ -281,10 +282,11 @@ class Builder : public ElementwiseBuilder {
   template <class T, class E, class F, class Out>
   Value<T, Out> dot(Value<T, E> const& a, Value<T, F> const& b, Out const& out, std::vector<std::size_t> const& left,
                     std::vector<std::size_t> const& right) {
-    return emit_call<T>(out,
-                        formatted("stablehlo.dot_general %v{}, %v{}, contracting_dims = [{}] x [{}]", a.id, b.id,
-                                  fmt::join(left, ", "), fmt::join(right, ", ")),
-                        formatted("({}, {})", type_text(a), type_text(b)));
+    return emit_call<T>(
+        out,
+        formatted("stablehlo.dot_general %v{}, %v{}, contracting_dims = [{}] x [{}], precision = [{}, {}]", a.id, b.id,
+                  fmt::join(left, ", "), fmt::join(right, ", "), operand_precision(), operand_precision()),
+        formatted("({}, {})", type_text(a), type_text(b)));
   }
 };
 

@@ -35,6 +35,11 @@ class ProgramText {
 
   std::size_t shards() const { return shards_; }
 
+  /// Lets products round their operands to the device's short type, of which BFloat16 numbers lose nothing.
+  void allow_short_operands() { short_operands_ = true; }
+  /// Precision of a product's operands. That of XLA's default is BFloat16 on TPUs and TF32 on GPUs.
+  std::string_view operand_precision() const { return short_operands_ ? "DEFAULT" : "HIGHEST"; }
+
   /// \param axis  that the devices of a replica divide, if any
   template <class T, class E>
   Value<T, E> argument(E const& extents, std::optional<std::size_t> axis = {}) {
@@ -153,6 +158,7 @@ class ProgramText {
   }
 
   std::size_t shards_;
+  bool short_operands_ = false;
   std::vector<Port> arguments_, results_;
   std::vector<std::string> lines_;
   std::vector<Cut> cuts_;

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/pjrt/lowering/arguments.hpp"
 #include "trireme/pjrt/lowering/graph.hpp"
 #include "trireme/pjrt/lowering/score.hpp"
 #include "trireme/pjrt/lowering/trace.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 namespace trireme::lowering {
 
@@ -34,6 +36,7 @@ class ModelStep {
     std::optional<NumberFormat> stored;
     if constexpr (requires { typename Model::storage; }) {
       stored = number_format<typename Model::storage>;
+      if (std::is_same_v<typename Model::storage, BFloat16>) b.allow_short_operands();
       for (auto* const tensors : {&trained.parameters, &untrained.parameters})
         for (auto& tensor : *tensors) tensor = b.round(tensor, *stored);
     }

@@ -44,14 +44,16 @@ struct Steps {
   std::size_t height, width;
 };
 
-inline std::string convolution_text(std::size_t left, std::size_t right, std::string_view axes, Steps stride,
-                                    Padding height, Padding width, Steps left_dilation, Steps right_dilation) {
+inline std::string convolution_text(Builder const& b, std::size_t left, std::size_t right, std::string_view axes,
+                                    Steps stride, Padding height, Padding width, Steps left_dilation,
+                                    Steps right_dilation) {
   return formatted(
       "stablehlo.convolution(%v{}, %v{}) dim_numbers = {}, window = {{stride = [{}, {}], pad = [[{}, {}], [{}, {}]], "
       "lhs_dilate = [{}, {}], rhs_dilate = [{}, {}], reverse = [false, false]}} {{batch_group_count = 1 : i64, "
-      "feature_group_count = 1 : i64}}",
+      "feature_group_count = 1 : i64, precision_config = [#stablehlo<precision {}>, #stablehlo<precision {}>]}}",
       left, right, axes, stride.height, stride.width, height.low, height.high, width.low, width.high,
-      left_dilation.height, left_dilation.width, right_dilation.height, right_dilation.width);
+      left_dilation.height, left_dilation.width, right_dilation.height, right_dilation.width, b.operand_precision(),
+      b.operand_precision());
 }
 template <class A, class B>
 std::string operands(A const& a, B const& b) {
@@ -65,7 +67,7 @@ constexpr Steps dilations(Window2D const& w) { return {w.height.dilation, w.widt
 /// y (rows, H', W', filters) from x (rows, H, W, channels) and kernel (KH, KW, channels, filters).
 template <class Y, class T, class X, class K>
 Value<T, Y> convolution(Builder& b, Window2D const& w, Value<T, X> const& x, Value<T, K> const& kernel, Y const& y) {
-  auto const text = detail::convolution_text(x.id, kernel.id, "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]",
+  auto const text = detail::convolution_text(b, x.id, kernel.id, "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]",
                                              detail::strides(w), detail::forward_padding(w.height),
                                              detail::forward_padding(w.width), {1, 1}, detail::dilations(w));
   return b.emit_call<T>(y, text, detail::operands(x, kernel));
@@ -75,7 +77,7 @@ Value<T, Y> convolution(Builder& b, Window2D const& w, Value<T, X> const& x, Val
 template <class K, class T, class X, class Y>
 Value<T, K> convolution_kernel_gradient(Builder& b, Window2D const& w, Value<T, X> const& x, Value<T, Y> const& dy,
                                         K const& kernel) {
-  auto const text = detail::convolution_text(x.id, dy.id, "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]",
+  auto const text = detail::convolution_text(b, x.id, dy.id, "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]",
                                              detail::dilations(w), detail::kernel_padding(w.height),
                                              detail::kernel_padding(w.width), {1, 1}, detail::strides(w));
   return b.emit_call<T>(kernel, text, detail::operands(x, dy));
@@ -88,7 +90,7 @@ Value<T, X> convolution_input_gradient(Builder& b, Window2D const& w, Value<T, K
   auto const turned = b.emit_call<T>(
       kernel.extents, formatted("\"stablehlo.reverse\"(%v{}) <{{dimensions = array<i64: 0, 1>}}>", kernel.id),
       formatted("({})", type_text(kernel)));
-  auto const text = detail::convolution_text(dy.id, turned.id, "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", {1, 1},
+  auto const text = detail::convolution_text(b, dy.id, turned.id, "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]", {1, 1},
                                              detail::input_padding(w.height), detail::input_padding(w.width),
                                              detail::strides(w), detail::dilations(w));
   return b.emit_call<T>(x, text, detail::operands(dy, turned));
