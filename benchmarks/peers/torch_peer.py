@@ -1,6 +1,7 @@
 """PyTorch, eager, as its performance guide advises on a CPU: fused optimizer, gradients set to None, channels last.
 
-With --compile a step is one program of torch.compile; with --flush-denormal denormal numbers are zero.
+With --compile a step is one program of torch.compile; with --flush-denormal denormal numbers are zero; with --autocast
+an eager step takes its products of bfloat16 numbers.
 Cases ddp_… run DistributedDataParallel over gloo in two processes of one thread each.
 """
 
@@ -120,12 +121,13 @@ def make_optimizer(case, parameters, **kind):
     return torch.optim.SGD(parameters, lr=LEARNING_RATE, momentum=MOMENTUM, **kind)
 
 
-def eager_step(case, model, loss_function, compiled_forward=False):
+def eager_step(case, model, loss_function, options, compiled_forward=False):
     """With a compiled forward pass, and so a compiled backward pass, if asked for."""
     optimizer = make_optimizer(case, model.parameters(), fused=True)
 
     def loss_of(x, y):
-        return loss_function(model(x), y)
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.autocast):
+            return loss_function(model(x), y)
 
     if compiled_forward:
         loss_of = torch.compile(loss_of, mode="max-autotune")
@@ -187,7 +189,7 @@ def train(case, options, rank=0, ranks=1, agree=lambda steps: steps):
     if options.compile and case.model != "lstm":
         train_step = compiled_step(case, model, loss_function)
     else:
-        train_step = eager_step(case, model, loss_function, options.compile)
+        train_step = eager_step(case, model, loss_function, options, options.compile)
     batches = make_batches(case, rank, ranks, options.device)
 
     def run(steps):
@@ -217,6 +219,7 @@ def distributed_process(rank, ranks, case, options, folder):
 
 if __name__ == "__main__":
     arguments = parse_arguments(__doc__, ("--compile", "a step as one program of torch.compile"),
+                                ("--autocast", "products of an eager step take bfloat16 numbers"),
                                 ("--flush-denormal", "denormal numbers are zero"))
     torch.set_flush_denormal(arguments.flush_denormal)  # before there are threads, which inherit it
     torch.set_num_threads(arguments.threads)

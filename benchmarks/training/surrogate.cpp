@@ -4,5 +4,6 @@
 int main(int argc, char** argv) {
   trireme::Environment environment(argc, argv);
   auto const options = bench::parse(argc, argv, "Times training steps of surrogate");
-  for (auto const& name : options.cases) bench::train_surrogate(trireme::OneDeviceStrategy<>(options.device), name, options);
+  for (auto const& name : options.cases)
+    bench::train_surrogate(trireme::OneDeviceStrategy<>(options.device), name, options);
 }

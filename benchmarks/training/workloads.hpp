@@ -33,13 +33,14 @@ void train(Strategy const& strategy, Model& model, Data const& batches, std::str
     print(name, step_time(clock.seconds(), steps), steps, model.description().trainable_count(), history);
 }
 
-/// A classifier of ten classes over samples of these extents.
-template <class Strategy, class Architecture, class Optimizer>
+/// A classifier of ten classes over samples of these extents. `Precision` as compile's.
+template <class Precision = float, class Strategy, class Architecture, class Optimizer>
 void train_classifier(Strategy const& strategy, Architecture const& architecture, Optimizer const& optimizer,
                       std::string const& name, Options const& options) {
   std::size_t const batch = batch_of(name);
-  auto model = tr::compile(strategy, architecture, optimizer, tr::SparseCategoricalCrossentropy{.from_logits = true},
-                           tr::Accuracy{}, tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
+  auto model =
+      tr::compile<Precision>(strategy, architecture, optimizer, tr::SparseCategoricalCrossentropy{.from_logits = true},
+                             tr::Accuracy{}, tr::CompileOptions{.seed = 1, .parallelism = options.parallelism});
   std::vector<std::size_t> extents{batch * distinct_batches(batch, model.engine().model().input_size())};
   for (std::size_t extent : model.description().input) extents.push_back(extent);
   auto const data = labelled(extents);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "trireme/activations/relu.hpp"
 #include "trireme/activations/softmax.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
@@ -143,6 +144,25 @@ BOOST_AUTO_TEST_CASE(lanes_compute_a_row_as_one_thread_does) {
       check_equal(device_y.values(), y);
       check_equal(device_dx.values(), dx);
     }
+}
+
+BOOST_AUTO_TEST_CASE(bias_and_activation_reach_each_element_at_any_address) {
+  Context context(test::device(1));
+  ThreadContext thread;
+  for (std::size_t const rows : {1u, 5u, 130u})
+    for (std::size_t const columns : {1u, 4u, 6u, 12u, 64u})
+      for (std::size_t const offset : {0u, 1u, 4u}) {
+        auto const bias = numbers(offset + columns);
+        auto y = numbers(offset + rows * columns + 3);
+        OnDevice<double> const device_bias(bias), device_y(y);
+        kernels::bias_activation(thread, ReLU{}, rows, columns, bias.data() + offset, y.data() + offset,
+                                 y.data() + offset);
+        kernels::bias_activation(context, ReLU{}, rows, columns,
+                                 static_cast<double const*>(device_bias.data()) + offset, device_y.data() + offset,
+                                 device_y.data() + offset);
+        context.fence("activated");
+        BOOST_TEST(device_y.values() == y, rows << " rows, " << columns << " columns, offset " << offset);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_products_take_any_strides) {

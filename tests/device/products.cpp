@@ -26,6 +26,7 @@
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/gradient.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 using namespace trireme;
 using trireme::test::numbers;
@@ -116,15 +117,26 @@ void check_matrix(std::vector<T> const& is, std::vector<T> const& before, std::s
   BOOST_TEST(changed == 0u);
 }
 
+/// The same with numbers that a BFloat16 has.
 template <class T>
-void check_products(bool accumulate) {
+Factors<T> shortened(Factors<T> factors) {
+  for (std::vector<T>* const numbers : {&factors.a, &factors.b})
+    for (T& number : *numbers) number = static_cast<T>(static_cast<BFloat16>(number));
+  return factors;
+}
+
+/// \param short_operands  which a device may multiply by units for short numbers; the sums are as exact.
+template <class T>
+void check_products(bool accumulate, bool short_operands = false) {
   Context const context(test::device(1));
-  for_each_layout<T>(true, [&](Factors<T> const& f) {
+  for_each_layout<T>(true, [&](Factors<T> const& factors) {
+    Factors<T> const f = short_operands ? shortened(factors) : factors;
     std::size_t const ldc = f.shape.n + gap;
     auto const before = numbers<T>(f.offset + f.shape.m * ldc, 3);
     OnDevice<T> const a(f.a), b(f.b), c(before);
     Product<T> product = f.product(a, b, c.data() + f.offset, ldc);
     product.accumulate = accumulate;
+    product.short_operands = short_operands;
     context.gemm(product);
     context.fence("product");
     check_matrix(c.values(), before, f.offset, f.shape, ldc, f.tolerance(), [&](std::size_t i, std::size_t j) {
@@ -252,6 +264,10 @@ BOOST_AUTO_TEST_CASE(products_of_any_layout_are_those_of_the_host) {
 BOOST_AUTO_TEST_CASE(products_add_to_what_is_there) {
   check_products<float>(true);
   check_products<double>(true);
+}
+BOOST_AUTO_TEST_CASE(products_of_short_numbers_are_as_exact) {
+  check_products<float>(false, true);
+  check_products<float>(true, true);
 }
 
 BOOST_AUTO_TEST_CASE(bias_and_activation_follow_the_product) {

@@ -9,6 +9,7 @@
 #include "trireme/activations/activation.hpp"
 #include "trireme/activations/gelu.hpp"
 #include "trireme/activations/linear.hpp"
+#include "trireme/backend/execution/four.hpp"
 #include "trireme/backend/gemm/epilogue.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/threads/host_context.hpp"
@@ -33,6 +34,15 @@ struct BiasActivation {
   KOKKOS_FUNCTION void operator()(std::size_t i, std::size_t j) const {
     y[i * columns + j] = activation(y[i * columns + j] + bias[j]);
   }
+  /// Four columns at once, from the j-th on, where all of them lie side by side.
+  KOKKOS_FUNCTION void four(std::size_t i, std::size_t j) const {
+    Four<T>& place = Four<T>::from(y + i * columns + j);
+    Four<T> values = place;
+    Four<T> const biases = Four<T>::from(bias + j);
+    for (std::size_t k = 0; k < 4; ++k) values.at[k] = activation(values.at[k] + biases.at[k]);
+    place = values;
+  }
+  bool takes_four() const { return columns % 4 == 0 && starts_four(bias) && starts_four(y); }
 };
 
 template <class T>
@@ -75,7 +85,8 @@ struct ActivationGradient {
   T const* at;
   T const* dy;
   T* dx;
-  KOKKOS_FUNCTION void operator()(std::size_t i) const { dx[i] = dy[i] * activation.derivative(at[i]); }
+  KOKKOS_FUNCTION T value(std::size_t i) const { return dy[i] * activation.derivative(at[i]); }
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { dx[i] = value(i); }
 };
 
 /// The same, as a term of the bias's gradient.
@@ -84,10 +95,13 @@ struct BiasGradientTerm {
   ActivationGradient<T, A> gradient;
   std::size_t columns;
   KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const {
-    std::size_t const i = row * columns + j;
-    gradient(i);
-    return gradient.dx[i];
+    T const result = value(row, j);
+    keep(row, j, result);
+    return result;
   }
+  /// The term, and what is left to do with it: a device computes several before it stores one.
+  KOKKOS_FUNCTION T value(std::size_t row, std::size_t j) const { return gradient.value(row * columns + j); }
+  KOKKOS_FUNCTION void keep(std::size_t row, std::size_t j, T term) const { gradient.dx[row * columns + j] = term; }
 };
 
 template <class T, class A>

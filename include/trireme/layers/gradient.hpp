@@ -160,16 +160,11 @@ class Gradient {
     context.gemm(whole);
   }
 
-  /// As `product`, and the sums of dy's columns as the gradient of the bias. On a device they are an epilogue of the
-  /// product where the space has it.
+  /// As `product`, and the sums of dy's columns as the gradient of the bias.
   template <class Context>
   void product_and_column_sums(Context& context, char const* sums_label, std::size_t k, MatrixOperand<T> const& x,
                                MatrixBlock<T> const& dy, Gradient const& bias,
                                Lifetime operands = Lifetime::call) const {
-    if constexpr (!is_host_context<Context>) {
-      RightColumnSumsEpilogue<T> const sums{bias.values_};
-      if (values_ && bias && detail::gemm_with_epilogue(context, whole_product(k, x, dy), sums)) return;
-    }
     bias.column_sums(context, sums_label, k, dy.values);
     product(context, k, x, dy, operands);
   }

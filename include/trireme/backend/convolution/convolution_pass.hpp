@@ -16,6 +16,7 @@ struct VendorConvolution {
   Window2D window;
   std::size_t filters;
   std::size_t rows;
+  bool short_operands = false;  ///< as Product's
 };
 
 }  // namespace trireme::detail

@@ -34,7 +34,8 @@ struct CudnnPlan {
 };
 
 /// Makes plans whose results are the same in each run: numbers are multiplied and added in the type of the operands
-/// (float without TF32), sums are in a fixed order, and Winograd's transforms have small tiles alone.
+/// (float without TF32, unless they are short numbers), sums are in a fixed order, and Winograd's transforms have small
+/// tiles alone.
 template <class T>
   requires std::is_same_v<T, float> || std::is_same_v<T, double>
 class CudnnPlanner {
@@ -53,7 +54,7 @@ class CudnnPlanner {
     if (!add_graph(c, alignment, parts)) return nullptr;
     for (cudnnBackendHeurMode_t const mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
       for (CudnnDescriptor const& configuration : configurations(parts.back(), mode))
-        if (std::optional<std::size_t> const bytes = add_plan(configuration, parts))
+        if (std::optional<std::size_t> const bytes = add_plan(configuration, c.short_operands, parts))
           return std::make_shared<CudnnPlan const>(CudnnPlan{std::move(parts), *bytes});
     return nullptr;
   }
@@ -183,8 +184,9 @@ class CudnnPlanner {
 
   /// Adds configuration and plan, and returns the bytes of its workspace; nothing where its results would be less
   /// exact, or its workspace too large.
-  std::optional<std::size_t> add_plan(CudnnDescriptor const& configuration, std::vector<CudnnDescriptor>& parts) const {
-    if (!suits(configuration)) return std::nullopt;
+  std::optional<std::size_t> add_plan(CudnnDescriptor const& configuration, bool short_operands,
+                                      std::vector<CudnnDescriptor>& parts) const {
+    if (!suits(configuration, short_operands)) return std::nullopt;
     CudnnDescriptor const plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
     if (target_.properties)
@@ -201,7 +203,8 @@ class CudnnPlanner {
   }
 
   /// True for kernels that come with the library and compute exactly.
-  static bool suits(CudnnDescriptor const& configuration) {
+  /// \param short_operands  for which TF32 is exact enough.
+  static bool suits(CudnnDescriptor const& configuration, bool short_operands) {
     CudnnDescriptor const engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     configuration.read(CUDNN_ATTR_ENGINECFG_ENGINE, std::span<CudnnDescriptor const>(&engine, 1));
     // A plan may be dropped while a recording still launches its kernel, which then has to be there.
@@ -215,7 +218,7 @@ class CudnnPlanner {
         engine.read(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
     for (std::size_t i = 0; i < count; ++i) switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // TF32 for float; double stays double
-          if (std::is_same_v<T, float>) return false;
+          if (std::is_same_v<T, float> && !short_operands) return false;
           break;
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
         case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:

@@ -56,8 +56,9 @@ class DeviceConvolution<Kokkos::Cuda> {
                                         T const* y) const {
     Window2D const& w = c.window;
     std::size_t const alignment = alignment_of(x, y);
-    Key key{sizeof(T), static_cast<std::uint64_t>(c.pass), c.rows, c.filters, w.channels, alignment};
-    std::size_t at = 6;
+    Key key{sizeof(T), static_cast<std::uint64_t>(c.pass), c.rows, c.filters, w.channels,
+            alignment, std::uint64_t{c.short_operands}};
+    std::size_t at = 7;
     for (WindowAxis const& axis : {w.height, w.width})
       for (std::size_t const part : {axis.in, axis.out, axis.window, axis.stride, axis.dilation, axis.padding})
         key[at++] = part;
@@ -106,7 +107,7 @@ class DeviceConvolution<Kokkos::Cuda> {
 
  private:
   using Memory = Kokkos::View<std::byte*, Kokkos::CudaSpace>;
-  using Key = std::array<std::uint64_t, 18>;
+  using Key = std::array<std::uint64_t, 19>;
   static constexpr std::size_t most_plans = 1024;
 
   struct State {

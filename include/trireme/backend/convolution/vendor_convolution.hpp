@@ -40,6 +40,13 @@ template <class Context>
 concept HasVendorConvolution =
     requires(Context& context) { requires std::remove_cvref_t<decltype(context.convolutions())>::available; };
 
+/// True for contexts of Mixed precision whose operands a device may take for short numbers.
+template <class Context>
+inline constexpr bool shortens_operands = [] {
+  if constexpr (requires { Context::short_operands; }) return Context::short_operands;
+  return false;
+}();
+
 /// Products, which take a bias and an activation along, are as good where the patches are the input.
 constexpr bool suits_vendor(Window2D const& w, std::size_t rows) {
   return rows > 0 && w.positions() > 0 && w.channels > 0 && !patches_are_input(w);
@@ -51,8 +58,8 @@ bool vendor_convolution(Context& context, Window2D const& w, std::size_t filters
                         T const* kernel, T* y) {
   if (!suits_vendor(w, rows)) return false;
   auto const& convolutions = context.convolutions();
-  auto const plan = convolutions.template plan<T>(context.space(),
-                                                  VendorConvolution{ConvolutionPass::forward, w, filters, rows}, x, y);
+  auto const plan = convolutions.template plan<T>(
+      context.space(), VendorConvolution{ConvolutionPass::forward, w, filters, rows, shortens_operands<Context>}, x, y);
   if (!plan) return false;
   std::size_t const patch = w.taps() * w.channels;
   T* const packed = convolutions.template kernel<T>();
@@ -69,7 +76,8 @@ bool vendor_convolution_backward(Context& context, Window2D const& w, std::size_
   if (!suits_vendor(w, rows)) return false;
   auto const& convolutions = context.convolutions();
   auto const plan_for = [&](ConvolutionPass pass, T const* images) {
-    return convolutions.template plan<T>(context.space(), VendorConvolution{pass, w, filters, rows}, images, dy);
+    return convolutions.template plan<T>(
+        context.space(), VendorConvolution{pass, w, filters, rows, shortens_operands<Context>}, images, dy);
   };
   auto const input_plan = dx ? plan_for(ConvolutionPass::input_gradient, dx) : nullptr;
   auto const kernel_plan = kernel_gradient ? plan_for(ConvolutionPass::kernel_gradient, x) : nullptr;

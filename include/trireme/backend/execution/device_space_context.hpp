@@ -46,6 +46,32 @@ struct FlatElements {
   }
 };
 
+/// Four neighbouring elements an index, and those that are left over.
+template <class F>
+struct Fours {
+  F f;
+  std::size_t n;
+  KOKKOS_FUNCTION void operator()(std::size_t index) const {
+    std::size_t const first = 4 * index;
+    if (first + 4 <= n)
+      f.four(first);
+    else
+      for (std::size_t i = first; i < n; ++i) f(i);
+  }
+};
+
+/// Four neighbouring columns an index.
+template <class F>
+struct FlatFours {
+  F f;
+  std::uint32_t fours;  ///< of a row
+  KOKKOS_FUNCTION void operator()(std::size_t e) const {
+    auto const index = static_cast<std::uint32_t>(e);
+    std::uint32_t const row = index / fours;
+    f.four(row, std::size_t{index - row * fours} * 4);
+  }
+};
+
 struct AddTotals {
   double const* sums;
   double* totals;
@@ -80,11 +106,16 @@ class SpaceContext<Space> {
   void for_each(char const* label, std::size_t n, F const& f) const {
     using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
     if (n == 0) return;
+    if constexpr (requires { f.four(n); })
+      if (f.takes_four()) return launch(label, Indices(space_, 0, (n + 3) / 4), detail::Fours<F>{f, n});
     launch(label, Indices(space_, 0, n), f);
   }
   template <class F>
   void for_each(char const* label, std::size_t rows, std::size_t columns, F const& f) const {
     bool const is_short = rows * columns <= std::numeric_limits<std::uint32_t>::max();
+    if constexpr (requires { f.four(rows, columns); })
+      if (is_short && f.takes_four())
+        return for_each(label, rows * columns / 4, detail::FlatFours<F>{f, static_cast<std::uint32_t>(columns / 4)});
     for_each(label, rows * columns, detail::FlatElements<F>{f, columns, is_short});
   }
 

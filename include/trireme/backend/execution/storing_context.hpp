@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/execution/four.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 namespace trireme {
 
@@ -17,6 +20,8 @@ class StoringContext {
   using storage = Storage;
   using memory_space = typename Context::memory_space;
   static constexpr bool owns_rows = Context::owns_rows;
+  /// True if stored numbers are exact in TF32, which has eleven bits of a number and the exponent of a float.
+  static constexpr bool short_operands = std::is_same_v<Storage, BFloat16>;
 
   /// Context that runs in another one, which has to outlive it.
   explicit StoringContext(Context& context) : context_(context) {}
@@ -53,16 +58,19 @@ class StoringContext {
     context_.sum_columns(label, rows, columns, term, sums);
   }
   template <class T>
-  void gemm(Product<T> const& product) const {
+  void gemm(Product<T> product) const {
+    product.short_operands = short_operands;
     context_.gemm(product);
   }
   template <class T, class Epilogue>
     requires requires(Context& c, Product<T> const& p, Epilogue const& e) { c.gemm(p, e); }
-  [[nodiscard]] auto gemm(Product<T> const& product, Epilogue const& epilogue) const {
+  [[nodiscard]] auto gemm(Product<T> product, Epilogue const& epilogue) const {
+    product.short_operands = short_operands;
     return context_.gemm(product, epilogue);
   }
   template <class T>
-  void gemm_batch(ProductBatch<T> const& batch) const {
+  void gemm_batch(ProductBatch<T> batch) const {
+    batch.first.short_operands = short_operands;
     context_.gemm_batch(batch);
   }
   /// The vendor's convolutions, on devices.
@@ -129,7 +137,16 @@ template <class T, class Storage>
 struct Round {
   T const* from;
   T* to;
-  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = static_cast<T>(static_cast<Storage>(from[i])); }
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = rounded(from[i]); }
+  KOKKOS_FUNCTION void four(std::size_t i) const {
+    Four<T> values = Four<T>::from(from + i);
+    for (std::size_t k = 0; k < 4; ++k) values.at[k] = rounded(values.at[k]);
+    Four<T>::from(to + i) = values;
+  }
+  bool takes_four() const { return starts_four(from) && starts_four(to); }
+
+ private:
+  static KOKKOS_FUNCTION T rounded(T value) { return static_cast<T>(static_cast<Storage>(value)); }
 };
 
 }  // namespace kernels

@@ -25,9 +25,10 @@ namespace trireme::detail {
 /// alignment of a product, and the answer is kept, as is an answer that it has none. Its workspace is allocated with
 /// the first algorithm: a product whose like has been computed allocates nothing, and can be recorded.
 ///
-/// Results are the same in each run. Numbers are multiplied and added in the type of the operands, float without TF32;
-/// sums that are split along the depth have their parts in the workspace and are added in a separate step, in order
-/// (CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE); algorithms that add in place are not taken.
+/// Results are the same in each run. Numbers are multiplied and added in the type of the operands, float
+/// without TF32 unless they are short numbers; sums that are split along the depth have their parts in the workspace
+/// and are added in a separate step, in order (CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE); algorithms that add in place
+/// are not taken.
 class CublasLt {
  public:
   /// \param handle  has to live as long. cuBLASLt takes one of cuBLAS.
@@ -88,18 +89,6 @@ class CublasLt {
   static constexpr std::size_t most_plans = 256;
   static constexpr std::size_t workspace_alignment = 256;
 
-  template <class T>
-    requires std::is_same_v<T, float> || std::is_same_v<T, double>
-  static constexpr cudaDataType_t type = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
-  template <class T>
-  static constexpr cublasComputeType_t compute_type =
-      std::is_same_v<T, float> ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
-
-  template <class T>
-  static std::optional<Request> request_of(Product<T> const& p, RightColumnSumsEpilogue<T> const& epilogue) {
-    // Our right operand is the first of the column-major problem.
-    return Request{CUBLASLT_EPILOGUE_BGRADA, epilogue.sums, nullptr, p.c};
-  }
   template <class T, class A>
   static std::optional<Request> request_of(Product<T> const& p, BiasActivationEpilogue<T, A> const& epilogue) {
     bool const keeps_argument = epilogue.y != p.c;
@@ -136,7 +125,7 @@ class CublasLt {
   template <class T>
   static Layout layout(std::size_t rows, std::size_t columns, std::size_t ld) {
     cublasLtMatrixLayout_t made{};
-    check_cublas(cublasLtMatrixLayoutCreate(&made, type<T>, rows, columns, static_cast<std::int64_t>(ld)),
+    check_cublas(cublasLtMatrixLayoutCreate(&made, cublas_type<T>, rows, columns, static_cast<std::int64_t>(ld)),
                  "cublasLtMatrixLayoutCreate");
     return Layout(made);
   }
@@ -145,7 +134,8 @@ class CublasLt {
   Plan& plan_for(Kokkos::Cuda const& space, Product<T> const& p, Request const& request) {
     Key const key{sizeof(T),
                   static_cast<std::uint64_t>(request.epilogue),
-                  std::uint64_t{p.transpose_a} | std::uint64_t{p.transpose_b} << 1 | std::uint64_t{p.accumulate} << 2,
+                  std::uint64_t{p.transpose_a} | std::uint64_t{p.transpose_b} << 1 | std::uint64_t{p.accumulate} << 2 |
+                      std::uint64_t{p.short_operands} << 3,
                   p.m,
                   p.n,
                   p.k,
@@ -168,7 +158,8 @@ class CublasLt {
     allocate_workspace(space);
     Plan plan;
     cublasLtMatmulDesc_t operation{};
-    check_cublas(cublasLtMatmulDescCreate(&operation, compute_type<T>, type<T>), "cublasLtMatmulDescCreate");
+    check_cublas(cublasLtMatmulDescCreate(&operation, cublas_arithmetic(p), cublas_type<T>),
+                 "cublasLtMatmulDescCreate");
     plan.operation.reset(operation);
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -205,8 +196,9 @@ class CublasLt {
   void allocate_workspace(Kokkos::Cuda const& space) {
     if (workspace_) return;
     workspace_bytes_ = std::size_t{space.cuda_device_prop().major >= 9 ? 32u : 4u} << 20;
-    memory_ = uninitialized_view<Kokkos::View<std::byte*, Kokkos::CudaSpace>>(space, "trireme::cublaslt_workspace",
-                                                                              workspace_bytes_ + workspace_alignment);
+    memory_ = Kokkos::View<std::byte*, Kokkos::CudaSpace>(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "trireme::cublaslt_workspace"),
+        workspace_bytes_ + workspace_alignment);
     auto const past = reinterpret_cast<std::uintptr_t>(memory_.data()) % workspace_alignment;
     workspace_ = memory_.data() + (past == 0 ? 0 : workspace_alignment - past);
   }
@@ -218,14 +210,15 @@ class CublasLt {
   std::size_t workspace_bytes_ = 0;
 };
 
-/// True for epilogues that the library may have.
+/// True for epilogues that the library may have. Its GELU is exact to 1e-9 alone, in double too. Sums of columns
+/// (BGRADA) are not among them: they are a kernel of its own behind the product, with one block of threads for a narrow
+/// matrix, and leave the choice of slower products.
 template <class Epilogue>
 inline constexpr bool has_cublas_lt_epilogue = false;
-template <class T>
-inline constexpr bool has_cublas_lt_epilogue<RightColumnSumsEpilogue<T>> = true;
 template <class T, class A>
 inline constexpr bool has_cublas_lt_epilogue<BiasActivationEpilogue<T, A>> =
-    vendor_activation<A> != VendorActivation::none;
+    vendor_activation<A> == VendorActivation::linear ||
+    (vendor_activation<A> == VendorActivation::tanh_gelu && std::is_same_v<T, float>);
 
 }  // namespace trireme::detail
 

@@ -98,25 +98,19 @@ struct DeviceBlas<Kokkos::Cuda> {
     auto const a_stride = static_cast<long long>(batch.groups.a), b_stride = static_cast<long long>(batch.groups.b),
                c_stride = static_cast<long long>(batch.groups.c);
     auto const count = static_cast<int>(batch.count);
+    constexpr cudaDataType_t type = cublas_type<T>;
+    cublasComputeType_t const arithmetic = cublas_arithmetic(p);
     cublasHandle_t const handle = handle_.get();
     // A single product may be split along its depth, those of a batch are not.
-    if constexpr (sizeof(T) == sizeof(float)) {
-      if (count == 1)
-        check_cublas(cublasSgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a.block(), lda, &beta, p.c, ldc),
-                     "cublasSgemm");
-      else
-        check_cublas(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
-                                               lda, a_stride, &beta, p.c, ldc, c_stride, count),
-                     "cublasSgemmStridedBatched");
-    } else {
-      if (count == 1)
-        check_cublas(cublasDgemm(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, p.a.block(), lda, &beta, p.c, ldc),
-                     "cublasDgemm");
-      else
-        check_cublas(cublasDgemmStridedBatched(handle, op_b, op_a, n, m, k, &alpha, p.b, ldb, b_stride, p.a.block(),
-                                               lda, a_stride, &beta, p.c, ldc, c_stride, count),
-                     "cublasDgemmStridedBatched");
-    }
+    if (count == 1)
+      check_cublas(cublasGemmEx(handle, op_b, op_a, n, m, k, &alpha, p.b, type, ldb, p.a.block(), type, lda, &beta, p.c,
+                                type, ldc, arithmetic, CUBLAS_GEMM_DEFAULT),
+                   "cublasGemmEx");
+    else
+      check_cublas(cublasGemmStridedBatchedEx(handle, op_b, op_a, n, m, k, &alpha, p.b, type, ldb, b_stride,
+                                              p.a.block(), type, lda, a_stride, &beta, p.c, type, ldc, c_stride, count,
+                                              arithmetic, CUBLAS_GEMM_DEFAULT),
+                   "cublasGemmStridedBatchedEx");
   }
 
   std::shared_ptr<cublasContext> handle_;

@@ -35,13 +35,6 @@ struct BiasActivationEpilogue {
   }
 };
 
-/// c = product, and the sums of op(b)'s rows, for each of its columns, into `sums` (n).
-template <class T>
-struct RightColumnSumsEpilogue {
-  static constexpr bool stores_results = false;
-  T* sums;
-};
-
 namespace detail {
 
 /// c = product.

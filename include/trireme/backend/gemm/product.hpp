@@ -22,6 +22,9 @@ struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
+  /// Operands of Mixed precision: a device with units for products of short numbers may round them to TF32, which
+  /// BFloat16 numbers do not notice.
+  bool short_operands = false;
 
   /// Makes it the product for the rows of op(a) from i on. The caller sets `m` and `c`.
   void skip_left_rows(std::size_t i) { a = transpose_a ? a.from_column(i) : a.from_row(i, lda); }
