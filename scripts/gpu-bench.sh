@@ -3,16 +3,21 @@
 # and these: in turn, in one run. Prints a line of JSON for each program, and a table of ratios to ours.
 #
 #   ./gpu-bench.sh [--cases "mlp_b32 …"] [--peers "torch torch-compile jax jax-scan"] [--pairs 3] [--repetitions 15]
-#                  [--device cuda|cpu] [--json FILE]
+#                  [--device cuda|cpu] [--tf32] [--json FILE]
 #
 # --device  of the peers: cpu tries a folder that was built with --host
+# --tf32    lets the peers round operands of products to TF32, as JAX does by default and PyTorch in convolutions; trireme
+#           never does in float
 #
+# trireme-recorded and trireme-fused are steps of OneDeviceStrategy with record_steps, and with fuse_steps too.
 # trireme-xla is our step as a program of PjrtStrategy, if the folder has training_pjrt, and $TRIREME_PJRT_PLUGIN names a
 # plugin or Python has JAX's for CUDA 13. A case that a program cannot run is reported, and left out of the table. Let nothing else run meanwhile.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cases="mlp_b32 mlp_b64 mlp_b512 cnn_b64 cnn_b256 wide_b256 surrogate_b256 surrogate_b65536 transformer_b16 lstm_b32"
+cases+=" resnet18_b32 vgg_b64 unet_b8 conv1d_b64"
 peers="torch torch-compile jax jax-scan" pairs=3 repetitions=15 device=cuda json=""
+export NVIDIA_TF32_OVERRIDE=0 JAX_DEFAULT_MATMUL_PRECISION=highest
 while [ $# -gt 0 ]; do
   case $1 in
     --cases | --peers | --pairs | --repetitions | --device | --json)
@@ -20,6 +25,7 @@ while [ $# -gt 0 ]; do
       printf -v "${1#--}" '%s' "$2"
       shift 2
       ;;
+    --tf32) unset NVIDIA_TF32_OVERRIDE JAX_DEFAULT_MATMUL_PRECISION && shift ;;
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 2 ;;
   esac
@@ -42,9 +48,12 @@ measure() {
 }
 ours() {
   local program=${case%%_*}
-  case $program in transformer | lstm) program=sequences ;; esac
+  case $program in
+    transformer | lstm) program=sequences ;;
+    resnet18 | vgg | unet | conv1d) program=deep ;;
+  esac
   LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KOKKOS_DISABLE_WARNINGS=1 \
-    "$here/bin/training_$program" --case "$case" --repetitions "$repetitions"
+    "$here/bin/training_$program" --case "$case" --repetitions "$repetitions" "$@"
 }
 plugin=${TRIREME_PJRT_PLUGIN:-}
 if [ -z "$plugin" ] && [ "$device" = cuda ]; then
@@ -68,6 +77,8 @@ peer() {
 for case in $cases; do
   for ((pair = 0; pair < pairs; ++pair)); do
     measure trireme ours
+    measure trireme-recorded ours --record
+    case $case in surrogate_*) measure trireme-fused ours --record --fuse ;; esac
     if [ -n "$plugin" ]; then measure trireme-xla by_xla; fi
     for name in $peers; do measure "$name" peer "$name"; done
   done

@@ -6,7 +6,7 @@
 #   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--cudnn] [--host] [FOLDER]
 #
 # --tests       programs of tests/device (all of them)
-# --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences|pjrt); the last is there if
+# --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt); the last is there if
 #               CMake finds PJRT's header (scripts/pjrt.sh)
 # --cudnn       convolutions are cuDNN's, which has to be on that machine as on this one
 # --host        for threads instead of CUDA, with the device in software, to try the folder and its scripts without a GPU
@@ -16,7 +16,7 @@
 source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 
-tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|pjrt)' backend=cuda cudnn=OFF folder=build/gpu-bundle
+tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt)' backend=cuda cudnn=OFF folder=build/gpu-bundle
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
