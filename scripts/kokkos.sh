@@ -17,7 +17,10 @@ die() { echo "kokkos.sh: $*" >&2; exit 1; }
 backend=$1 prefix=$2 arch=${3:-}
 project=$(cd "$(dirname "$0")/.." && pwd)
 
-if [ -e "$prefix/.trireme-complete" ]; then
+# Of an older script's build for CUDA the layout of Views is not right, as is said below.
+stamp=$prefix/.trireme-complete
+if [ "$backend" = cuda ]; then stamp+=-2; fi
+if [ -e "$stamp" ]; then
   echo "Kokkos ($backend) is already in $prefix"
   exit 0
 fi
@@ -71,7 +74,10 @@ case $backend in
     # From CUDA 12.9 on [[no_unique_address]] gives a View other places in a kernel's argument than on the host, so that
     # `Kokkos::deep_copy(view, number)` writes elsewhere. Kokkos 5 does without it, too (github.com/kokkos/mdspan, 434).
     layout=$source/tpls/mdspan/include/experimental/__p0009_bits/config.hpp
-    [ ! -e "$layout" ] || sed -i 's/(!defined(__NVCC__) || MDSPAN_HAS_CXX_20) &&/!defined(__NVCC__) \&\&/' "$layout"
+    if [ -e "$layout" ]; then
+      sed -i 's/(!defined(__NVCC__) || MDSPAN_HAS_CXX_20) &&/!defined(__NVCC__) \&\&/' "$layout"
+      ! grep -qF '(!defined(__NVCC__) || MDSPAN_HAS_CXX_20)' "$layout" || die "$layout cannot be mended"
+    fi
     options+=(-DKokkos_ENABLE_CUDA=ON "-DKokkos_ARCH_$arch=ON" "-DCMAKE_CXX_COMPILER=$source/bin/nvcc_wrapper"
               "-DCMAKE_CXX_FLAGS=-include $project/cmake/cuda13_kokkos.hpp") ;;
   hip)
@@ -96,5 +102,5 @@ if [ "$backend" = cuda ]; then  # whoever includes this Kokkos needs the overloa
   cp "$project/cmake/cuda13_kokkos.hpp" "$prefix/include/"
   echo '#include "cuda13_kokkos.hpp"' >>"$prefix/include/KokkosCore_config.h"
 fi
-touch "$prefix/.trireme-complete"
+touch "$stamp"
 echo "Kokkos ($backend) is in $prefix"

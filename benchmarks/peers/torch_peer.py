@@ -126,7 +126,9 @@ def eager_step(case, model, loss_function, options, compiled_forward=False):
     optimizer = make_optimizer(case, model.parameters(), fused=True)
 
     def loss_of(x, y):
-        with torch.autocast(options.device, torch.bfloat16, enabled=options.autocast):
+        if not options.autocast:
+            return loss_function(model(x), y)
+        with torch.autocast(options.device, torch.bfloat16):
             return loss_function(model(x), y)
 
     if compiled_forward:

@@ -13,10 +13,12 @@
 #include "trireme/activations/relu.hpp"
 #include "trireme/activations/softmax.hpp"
 #include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/storing_context.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
 #include "trireme/backend/gemm/product_batch.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 using namespace trireme;
 using trireme::test::OnDevice;
@@ -163,6 +165,21 @@ BOOST_AUTO_TEST_CASE(bias_and_activation_reach_each_element_at_any_address) {
         context.fence("activated");
         BOOST_TEST(device_y.values() == y, rows << " rows, " << columns << " columns, offset " << offset);
       }
+}
+
+BOOST_AUTO_TEST_CASE(rounding_reaches_each_number_at_any_address) {
+  Context context(test::device(1));
+  for (std::size_t const count : {0u, 1u, 3u, 4u, 5u, 1001u})
+    for (std::size_t const offset : {0u, 1u}) {
+      auto const from = numbers(offset + count + 2);
+      std::vector<double> expected(from.size(), 7.0);
+      OnDevice<double> const device_from(from), to(expected);
+      context.for_each("round", count,
+                       kernels::Round<double, BFloat16>{device_from.data() + offset, to.data() + offset});
+      context.fence("rounded");
+      for (std::size_t i = offset; i < offset + count; ++i) expected[i] = static_cast<double>(BFloat16(from[i]));
+      BOOST_TEST(to.values() == expected, count << " numbers, offset " << offset);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(batches_of_products_take_any_strides) {

@@ -112,7 +112,8 @@ BOOST_AUTO_TEST_CASE(a_run_of_several_devices_goes_on_elsewhere) {
                 Placement::any));
   world.barrier();
   // And from ranks to devices.
-  BOOST_TEST(!trained(MultiWorkerMirroredStrategy<>(world), "moved.npz", batches + 3).has_value());
+  BOOST_TEST(!trained(MultiWorkerMirroredStrategy<Kokkos::DefaultHostExecutionSpace>(world), "moved.npz", batches + 3)
+                  .has_value());
   world.barrier();
   if (is_chief()) check(trained(Devices(test::devices(2)), "moved.npz", never, Placement::any));
 }

@@ -70,12 +70,13 @@ void trained(Make const& make, Check const& check) {
 
 template <class Make>
 void check_same_on_device(Make const& make, double limit = 1e-12) {
-  trained<Kokkos::DefaultExecutionSpace>(make, [&](auto const&, auto const& expected, History const& expected_history) {
-    trained<Device>(make, [&](auto const& strategy, auto const& model, History const& history) {
-      if (gives_weights(strategy)) test::check_same_weights(model, expected, limit);
-      test::check_same_history(history, expected_history, limit);
-    });
-  });
+  trained<Kokkos::DefaultHostExecutionSpace>(
+      make, [&](auto const&, auto const& expected, History const& expected_history) {
+        trained<Device>(make, [&](auto const& strategy, auto const& model, History const& history) {
+          if (gives_weights(strategy)) test::check_same_weights(model, expected, limit);
+          test::check_same_history(history, expected_history, limit);
+        });
+      });
 }
 
 using test::Killer, test::never;

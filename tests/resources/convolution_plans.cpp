@@ -93,8 +93,10 @@ struct Engine {
   bool has(cudnnBackendNumericalNote_t note) const { return std::count(notes.begin(), notes.end(), note) > 0; }
 };
 
+/// \param short_operands  for which a kernel may take TF32, if it does not add before it multiplies.
 template <class T>
-void check_plans() {
+void check_plans(bool short_operands = false) {
+  std::size_t on_tensor_cores = 0;
   std::vector<std::int64_t> engines[std::size(gpus)];
   for (std::size_t gpu = 0; gpu < std::size(gpus); ++gpu) {
     detail::CudnnPlanner<T> const planner({.properties = properties(gpus[gpu])});
@@ -102,22 +104,28 @@ void check_plans() {
       for (ConvolutionPass const pass : passes)
         for (std::size_t const alignment : {std::size_t{16}, sizeof(T)})
           BOOST_TEST_CONTEXT(gpus[gpu].name << ", " << c.name << ", pass " << static_cast<int>(pass)) {
-            auto const plan = planner.plan({pass, c.window, c.filters, c.rows}, alignment);
+            auto const plan = planner.plan({pass, c.window, c.filters, c.rows, short_operands}, alignment);
             BOOST_REQUIRE(plan);
             BOOST_TEST(plan->workspace_bytes <= detail::CudnnPlanner<T>::most_workspace);
             Engine const engine(*plan);
             BOOST_TEST(!engine.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
             BOOST_TEST(!engine.has(CUDNN_NUMERICAL_NOTE_FFT));
-            BOOST_TEST(!(sizeof(T) == 4 && engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)));
+            bool const on_cores = sizeof(T) == 4 && engine.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+            BOOST_TEST((short_operands || !on_cores));
+            BOOST_TEST(!(on_cores && (engine.has(CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
+                                      engine.has(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))));
+            on_tensor_cores += on_cores;
             engines[gpu].push_back(engine.number);
           }
   }
   BOOST_TEST(engines[0] != engines[1]);  // they are for the GPU that is described
+  BOOST_TEST((on_tensor_cores > 0) == short_operands);
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_convolution_of_float_has_an_exact_plan) { check_plans<float>(); }
+BOOST_AUTO_TEST_CASE(convolutions_of_short_numbers_take_tensor_cores) { check_plans<float>(true); }
 BOOST_AUTO_TEST_CASE(each_convolution_of_double_has_an_exact_plan) { check_plans<double>(); }
 
 BOOST_AUTO_TEST_CASE(what_the_library_lacks_has_no_plan) {

@@ -21,8 +21,9 @@ namespace trireme {
 ///   parameters rounded to Storage, anew in each step, frozen ones too.
 /// - Activations: the output that a layer or a join hands on is rounded and kept as Storage; backward reads that.
 ///   Inputs, the model's output and the sums within a layer, or within a join, are Scalars.
-/// - Products and convolutions: a device may round their operands to TF32 where Storage is BFloat16, of whose numbers
-///   none changes by that; inputs, gradients and what a layer computes within keep eleven bits there.
+/// - Products and convolutions: where Storage is BFloat16 a device may round their operands, on CUDA to TF32 (eleven
+///   bits), as programs of PJRT on GPUs do, and on TPUs to BFloat16 (eight bits). Weights and kept activations lose
+///   nothing; inputs, gradients and what a layer computes within do.
 /// - Gradients: Scalars; to send them as Storage too, give the strategy `Compressed<..., BFloat16>`.
 ///
 /// Rounding is to the nearest, of two as near to the even one; a NaN stays one. Its derivative counts as 1. Source:

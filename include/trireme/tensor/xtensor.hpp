@@ -162,15 +162,23 @@ auto from_view(V const& view) {
       return result;
     }
   }
-  // Packed in the View's own space first: a copy between spaces cannot change the layout.
-  Kokkos::LayoutRight layout;
-  for (std::size_t axis = 0; axis < rank; ++axis) layout.dimension[axis] = view.extent(axis);
-  using Packed = Kokkos::View<typename V::non_const_data_type, Kokkos::LayoutRight, typename V::memory_space>;
-  Packed packed(Kokkos::view_alloc(Kokkos::WithoutInitializing, "trireme::host_tensor"), layout);
-  Kokkos::deep_copy(packed, view);
-  auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, packed);
-  result.data = host.data();
-  result.owner = std::make_shared<decltype(host)>(host);
+  // All of its memory as it lies there, and put in order here: a copy between spaces cannot change the layout.
+  Kokkos::View<T const*, typename V::memory_space, Kokkos::MemoryUnmanaged> const memory(view.data(), view.span());
+  auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, memory);
+  std::shared_ptr<T[]> const packed = std::make_shared_for_overwrite<T[]>(view.size());
+  std::vector<std::size_t> index(rank, 0);
+  std::size_t from = 0;
+  for (std::size_t e = 0; e < view.size(); ++e) {
+    packed[e] = read(from);
+    for (std::size_t axis = rank; axis-- > 0;) {
+      from += strides[axis];
+      if (++index[axis] < result.extents[axis]) break;
+      from -= strides[axis] * result.extents[axis];
+      index[axis] = 0;
+    }
+  }
+  result.data = packed.get();
+  result.owner = packed;
   return result;
 }
 

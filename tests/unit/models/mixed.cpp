@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "trireme/activations/gelu.hpp"
+#include "trireme/backend/convolution/vendor_convolution.hpp"
+#include "trireme/backend/execution/storing_context.hpp"
+#include "trireme/backend/gemm/product.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
@@ -26,6 +29,40 @@ using namespace trireme;
 namespace {
 
 double rounded(double value) { return static_cast<double>(BFloat16(value)); }
+
+/// A context that notes of products whether their operands are short.
+struct NotingContext {
+  using memory_space = Kokkos::HostSpace;
+  [[maybe_unused]] static constexpr bool owns_rows = false;
+  std::vector<bool> notes{};
+
+  template <class T>
+  void gemm(Product<T> const& product) {
+    notes.push_back(product.short_operands);
+  }
+  template <class T, class Epilogue>
+  bool gemm(Product<T> const& product, Epilogue const&) {
+    notes.push_back(product.short_operands);
+    return true;
+  }
+  template <class T>
+  void gemm_batch(ProductBatch<T> const& batch) {
+    notes.push_back(batch[batch.size() - 1].short_operands);
+  }
+};
+struct NoEpilogue {};
+
+/// Notes of a product, of one with an epilogue, and of a batch, whose outputs are stored as `Storage`.
+template <class Storage>
+std::vector<bool> notes_of_products() {
+  NotingContext noting;
+  StoringContext<NotingContext, Storage> const context(noting);
+  Product<float> const product{};
+  context.gemm(product);
+  BOOST_TEST(context.gemm(product, NoEpilogue{}));
+  context.gemm_batch(ProductBatch<float>{.first = product, .count = 2});
+  return noting.notes;
+}
 
 /// What is between two layers under mixed precision, as a layer; its derivative counts as 1.
 struct RoundedInput {
@@ -90,6 +127,14 @@ auto input() { return Input<test::cnn_inputs[0], test::cnn_inputs[1], test::cnn_
 using R = RoundedInput;
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(operands_of_products_are_short_where_bfloat16_is_stored) {
+  BOOST_TEST((notes_of_products<BFloat16>() == std::vector<bool>{true, true, true}));
+  BOOST_TEST((notes_of_products<float>() == std::vector<bool>{false, false, false}));
+  static_assert(detail::shortens_operands<StoringContext<NotingContext, BFloat16>>);
+  static_assert(!detail::shortens_operands<StoringContext<NotingContext, float>>);
+  static_assert(!detail::shortens_operands<NotingContext>);
+}
 
 BOOST_AUTO_TEST_CASE(layers_of_an_image_network_compute_from_what_was_stored) {
   check_step(Sequential{input(), Conv2D<3, 3, 3, ReLU, Same>{}, MaxPooling2D<2, 2>{}, BatchNormalization<>{}, Flatten{},

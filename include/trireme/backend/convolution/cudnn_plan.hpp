@@ -216,18 +216,22 @@ class CudnnPlanner {
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
     std::size_t const count =
         engine.read(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
+    bool transforms = false, short_arithmetic = false;
     for (std::size_t i = 0; i < count; ++i) switch (notes[i]) {
         case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // TF32 for float; double stays double
           if (std::is_same_v<T, float> && !short_operands) return false;
+          short_arithmetic = std::is_same_v<T, float>;
           break;
         case CUDNN_NUMERICAL_NOTE_WINOGRAD:
         case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+          transforms = true;
+          break;
         case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
           break;
         default:
           return false;
       }
-    return true;
+    return !(transforms && short_arithmetic);  // sums of short numbers have more bits than these
   }
 
   void set_properties([[maybe_unused]] CudnnDescriptor const& part,

@@ -1,7 +1,7 @@
 /// One-dimensional views: of existing memory, allocated, filled and copied; memory of an instance is its device's.
 ///
-/// Same as Kokkos, but where the host reads the memory, without the loops for other layouts and index types that Kokkos
-/// would compile.
+/// Same as Kokkos, but fills, and copies where the host reads the memory, without the loops for other layouts and index
+/// types that Kokkos would compile.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +55,7 @@ namespace detail {
 /// different ones, so that it writes other numbers to other places.
 template <class Space, class View>
 void enqueue_fill(Space const& space, View const& view, typename View::non_const_value_type value) {
+  static_assert(View::rank == 1);
   using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
   LaunchTurn const turn;
   Kokkos::parallel_for(tool_label("trireme: fill_view"), Indices(space, 0, view.extent(0)),

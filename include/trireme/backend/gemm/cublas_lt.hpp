@@ -58,7 +58,7 @@ class CublasLt {
   /// An epilogue in the library's terms.
   struct Request {
     cublasLtEpilogue_t epilogue;
-    void const* vector;  ///< the bias, or where sums go; null for none
+    void const* vector;  ///< the bias; null for none
     void* auxiliary;     ///< what the activation is applied to; null for none
     void* results;
   };

@@ -1,4 +1,4 @@
-/// Epilogues of matrix products: work on results, or on an operand, in the kernel of the product.
+/// Epilogues of matrix products: work on results in the kernel of the product.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,6 @@ inline constexpr VendorActivation vendor_activation = VendorActivation::none;
 /// it holds the activated values alone.
 template <class T, class A>
 struct BiasActivationEpilogue {
-  static constexpr bool stores_results = true;
   A activation;
   T const* bias;  ///< (n), or null
   T* y;
@@ -40,7 +39,6 @@ namespace detail {
 /// c = product.
 template <class T>
 struct StoreEpilogue {
-  static constexpr bool stores_results = true;
   KOKKOS_FUNCTION void operator()(Product<T> const& p, std::size_t i, std::size_t j, T value) const {
     p.c[i * p.ldc + j] = value;
   }

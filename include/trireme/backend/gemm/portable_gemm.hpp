@@ -68,8 +68,7 @@ struct TiledGemm {
 
 /// True for epilogues that the tiles take.
 template <class T, class Space, class Epilogue>
-inline constexpr bool takes_portable_epilogue =
-    Epilogue::stores_results && sizeof(TiledGemm<T, Space, Epilogue>) <= 256;
+inline constexpr bool takes_portable_epilogue = sizeof(TiledGemm<T, Space, Epilogue>) <= 256;
 
 template <class T, class Space, class Epilogue = StoreEpilogue<T>>
 void portable_gemm(Space const& space, ProductBatch<T> const& batch, Epilogue const& epilogue = {}) {

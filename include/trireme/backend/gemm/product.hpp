@@ -23,7 +23,7 @@ struct Product {
   bool transpose_b = false;
   bool accumulate = false;
   /// Operands of Mixed precision: a device with units for products of short numbers may round them to TF32, which
-  /// BFloat16 numbers do not notice.
+  /// changes no BFloat16 number, but gradients.
   bool short_operands = false;
 
   /// Makes it the product for the rows of op(a) from i on. The caller sets `m` and `c`.

@@ -35,7 +35,7 @@ class ProgramText {
 
   std::size_t shards() const { return shards_; }
 
-  /// Lets products round their operands to the device's short type, of which BFloat16 numbers lose nothing.
+  /// Lets products round their operands to XLA's default type. BFloat16 numbers lose nothing, gradients do.
   void allow_short_operands() { short_operands_ = true; }
   /// Precision of a product's operands. That of XLA's default is BFloat16 on TPUs and TF32 on GPUs.
   std::string_view operand_precision() const { return short_operands_ ? "DEFAULT" : "HIGHEST"; }
