@@ -36,13 +36,13 @@ struct BiasActivation {
   }
   /// Four columns at once, from the j-th on, where all of them lie side by side.
   KOKKOS_FUNCTION void four(std::size_t i, std::size_t j) const {
-    Four<T>& place = Four<T>::from(y + i * columns + j);
-    Four<T> values = place;
-    Four<T> const biases = Four<T>::from(bias + j);
+    detail::Four<T>& place = detail::Four<T>::from(y + i * columns + j);
+    detail::Four<T> values = place;
+    detail::Four<T> const biases = detail::Four<T>::from(bias + j);
     for (std::size_t k = 0; k < 4; ++k) values.at[k] = activation(values.at[k] + biases.at[k]);
     place = values;
   }
-  bool takes_four() const { return columns % 4 == 0 && starts_four(bias) && starts_four(y); }
+  bool takes_four() const { return columns % 4 == 0 && detail::starts_four(bias) && detail::starts_four(y); }
 };
 
 template <class T>

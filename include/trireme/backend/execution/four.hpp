@@ -8,7 +8,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-namespace trireme {
+namespace trireme::detail {
 
 /// Four numbers side by side.
 template <class T>
@@ -27,4 +27,4 @@ bool starts_four(T const* first) {
   return reinterpret_cast<std::uintptr_t>(first) % alignof(Four<T>) == 0;
 }
 
-}  // namespace trireme
+}  // namespace trireme::detail

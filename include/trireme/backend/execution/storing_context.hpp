@@ -139,11 +139,11 @@ struct Round {
   T* to;
   KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = rounded(from[i]); }
   KOKKOS_FUNCTION void four(std::size_t i) const {
-    Four<T> values = Four<T>::from(from + i);
+    detail::Four<T> values = detail::Four<T>::from(from + i);
     for (std::size_t k = 0; k < 4; ++k) values.at[k] = rounded(values.at[k]);
-    Four<T>::from(to + i) = values;
+    detail::Four<T>::from(to + i) = values;
   }
-  bool takes_four() const { return starts_four(from) && starts_four(to); }
+  bool takes_four() const { return detail::starts_four(from) && detail::starts_four(to); }
 
  private:
   static KOKKOS_FUNCTION T rounded(T value) { return static_cast<T>(static_cast<Storage>(value)); }
