@@ -42,16 +42,17 @@ struct Environs {
   }
 };
 
-template <class Architecture, class Optimizer, class Loss, class... Metrics>
+/// \tparam Precision  as compile's
+template <class Precision = float, class Architecture, class Optimizer, class Loss, class... Metrics>
 auto compiled(Architecture const& architecture, Optimizer const& optimizer, Loss const& loss,
               Metrics const&... metrics) {
-  return compile(OneDeviceStrategy<>(), architecture, optimizer, loss, metrics...);
+  return compile<Precision>(OneDeviceStrategy<>(), architecture, optimizer, loss, metrics...);
 }
 
 /// A classifier of ten classes.
-template <class Architecture, class Optimizer>
+template <class Precision = float, class Architecture, class Optimizer>
 auto classifier(Architecture const& architecture, Optimizer const& optimizer) {
-  return compiled(architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{});
+  return compiled<Precision>(architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{});
 }
 
 inline Adam const adam{};
@@ -90,27 +91,30 @@ inline void compile_perceptrons(Topology const& topology, StepDevices const& dev
   step("wide", topology, classifier(bench::wide(), sgd), 256, devices);
 }
 
-inline void compile_sequences(Topology const& topology, StepDevices const& devices) {
-  step("transformer", topology, classifier(bench::transformer(), adam), 16, devices);
-  step("lstm", topology, classifier(bench::lstm(), adam), 32, devices);
+template <class Precision = float>
+void compile_sequences(Topology const& topology, StepDevices const& devices) {
+  step("transformer", topology, classifier<Precision>(bench::transformer(), adam), 16, devices);
+  step("lstm", topology, classifier<Precision>(bench::lstm(), adam), 32, devices);
   step("words", topology,
-       compiled(
+       compiled<Precision>(
            Sequential{Input<12>{}, Embedding<100, 16>{}, Residual{LayerNormalization<>{}, MultiHeadAttention<2, 8>{}},
                       GaussianNoise{.stddev = 0.1f}, LSTM<8, ReturnSequences>{}, GRU<8>{}, Dense<10>{}, Softmax{}},
            AdamW{.global_clipnorm = 1.0}, SparseCategoricalCrossentropy{}, Accuracy{}),
        16, devices);
 }
 
-inline void compile_images(Topology const& topology, StepDevices const& devices) {
-  step("cnn", topology, classifier(bench::cnn(), adam), 64, devices);
-  step("vgg", topology, classifier(bench::vgg(), sgd), 16, devices);
-  step("conv1d", topology, classifier(bench::conv1d(), adam), 64, devices);
+template <class Precision = float>
+void compile_images(Topology const& topology, StepDevices const& devices) {
+  step("cnn", topology, classifier<Precision>(bench::cnn(), adam), 64, devices);
+  step("vgg", topology, classifier<Precision>(bench::vgg(), sgd), 16, devices);
+  step("conv1d", topology, classifier<Precision>(bench::conv1d(), adam), 64, devices);
   step("pictures", topology,
-       classifier(Sequential{Input<8, 8, 3>{}, Conv2D<8, 3, 3, Same, NoBias>{}, BatchNormalization<>{}, ReLU{},
-                             MaxPooling2D<2, 2>{}, Conv2D<8, 3, 3, Same, Tanh>{.kernel_regularizer = L2(1e-4)},
-                             SyncBatchNormalization<>{}, AveragePooling2D<2, 2>{}, UpSampling2D<2, 2, Bilinear>{},
-                             GlobalAveragePooling2D{}, Dropout{.rate = 0.1f}, Dense<10>{}},
-                  sgd),
+       classifier<Precision>(
+           Sequential{Input<8, 8, 3>{}, Conv2D<8, 3, 3, Same, NoBias>{}, BatchNormalization<>{}, ReLU{},
+                      MaxPooling2D<2, 2>{}, Conv2D<8, 3, 3, Same, Tanh>{.kernel_regularizer = L2(1e-4)},
+                      SyncBatchNormalization<>{}, AveragePooling2D<2, 2>{}, UpSampling2D<2, 2, Bilinear>{},
+                      GlobalAveragePooling2D{}, Dropout{.rate = 0.1f}, Dense<10>{}},
+           sgd),
        16, devices);
 }
 
