@@ -166,10 +166,11 @@ auto from_view(V const& view) {
   Kokkos::View<T const*, typename V::memory_space, Kokkos::MemoryUnmanaged> const memory(view.data(), view.span());
   auto const read = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace{}, memory);
   std::shared_ptr<T[]> const packed = std::make_shared_for_overwrite<T[]>(view.size());
+  T* const to = packed.get();
   std::vector<std::size_t> index(rank, 0);
   std::size_t from = 0;
   for (std::size_t e = 0; e < view.size(); ++e) {
-    packed[e] = read(from);
+    to[e] = read(from);
     for (std::size_t axis = rank; axis-- > 0;) {
       from += strides[axis];
       if (++index[axis] < result.extents[axis]) break;
