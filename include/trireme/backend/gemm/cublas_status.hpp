@@ -1,4 +1,4 @@
-/// What cuBLAS and cuBLASLt have in common: errors as exceptions, and the types of numbers.
+/// Errors of cuBLAS and cuBLASLt as exceptions, and their types of numbers.
 #pragma once
 
 #include <type_traits>
