@@ -238,15 +238,6 @@ BOOST_AUTO_TEST_CASE(lists_of_devices_that_make_no_sense_are_errors) {
 }
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
-template <>
-struct trireme::DeviceRuntime<test::Device> {
-  using Stream = std::size_t;
-  static std::size_t count() { return 3; }
-  static std::size_t own(test::Device const& space) { return space.device(); }
-  static Stream make_stream(std::size_t device) { return device; }
-  static void destroy(Stream) {}
-};
-
 BOOST_AUTO_TEST_CASE(devices_are_found_by_their_numbers) {
   auto const all = Devices::over_devices();
   BOOST_TEST(all.replicas() == 3u);

@@ -77,15 +77,15 @@ struct Scores {
 };
 
 /// Five epochs with validation on larger batches, from the second epoch on with memory in other places.
-template <class Used = Strategy, class Architecture, class Optimizer, class Loss, class Metric, class... Callbacks>
+template <class Used = Strategy, class P = double, class Architecture, class Optimizer, class Loss, class Metric,
+          class... Callbacks>
 Result trained(bool record, Architecture const& architecture, Optimizer const& optimizer,
                Scores<Loss, Metric> const& scores, std::vector<std::size_t> const& extents, Callbacks&&... callbacks) {
   auto const train = test::make_samples<double>(samples, extents, test::classes),
              tests = test::make_samples<double>(9, extents, test::classes, 2);
   std::size_t const before = replays();
   Used const strategy(DeviceOptions{.record_steps = record}, test::device(1));
-  auto model =
-      compile<double>(strategy, architecture, optimizer, scores.loss, scores.metric, CompileOptions{.seed = 6});
+  auto model = compile<P>(strategy, architecture, optimizer, scores.loss, scores.metric, CompileOptions{.seed = 6});
   History history = fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{batch}),
                         validation(tests.data().batch(GlobalBatch{9})), {.epochs = 5, .verbose = false},
                         std::forward<Callbacks>(callbacks)...);
@@ -100,11 +100,12 @@ std::vector<std::size_t> const mlp_extents{test::mlp_inputs},
     cnn_extents{test::cnn_inputs.begin(), test::cnn_inputs.end()};
 
 /// Recorded and not, to the bit. \return the recorded run
-template <class Used = Strategy, class Architecture, class Optimizer, class Scores, class... Callbacks>
+template <class Used = Strategy, class P = double, class Architecture, class Optimizer, class Scores,
+          class... Callbacks>
 Result check_same(Architecture const& architecture, Optimizer const& optimizer, Scores const& scores,
                   std::vector<std::size_t> const& extents, Callbacks const&... callbacks) {
   auto const run = [&](bool record) {
-    return trained<Used>(record, architecture, optimizer, scores, extents, Callbacks(callbacks)...);
+    return trained<Used, P>(record, architecture, optimizer, scores, extents, Callbacks(callbacks)...);
   };
   auto const recorded = run(true), expected = run(false);
   BOOST_TEST(recorded.weights == expected.weights);
@@ -113,9 +114,9 @@ Result check_same(Architecture const& architecture, Optimizer const& optimizer, 
   BOOST_TEST(expected.replays == 0u);
   return recorded;
 }
-template <class... Arguments>
+template <class P = double, class... Arguments>
 void check_recorded(Arguments const&... arguments) {
-  Result const run = check_same(arguments...);
+  Result const run = check_same<Strategy, P>(arguments...);
   BOOST_TEST(contains(run.placement, ", steps recorded"), run.placement);
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
   // Five an epoch; those of the first two find memory in new places.
@@ -277,6 +278,13 @@ BOOST_AUTO_TEST_CASE(networks_have_the_same_bits) {
   check_recorded(test::law::normalized(BatchNormalization<>{.momentum = 0.8}), Adam{}, on_logits, cnn_extents);
   check_recorded(test::law::recurrent(), Adam{}, on_logits, cnn_extents);
   check_recorded(test::law::transformer(), Adam{}, on_logits, cnn_extents);
+}
+
+BOOST_AUTO_TEST_CASE(networks_in_mixed_precision_have_the_same_bits) {
+  using Rounded = Mixed<BFloat16, double>;
+  check_recorded<Rounded>(test::mlp(), Adam{.learning_rate = 0.03}, on_logits, mlp_extents, Meddler{"dense/kernel"});
+  check_recorded<Rounded>(test::law::normalized(BatchNormalization<>{.momentum = 0.8}), Adam{}, on_logits, cnn_extents);
+  check_recorded<Rounded>(test::law::transformer(), Adam{}, on_logits, cnn_extents);
 }
 
 BOOST_AUTO_TEST_CASE(rates_and_weights_that_callbacks_set_count_from_the_next_step) {

@@ -8,6 +8,7 @@
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
 #include "support/twin_device.hpp"
+#include "trireme/backend/execution/device_instances.hpp"
 #endif
 
 namespace trireme::test {
@@ -30,6 +31,21 @@ inline std::vector<Device> devices(std::size_t count) {
   for (std::size_t index = 1; index <= count; ++index) all.push_back(device(index));
   return all;
 }
+/// Bytes that a device says it has left.
+inline std::size_t free_memory = std::size_t{1} << 30;
 #endif
 
 }  // namespace trireme::test
+
+#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
+/// A process that sees three of the devices.
+template <>
+struct trireme::DeviceRuntime<trireme::test::TwinDevice> {
+  using Stream = std::size_t;
+  static std::size_t count() { return 3; }
+  static std::size_t own(test::TwinDevice const& space) { return space.device(); }
+  static std::size_t free_memory(test::TwinDevice const&) { return test::free_memory; }
+  static Stream make_stream(std::size_t device) { return device; }
+  static void destroy(Stream) {}
+};
+#endif

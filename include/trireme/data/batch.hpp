@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "trireme/backend/gemm/rows_view.hpp"
+#include "trireme/data/input_memory.hpp"
 
 namespace trireme {
 
@@ -19,8 +20,9 @@ struct Batch {
   Y const* y = nullptr;            ///< (rows, extents of a target...)
   double const* weight = nullptr;  ///< (rows), or null: every sample weighs 1
   std::size_t rows = 0;
-  std::size_t first_row = 0;    ///< of these rows in the global batch
-  std::size_t global_rows = 0;  ///< over all processes
+  std::size_t first_row = 0;         ///< of these rows in the global batch
+  std::size_t global_rows = 0;       ///< over all processes
+  InputMemory<X>* memory = nullptr;  ///< that x may lie in; on request (StreamOptions::kept)
 };
 
 /// Part of each global batch that a process draws: part `index` of `count`.

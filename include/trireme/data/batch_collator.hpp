@@ -18,6 +18,7 @@
 #include "trireme/data/class_weight.hpp"
 #include "trireme/data/count.hpp"
 #include "trireme/data/data_shard.hpp"
+#include "trireme/data/input_memory.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/sample_source.hpp"
 #include "trireme/data/stream_options.hpp"
@@ -25,7 +26,7 @@
 namespace trireme::data {
 
 /// A batch points into the source if its rows lie there as one block of the right scalar, or each for itself where
-/// `scattered` is set, and into the buffer otherwise.
+/// `scattered` is set or the engine keeps a copy of the inputs, and into the buffer otherwise.
 template <class X, class Y, class T, class L>
 class BatchCollator {
  public:
@@ -37,7 +38,7 @@ class BatchCollator {
   SampleReader<X, Y>& reader() { return *reader_; }
   /// True if samples are found by their number, in any order.
   bool random_access() const { return source_->random_access(); }
-  /// True if inputs are never copied or computed.
+  /// True if inputs are neither copied nor computed, from the first batch on.
   bool in_place() const { return in_place_; }
 
   /// The rows of a batch that are samples one after another in the reader's order.
@@ -85,6 +86,7 @@ class BatchCollator {
   BatchTargets<Y, L> targets_;
   std::size_t capacity_;
   bool sized_, in_place_;
+  std::unique_ptr<InputMemory<T>> memory_;  ///< null unless the engine may keep a copy of it
   std::vector<std::size_t> positions_;
   std::vector<Sample<X, Y>> found_;
 };
@@ -98,13 +100,17 @@ BatchCollator<X, Y, T, L>::BatchCollator(SourcePointer<X, Y> source, std::size_t
       targets_(source_->y_size(), options_.classes, options_.ignored, options_.labels, options_.y_name),
       capacity_(capacity),
       sized_(sized),
-      in_place_(options_.scattered && std::is_same_v<X, T> && sized && source_->in_memory()) {
+      in_place_(options_.scattered && std::is_same_v<X, T> && sized && !source_->memory().empty()) {
+  if constexpr (std::is_same_v<X, T>)
+    if (options_.kept && sized && !source_->memory().empty())
+      memory_ = std::make_unique<InputMemory<T>>(source_->memory());
   options_.verify(source_->weighted());
 }
 
 template <class X, class Y, class T, class L>
 void BatchCollator<X, Y, T, L>::fill(BatchRows const& rows, BatchBuffer<T, L>& slot) {
-  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
+  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, memory_.get()};
+  in_place_ = in_place_ || (memory_ && memory_->copied());
   if (rows.rows == 0) return;
   std::size_t const nx = source_->x_size(), ny = source_->y_size();
   if (auto const block = reader_->run(rows.first_sample, rows.rows)) {
@@ -159,7 +165,7 @@ void BatchCollator<X, Y, T, L>::store(Sample<X, Y> const& sample, BatchBuffer<T,
 
 template <class X, class Y, class T, class L>
 void BatchCollator<X, Y, T, L>::cut(BatchRows const& rows, BatchBuffer<T, L>& slot) {
-  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows};
+  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, nullptr};
   point_at_slot(slot);
   slot.batch.x = slot.batch.x.from_row(rows.first_row, source_->x_size());
   if (options_.targets) slot.batch.y += rows.first_row * source_->y_size();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,35 +15,12 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/data/batch_iterator_options.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/validation.hpp"
 
 namespace trireme {
-
-/// Purpose of the batches of a BatchIterator.
-enum class IteratorRole : std::size_t { training, validation, test, prediction };
-
-/// Options of a BatchIterator: the purpose of its batches, their number, and weights of classes.
-struct BatchIteratorOptions {
-  IteratorRole role = IteratorRole::test;
-  std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end
-  std::vector<double> class_weight{};
-
-  bool trains() const { return role == IteratorRole::training; }     ///< the engine says which batches it trains on
-  bool targets() const { return role != IteratorRole::prediction; }  ///< targets have to fit the model
-  /// The data in messages.
-  std::string data() const {
-    static constexpr std::array names{"the training data", "the validation data", "the test data",
-                                      "the data to predict"};
-    return names[static_cast<std::size_t>(role)];
-  }
-  /// The option that sets `steps`; empty if there is none.
-  std::string steps_option() const {
-    static constexpr std::array names{"steps_per_epoch", "", "steps", ""};
-    return names[static_cast<std::size_t>(role)];
-  }
-};
 
 namespace detail {
 
@@ -52,7 +28,7 @@ namespace detail {
 /// \param acquires  true if this process acquires whole batches
 template <class T, class L, class Data>
 auto open_stream(Data const& data, data::SampleRequirements requirements, BatchIteratorOptions const& options,
-                 DataShard share, bool acquires, bool scattered) {
+                 DataShard share, bool acquires, bool scattered, bool kept) {
   if (!options.targets()) {
     requirements.target_extents = data.y_extents();
     requirements.classes = 0;
@@ -74,6 +50,7 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
                                      .targets = options.targets(),
                                      .in_order = !acquires,
                                      .scattered = scattered,
+                                     .kept = kept,
                                      .x_name = options.data(),
                                      .y_name = options.data()});
 }
@@ -229,7 +206,7 @@ class BatchIterator {
   static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {
     return detail::open_stream<T, L>(data, engine.model().sample_requirements(), options, data_shard(engine, options),
                                      options.trains() && engine.acquires_batches(),
-                                     options.targets() && scattered(engine));
+                                     options.targets() && scattered(engine), options.repeats() && kept<Engine>());
   }
 
   /// The whole batch for a process that acquires batches, otherwise its data shard.
@@ -262,6 +239,12 @@ class BatchIterator {
   /// True if the engine takes rows of a batch that lie apart.
   static bool scattered(Engine const& engine) {
     if constexpr (requires { engine.takes_scattered_rows(); }) return engine.takes_scattered_rows();
+    return false;
+  }
+  /// True if the engine may keep a copy of the memory of inputs.
+  template <class E>
+  static constexpr bool kept() {
+    if constexpr (requires { E::keeps_inputs(); }) return E::keeps_inputs();
     return false;
   }
 

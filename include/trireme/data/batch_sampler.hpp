@@ -37,7 +37,8 @@ class BatchSampler {
         share_(share),
         filler_(std::move(source), plan_ ? plan_->max_rows() : batch, plan_.has_value(), std::move(options)) {}
 
-  /// True if inputs are never copied or computed, so that nothing can be done ahead of their use.
+  /// True if inputs are neither copied nor computed, from the first batch on, so that nothing can be done ahead of
+  /// their use.
   bool in_place() const { return filler_.in_place(); }
 
   /// Begins an epoch with its batch number `first_batch`. A generator is read up to there by the next `fill`.

@@ -29,7 +29,7 @@ class RepeatedSource : public SampleSource<X, Y> {
   bool random_access() const override { return source_->random_access() && !source_->varies() && count_ != forever; }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
-  bool in_memory() const override { return source_->in_memory(); }
+  std::span<X const> memory() const override { return source_->memory(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
   HostTensor<Y> const* targets() const override { return source_->targets(); }
   void trace(Lineage& lineage) const override;

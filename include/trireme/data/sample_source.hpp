@@ -69,8 +69,9 @@ class SampleSource {
   virtual bool varies() const = 0;
   /// True if samples have weights.
   virtual bool weighted() const = 0;
-  /// True if samples stay in place: those of a reader's `at` are valid as long as the reader.
-  virtual bool in_memory() const { return false; }
+  /// Memory that the inputs of all samples lie in, perhaps with others: those of a reader's `at` are valid as long as
+  /// the reader. Empty if there is none.
+  virtual std::span<X const> memory() const { return {}; }
   /// The inputs of all samples, in any order, if they lie in memory.
   virtual HostTensor<X> const* inputs() const { return nullptr; }
   /// The targets of all samples, in any order, if they lie in memory.

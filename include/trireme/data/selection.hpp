@@ -32,7 +32,7 @@ class SelectedSource : public SampleSource<X, Y> {
   bool random_access() const override { return source_->random_access(); }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
-  bool in_memory() const override { return source_->in_memory(); }
+  std::span<X const> memory() const override { return source_->memory(); }
   void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 

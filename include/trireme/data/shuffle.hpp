@@ -54,7 +54,7 @@ class PermutedSource : public Shuffled<X, Y> {
  public:
   using Shuffled<X, Y>::Shuffled;
   bool random_access() const override { return true; }
-  bool in_memory() const override { return this->source().in_memory(); }
+  std::span<X const> memory() const override { return this->source().memory(); }
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:

@@ -29,7 +29,7 @@ class TensorSource : public SampleSource<X, Y> {
   bool random_access() const override { return true; }
   bool varies() const override { return false; }
   bool weighted() const override { return !weight_.extents.empty(); }
-  bool in_memory() const override { return true; }
+  std::span<X const> memory() const override { return {x_.data, x_.size()}; }
   HostTensor<X> const* inputs() const override { return &x_; }
   HostTensor<Y> const* targets() const override { return &y_; }
 

@@ -23,9 +23,13 @@ struct StoredStream {
 template <class Context, class Draw>
 void with_row_stream(Context const&, StepKeys const& keys, Purpose purpose, Draw const& draw) {
   StreamName const name{keys.seed, purpose, keys.layer, keys.micro_step};
-  if constexpr (requires { requires Context::records_steps; })
-    if (StepStreams* const streams = keys.step.streams())
+  if (StepStreams* const streams = keys.step.streams()) {
+    if constexpr (requires { requires Context::records_steps; }) {
       if (RowStream const* const stored = streams->find(name)) return draw(StoredStream{stored});
+    } else {
+      streams->note_read();  // the kernel will hold the stream of this step
+    }
+  }
   draw(name.in_step(keys.step.unnoted()));
 }
 

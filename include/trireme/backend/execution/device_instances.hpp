@@ -17,6 +17,7 @@ namespace trireme {
 /// The runtime of a space's devices:
 ///   count()              devices that the process sees
 ///   own(space)           the number of an instance's device
+///   free_memory(space)   bytes of memory that it has left
 ///   make_stream(device), destroy(stream)
 /// Specialized for CUDA and HIP.
 template <class Space>
@@ -32,21 +33,34 @@ struct DeviceRuntime;
       return static_cast<std::size_t>(devices);                                                                    \
     }                                                                                                              \
     static std::size_t own(Space const& space) { return static_cast<std::size_t>(space.own_device()); }            \
+    static std::size_t free_memory(Space const& space) {                                                           \
+      return on(own(space), [] {                                                                                   \
+        std::size_t free = 0, total = 0;                                                                           \
+        check(api##MemGetInfo(&free, &total), "MemGetInfo");                                                       \
+        return free;                                                                                               \
+      });                                                                                                          \
+    }                                                                                                              \
     static Stream make_stream(std::size_t device) {                                                                \
-      int before = 0;                                                                                              \
-      check(api##GetDevice(&before), "GetDevice");                                                                 \
-      check(api##SetDevice(static_cast<int>(device)), "SetDevice");                                                \
-      Stream stream{};                                                                                             \
-      auto const status = api##StreamCreate(&stream);                                                              \
-      check(api##SetDevice(before), "SetDevice");                                                                  \
-      check(status, "StreamCreate");                                                                               \
-      return stream;                                                                                               \
+      return on(device, [] {                                                                                       \
+        Stream stream{};                                                                                           \
+        check(api##StreamCreate(&stream), "StreamCreate");                                                         \
+        return stream;                                                                                             \
+      });                                                                                                          \
     }                                                                                                              \
     static void destroy(Stream stream) { static_cast<void>(api##StreamDestroy(stream)); }                          \
                                                                                                                    \
    private:                                                                                                        \
     static void check(api##Error_t status, char const* call) {                                                     \
       if (status != api##Success) throw Error(formatted(#api "{} failed: {}", call, api##GetErrorString(status))); \
+    }                                                                                                              \
+    template <class F>                                                                                             \
+    static auto on(std::size_t device, F const& f) {                                                               \
+      int before = 0;                                                                                              \
+      check(api##GetDevice(&before), "GetDevice");                                                                 \
+      check(api##SetDevice(static_cast<int>(device)), "SetDevice");                                                \
+      auto const result = f();                                                                                     \
+      check(api##SetDevice(before), "SetDevice");                                                                  \
+      return result;                                                                                               \
     }                                                                                                              \
   }
 

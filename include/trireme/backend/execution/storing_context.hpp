@@ -20,6 +20,8 @@ class StoringContext {
   using storage = Storage;
   using memory_space = typename Context::memory_space;
   static constexpr bool owns_rows = Context::owns_rows;
+  /// True if the other context enqueues steps that may be recorded.
+  static constexpr bool records_steps = requires { requires Context::records_steps; };
   /// True if stored numbers are exact in TF32, which has eleven bits of a number and the exponent of a float.
   static constexpr bool short_operands = std::is_same_v<Storage, BFloat16>;
 

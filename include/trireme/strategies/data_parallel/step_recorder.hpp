@@ -22,10 +22,12 @@
 namespace trireme {
 
 /// True if steps of a replica can be recorded, as far as types but the optimizer's say: on a device that records, in
-/// one process, those of models of layers in full precision.
+/// one process, those of models of layers.
 template <class Model, class Space, class Group>
-inline constexpr bool may_record_steps = RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
-                                         requires(Model const& model) { model.architecture(); };
+inline constexpr bool may_record_steps =
+    RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
+    (requires(Model const& model) { model.architecture(); } ||
+     requires(Model const& model) { model.exact_architecture(); });
 
 /// Recorder of steps with this rule of the optimizer. It records none before `start`.
 template <class Model, class Space, class Group, class Rule>
@@ -59,7 +61,7 @@ class StepRecorder {
   std::string text() const {
     if (!started_) return {};
     if constexpr (may_record) return ", " + steps_->text();
-    return ", steps not recorded: only those of models of layers in one number type, with an optimizer whose rule is "
+    return ", steps not recorded: only those of models of layers, with an optimizer whose rule is "
            "trivially copyable, on CUDA and "
            "HIP devices are";
   }

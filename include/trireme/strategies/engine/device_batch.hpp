@@ -2,23 +2,46 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/device_instances.hpp"
 #include "trireme/backend/execution/pinned_space.hpp"
 #include "trireme/backend/execution/views.hpp"
+#include "trireme/backend/gemm/rows_view.hpp"
 #include "trireme/backend/threads/host_context.hpp"
+#include "trireme/backend/threads/launch_turn.hpp"
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/data/input_memory.hpp"
 #include "trireme/models/head.hpp"
 
 namespace trireme {
 
+namespace kernels {
+
+/// to (rows, size) = rows of an array that begin at these elements of it.
+template <class T>
+struct GatherRows {
+  T const* from;
+  std::uint64_t const* begin;
+  std::size_t size;
+  T* to;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const { to[i] = from[begin[i / size] + i % size]; }
+};
+
+}  // namespace kernels
+
 /// Batches reach a device through pinned host memory and its stream, so that the host waits for no step: it fills the
-/// next slot while the device works on earlier batches.
+/// next slot while the device works on earlier batches. Once as many inputs have come that way as the memory has that
+/// they lie in (InputMemory), all of that is copied to the device, if it takes at most a quarter of what is free there;
+/// from then on inputs come from the copy. By then the model's own memory has been allocated.
 template <class T, class L, class Space>
 class DeviceBatch {
  public:
@@ -33,25 +56,18 @@ class DeviceBatch {
     if constexpr (is_host_space<Space>) {
       return {batch.x, batch.y, batch.weight, batch.rows};
     } else {
-      std::size_t const x = aligned(batch.rows * input_size_ * sizeof(T));
-      std::size_t const y = batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0;
-      std::size_t const weight = batch.weight ? aligned(batch.rows * sizeof(double)) : 0;
-      std::size_t const bytes = x + y + weight + appended.size();
-      std::byte* const host = next_slot(space, bytes);
-      if (batch.rows > 0) {
-        // No engine of a device takes scattered rows.
-        std::memcpy(host, batch.x.block(), batch.rows * input_size_ * sizeof(T));
-        if (batch.y) std::memcpy(host + x, batch.y, batch.rows * target_size_ * sizeof(L));
-        if (batch.weight) std::memcpy(host + x + y, batch.weight, batch.rows * sizeof(double));
-      }
-      if (!appended.empty()) std::memcpy(host + x + y + weight, appended.data(), appended.size());
-      if (bytes > 0)
-        copy_view(space, space_view<Space>(device_.data(), bytes),
-                  Kokkos::View<std::byte const*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(host, bytes));
+      T const* const kept = kept_inputs(space, batch);
+      Layout const at = layout(batch, appended.size(), kept);
+      std::byte* const host = next_slot(space, at.end);
       std::byte* const device = device_.data();
-      appended_ = device + x + y + weight;
-      return {reinterpret_cast<T const*>(device), batch.y ? reinterpret_cast<L const*>(device + x) : nullptr,
-              batch.weight ? reinterpret_cast<double const*>(device + x + y) : nullptr, batch.rows};
+      fill_slot(host, at, batch, kept);
+      if (!appended.empty()) std::memcpy(host + at.appended, appended.data(), appended.size());
+      if (std::size_t const first = kept ? at.y : 0; first < at.end)
+        copy_view(space, space_view<Space>(device + first, at.end - first), pinned_view(host + first, at.end - first));
+      if (kept) take_kept(space, batch, kept, reinterpret_cast<T*>(device), device + at.places);
+      appended_ = device + at.appended;
+      return {reinterpret_cast<T const*>(device), batch.y ? reinterpret_cast<L const*>(device + at.y) : nullptr,
+              batch.weight ? reinterpret_cast<double const*>(device + at.weight) : nullptr, batch.rows};
     }
   }
 
@@ -59,9 +75,79 @@ class DeviceBatch {
   std::byte const* appended() const { return appended_; }
 
  private:
+  using Inputs = Kokkos::View<T const*, typename Space::memory_space>;
+
   static constexpr std::size_t most_slots = 16, pinned_bytes = std::size_t{64} << 20;
 
+  /// Offsets of the parts of a slot, and of the device's memory for a batch. The inputs come first, and behind all, of
+  /// scattered rows in the device's copy, the index of the first number of each.
+  struct Layout {
+    std::size_t y, weight, appended, places, end;
+  };
+  Layout layout(Batch<T, L> const& batch, std::size_t appended, bool kept) const {
+    Layout at{};
+    at.y = aligned(batch.rows * input_size_ * sizeof(T));
+    at.weight = at.y + (batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0);
+    at.appended = at.weight + (batch.weight ? aligned(batch.rows * sizeof(double)) : 0);
+    at.places = at.appended + aligned(appended);
+    at.end = kept && batch.x.is_scattered() ? at.places + batch.rows * sizeof(std::uint64_t) : at.appended + appended;
+    return at;
+  }
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 127) / 128 * 128; }
+  static auto pinned_view(std::byte const* data, std::size_t bytes) {
+    return Kokkos::View<std::byte const*, detail::PinnedSpace, Kokkos::MemoryUnmanaged>(data, bytes);
+  }
+
+  void fill_slot(std::byte* host, Layout const& at, Batch<T, L> const& batch, bool kept) const {
+    if (batch.rows == 0) return;
+    if (batch.y) std::memcpy(host + at.y, batch.y, batch.rows * target_size_ * sizeof(L));
+    if (batch.weight) std::memcpy(host + at.weight, batch.weight, batch.rows * sizeof(double));
+    if (!kept) {
+      detail::gather_rows(batch.x, batch.rows, input_size_, reinterpret_cast<T*>(host));
+    } else if (batch.x.is_scattered()) {
+      T const* const numbers = batch.memory->numbers().data();
+      auto* const place = reinterpret_cast<std::uint64_t*>(host + at.places);
+      for (std::size_t row = 0; row < batch.rows; ++row)
+        place[row] = static_cast<std::uint64_t>(batch.x.row(row, input_size_) - numbers);
+    }
+  }
+
+  /// The device's copy of the memory that the inputs of a batch lie in; null if it has none.
+  T const* kept_inputs(Space const& space, Batch<T, L> const& batch) {
+    InputMemory<T>* const memory = batch.memory;
+    if (!memory || batch.rows == 0) return nullptr;
+    if (memory->copied() && (batch.x.is_scattered() || memory->holds(batch.x.block())))
+      return std::any_cast<Inputs>(memory->copy()).data();
+    // The batches after this one find the copy.
+    if (memory->take(batch.rows * input_size_)) keep_inputs(space, *memory);
+    return nullptr;
+  }
+  void keep_inputs(Space const& space, InputMemory<T>& memory) {
+    if constexpr (requires { DeviceRuntime<Space>::free_memory(space); }) {
+      auto const numbers = memory.numbers();
+      if (numbers.size_bytes() > DeviceRuntime<Space>::free_memory(space) / 4) return;
+      Kokkos::View<T*, typename Space::memory_space> copy;
+      try {
+        copy = uninitialized_view<decltype(copy)>(space, "trireme::inputs", numbers.size());
+      } catch (std::exception const&) {
+        return;  // other processes may have taken the memory meanwhile; batches come from the host then
+      }
+      copy_view(space, copy, host_view(numbers.data(), numbers.size()));
+      memory.keep(Inputs(copy));
+    }
+  }
+  /// to (rows, inputs) = the rows of a batch in the copy, `places` being those of scattered ones.
+  void take_kept(Space const& space, Batch<T, L> const& batch, T const* kept, T* to, std::byte const* places) const {
+    std::size_t const count = batch.rows * input_size_;
+    if (!batch.x.is_scattered()) {
+      T const* const from = kept + (batch.x.block() - batch.memory->numbers().data());
+      return copy_view(space, space_view<Space>(to, count), space_view<Space>(from, count));
+    }
+    using Indices = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::size_t>>;
+    detail::LaunchTurn const turn;
+    Kokkos::parallel_for(tool_label("trireme: gather_rows"), Indices(space, 0, count),
+                         kernels::GatherRows<T>{kept, reinterpret_cast<std::uint64_t const*>(places), input_size_, to});
+  }
 
   /// Pinned memory for `bytes` bytes. The device is waited for once a round of slots.
   std::byte* next_slot(Space const& space, std::size_t bytes) {

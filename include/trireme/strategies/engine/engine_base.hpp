@@ -92,6 +92,12 @@ class EngineBase {
     return group().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   }
 
+  /// True if the inputs of batches may stay where they lie once the engine has a copy of that memory (InputMemory).
+  static constexpr bool keeps_inputs() {
+    if constexpr (requires { Parts::keeps_inputs(); }) return Parts::keeps_inputs();
+    return false;
+  }
+
   /// Optimizer steps of all processes since the previous batch of this one.
   static constexpr std::size_t updates() { return 1; }
 
