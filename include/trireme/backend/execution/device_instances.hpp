@@ -54,7 +54,7 @@ struct DeviceRuntime;
       if (status != api##Success) throw Error(formatted(#api "{} failed: {}", call, api##GetErrorString(status))); \
     }                                                                                                              \
     template <class F>                                                                                             \
-    static auto on(std::size_t device, F const& f) {                                                               \
+    static auto on(std::size_t device, F const& f) -> decltype(f()) {                                              \
       int before = 0;                                                                                              \
       check(api##GetDevice(&before), "GetDevice");                                                                 \
       check(api##SetDevice(static_cast<int>(device)), "SetDevice");                                                \

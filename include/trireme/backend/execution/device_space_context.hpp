@@ -86,7 +86,6 @@ template <class Space>
 class SpaceContext<Space> {
  public:
   using memory_space = typename Space::memory_space;
-  static constexpr bool on_host = false;
   /// True if steps on the space can be recorded.
   static constexpr bool records_steps = RecordsWork<Space>;
   static constexpr bool owns_rows = false;

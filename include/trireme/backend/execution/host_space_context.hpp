@@ -95,7 +95,6 @@ template <class Space>
 class SpaceContext<Space> {
  public:
   using memory_space = typename Space::memory_space;
-  static constexpr bool on_host = true;
   static constexpr bool owns_rows = false;
 
   /// Context of the whole space.
