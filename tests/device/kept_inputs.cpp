@@ -138,6 +138,18 @@ BOOST_AUTO_TEST_CASE(one_pass_over_data_copies_none_of_them) {
   BOOST_TEST(gathers + blocks == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(data_may_change_between_trainings) {
+  check_same([](auto const& strategy, auto& model) {
+    auto data = test::mlp_samples<double>(samples);
+    auto const batches = data.data().shuffle(samples, 7).batch(GlobalBatch{batch});
+    FitOptions const options{.epochs = 2 * ranks(), .verbose = false};
+    fit(strategy, model, batches, options);
+    data.x *= -0.5;
+    return fit(strategy, model, batches, options);
+  });
+  BOOST_TEST(gathers > 0u);
+}
+
 BOOST_AUTO_TEST_CASE(inputs_of_more_than_a_quarter_of_what_is_free_come_from_the_host) {
   auto const data = test::mlp_samples<double>(samples);
   std::size_t const bytes = samples * test::mlp_inputs * sizeof(double);

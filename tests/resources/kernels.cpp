@@ -1,15 +1,15 @@
 // Every kernel of a training step, for scripts/kernel_resources.py: registers, spills and shared memory as the compiler
-// states them. The program also runs, on any space: one epoch of three models.
+// states them. The program also runs, on any space: one epoch of four models.
 #include <trireme/trireme.hpp>
 
 namespace tr = trireme;
 
 namespace {
 
-template <class Architecture, class Optimizer, class Loss, class Data>
+template <class P = float, class Architecture, class Optimizer, class Loss, class Data>
 void train(Architecture const& architecture, Optimizer const& optimizer, Loss const& loss, Data const& data) {
   tr::OneDeviceStrategy<Kokkos::DefaultExecutionSpace> const strategy({.fuse_steps = true});
-  auto model = tr::compile(strategy, architecture, optimizer, loss, tr::Accuracy{});
+  auto model = tr::compile<P>(strategy, architecture, optimizer, loss, tr::Accuracy{});
   tr::fit(strategy, model, data, {.epochs = 1, .verbose = false});
 }
 
@@ -43,4 +43,9 @@ int main(int argc, char** argv) {
                        tr::Dense<16, tr::Tanh, tr::NoBias>{}, tr::Dense<10>{}, tr::Softmax{}},
         tr::Adam{}, tr::SparseCategoricalCrossentropy{},
         tr::data::from_tensor_slices(words, labels).batch(tr::GlobalBatch{16}));
+  train<tr::Mixed<tr::BFloat16>>(
+      tr::Sequential{tr::Input<12>{}, tr::Residual{tr::Dense<32, tr::ReLU>{}, tr::Dense<12>{}},
+                     tr::BatchNormalization<>{}, tr::Dense<10>{}},
+      tr::Adam{}, tr::SparseCategoricalCrossentropy{.from_logits = true},
+      tr::data::from_tensor_slices(words, labels).batch(tr::GlobalBatch{16}));
 }
