@@ -55,6 +55,7 @@
 #include "trireme/data/batch_cache.hpp"
 #include "trireme/data/batch_collator.hpp"
 #include "trireme/data/batch_iterator.hpp"
+#include "trireme/data/batch_iterator_options.hpp"
 #include "trireme/data/batch_order.hpp"
 #include "trireme/data/batch_sampler.hpp"
 #include "trireme/data/batch_size.hpp"

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,35 +17,12 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
+#include "trireme/data/batch_iterator_options.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/validation.hpp"
 
 namespace trireme {
-
-/// Purpose of the batches of a BatchIterator.
-enum class IteratorRole : std::size_t { training, validation, test, prediction };
-
-/// Options of a BatchIterator: the purpose of its batches, their number, and weights of classes.
-struct BatchIteratorOptions {
-  IteratorRole role = IteratorRole::test;
-  std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end
-  std::vector<double> class_weight{};
-
-  bool trains() const { return role == IteratorRole::training; }     ///< the engine says which batches it trains on
-  bool targets() const { return role != IteratorRole::prediction; }  ///< targets have to fit the model
-  /// The data in messages.
-  std::string data() const {
-    static constexpr std::array names{"the training data", "the validation data", "the test data",
-                                      "the data to predict"};
-    return names[static_cast<std::size_t>(role)];
-  }
-  /// The option that sets `steps`; empty if there is none.
-  std::string steps_option() const {
-    static constexpr std::array names{"steps_per_epoch", "", "steps", ""};
-    return names[static_cast<std::size_t>(role)];
-  }
-};
 
 namespace detail {
 
@@ -108,6 +86,7 @@ class BatchIterator {
     if (batches_) require_same(*batches_, "batches");
     if (samples) require_same(*samples, "samples");
     sized_ = samples.has_value();
+    compares_ = group.size() > 1 && !acquires_batches() && data.may_run_out(shard());
     count_ = limit_.value_or(batches_.value_or(0));
     if (batches_ && limit_) parts_ = (*batches_ + *limit_ - 1) / *limit_;
   }
@@ -140,11 +119,17 @@ class BatchIterator {
     next_ = next;
   }
 
-  /// The next batch of the epoch: the same on every process, unless they acquire them.
+  /// The next batch of the epoch: the same on every process, unless they acquire them. Collective for data that
+  /// may run out.
+  /// \throws ValueError on all processes if such data differ in length between them
   bool next() {
     auto const index = options_.trains() ? engine_->acquire(next_) : std::optional(next_);
     if (!index) return false;
-    if ((!limit_ || *index < count_) && fetch(*index)) return true;
+    if (!limit_ || *index < count_) {
+      bool const fetched = fetch(*index);
+      if (compares_) require_same_rows(fetched ? batch_.global_rows : 0);
+      if (fetched) return true;
+    }
     if (options_.trains()) engine_->release();
     return false;
   }
@@ -154,8 +139,7 @@ class BatchIterator {
   /// the requested steps, or to differ in length between processes
   void finish() const {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
-    if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
-    if (!(batches_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
+    if (!(batches_ && sized_) && !acquires_batches() && !compares_) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
@@ -174,7 +158,7 @@ class BatchIterator {
     archive.same("was trained on other data, or with other class weights or steps per epoch", "fingerprint",
                  *fingerprint_);
     archive.same("took other global batches, whose size per replica was given", "global_batch",
-                 formatted("{} samples", data_->global_batch(data_shard(*engine_, options_))));
+                 formatted("{} samples", data_->global_batch(shard())));
     archive("pass", pass_);
     archive("position", position_);
     restored_ = archive.loads();
@@ -197,12 +181,22 @@ class BatchIterator {
                     other - all.begin(), *other, units, called(), all.front())));
   }
 
+  /// Compares the rows of a batch that was drawn; 0 past the end. Otherwise one process would wait in a step for others
+  /// whose data have ended.
+  void require_same_rows(std::size_t rows) const {
+    auto const most = static_cast<std::int64_t>(rows);
+    std::array<std::int64_t, 2> extremes{most, -most};
+    if constexpr (std::remove_cvref_t<decltype(engine_->group())>::distributed)
+      engine_->group().allreduce_max(extremes);
+    if (extremes[0] != -extremes[1]) require_same(samples_, "samples");
+  }
+
   ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
 
   /// Batches that the data have, if that is a known and finite number.
   /// \throws ValueError if there are none, or fewer than requested.
   std::optional<std::size_t> batches_of_epoch() const {
-    auto const all = data_->batches_per_epoch(data_shard(*engine_, options_));
+    auto const all = data_->batches_per_epoch(shard());
     std::string const option = options_.steps_option();
     if (all == std::size_t{0} && options_.role != IteratorRole::prediction) {
       std::size_t const samples = data_->size().value_or(0);
@@ -231,6 +225,8 @@ class BatchIterator {
                                      options.trains() && engine.acquires_batches(),
                                      options.targets() && scattered(engine));
   }
+
+  DataShard shard() const { return data_shard(*engine_, options_); }
 
   /// The whole batch for a process that acquires batches, otherwise its data shard.
   static DataShard data_shard(Engine const& engine, BatchIteratorOptions const& options) {
@@ -275,6 +271,7 @@ class BatchIterator {
   std::optional<std::uint64_t> fingerprint_{};
   std::optional<std::size_t> batches_{};  ///< of a pass over the data, if that is known
   bool sized_ = false, restored_ = false;
+  bool compares_ = false;                               ///< the rows of each batch between processes
   std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1;  ///< parts_: epochs of a pass
   std::size_t pass_ = 0;                                ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
