@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,46 +17,12 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_iterator_options.hpp"
+#include "trireme/data/iterator_stream.hpp"
 #include "trireme/data/lineage.hpp"
-#include "trireme/data/requirements.hpp"
+#include "trireme/data/stream_options.hpp"
 #include "trireme/data/validation.hpp"
 
 namespace trireme {
-
-namespace detail {
-
-/// The stream that a batch iterator reads, the same for engines of all types.
-/// \param acquires  true if this process acquires whole batches
-template <class T, class L, class Data>
-auto open_stream(Data const& data, data::SampleRequirements requirements, BatchIteratorOptions const& options,
-                 DataShard share, bool acquires, bool scattered, bool kept) {
-  if (!options.targets()) {
-    requirements.target_extents = data.y_extents();
-    requirements.classes = 0;
-    requirements.targets = data.targets_as_they_are();
-  }
-  if (!options.class_weight.empty() && requirements.targets.size() > 1)
-    throw ValueError("class_weight is for models of one output; give sample weights instead");
-  data.verify(requirements, options.data());
-  if (acquires && data.is_local())
-    throw ValueError(
-        "each process acquires whole batches of its own, which takes data that all have: use from_tensor_slices, or a "
-        "staleness of 0 for data from from_local_slices");
-  return data.template stream<T, L>(share, 0, 0,
-                                    {.class_weight = options.class_weight,
-                                     .classes = requirements.classes,
-                                     .ignored = requirements.ignored,
-                                     .indices = requirements.indices,
-                                     .labels = requirements.label_columns(),
-                                     .targets = options.targets(),
-                                     .in_order = !acquires,
-                                     .scattered = scattered,
-                                     .kept = kept,
-                                     .x_name = options.data(),
-                                     .y_name = options.data()});
-}
-
-}  // namespace detail
 
 /// Batches of an epoch in the scalars of an engine's model, (rows, extents...) of this process. The data have to
 /// outlive it. Opening it is collective.
@@ -85,6 +52,7 @@ class BatchIterator {
     if (batches_) require_same(*batches_, "batches");
     if (samples) require_same(*samples, "samples");
     sized_ = samples.has_value();
+    compares_ = group.size() > 1 && !acquires_batches() && data.may_run_out(shard());
     count_ = limit_.value_or(batches_.value_or(0));
     if (batches_ && limit_) parts_ = (*batches_ + *limit_ - 1) / *limit_;
   }
@@ -117,11 +85,17 @@ class BatchIterator {
     next_ = next;
   }
 
-  /// The next batch of the epoch: the same on every process, unless they acquire them.
+  /// The next batch of the epoch: the same on every process, unless they acquire them. Collective for data that
+  /// may run out.
+  /// \throws ValueError on all processes if such data differ in length between them
   bool next() {
     auto const index = options_.trains() ? engine_->acquire(next_) : std::optional(next_);
     if (!index) return false;
-    if ((!limit_ || *index < count_) && fetch(*index)) return true;
+    if (!limit_ || *index < count_) {
+      bool const fetched = fetch(*index);
+      if (compares_) require_same_rows(fetched ? batch_.global_rows : 0);
+      if (fetched) return true;
+    }
     if (options_.trains()) engine_->release();
     return false;
   }
@@ -131,8 +105,7 @@ class BatchIterator {
   /// the requested steps, or to differ in length between processes
   void finish() const {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
-    if (ended == 0 && options_.trains()) raise_uniform(no_sample());  // others may wait for this one's first step
-    if (!(batches_ && sized_) && !acquires_batches()) require_same(samples_, "samples");
+    if (!(batches_ && sized_) && !acquires_batches() && !compares_) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
@@ -151,7 +124,7 @@ class BatchIterator {
     archive.same("was trained on other data, or with other class weights or steps per epoch", "fingerprint",
                  *fingerprint_);
     archive.same("took other global batches, whose size per replica was given", "global_batch",
-                 formatted("{} samples", data_->global_batch(data_shard(*engine_, options_))));
+                 formatted("{} samples", data_->global_batch(shard())));
     archive("pass", pass_);
     archive("position", position_);
     restored_ = archive.loads();
@@ -174,12 +147,22 @@ class BatchIterator {
                     other - all.begin(), *other, units, called(), all.front())));
   }
 
+  /// Compares the rows of a batch that was drawn; 0 past the end. Otherwise one process would wait in a step for others
+  /// whose data have ended.
+  void require_same_rows(std::size_t rows) const {
+    auto const most = static_cast<std::int64_t>(rows);
+    std::array<std::int64_t, 2> extremes{most, -most};
+    if constexpr (std::remove_cvref_t<decltype(engine_->group())>::distributed)
+      engine_->group().allreduce_max(extremes);
+    if (extremes[0] != -extremes[1]) require_same(samples_, "samples");
+  }
+
   ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
 
   /// Batches that the data have, if that is a known and finite number.
   /// \throws ValueError if there are none, or fewer than requested.
   std::optional<std::size_t> batches_of_epoch() const {
-    auto const all = data_->batches_per_epoch(data_shard(*engine_, options_));
+    auto const all = data_->batches_per_epoch(shard());
     std::string const option = options_.steps_option();
     if (all == std::size_t{0} && options_.role != IteratorRole::prediction) {
       std::size_t const samples = data_->size().value_or(0);
@@ -204,10 +187,14 @@ class BatchIterator {
   }
 
   static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {
+    data::StreamOptions wanted{.in_order = !(options.trains() && engine.acquires_batches())};
+    wanted.scattered = options.targets() && scattered(engine);
+    wanted.kept = options.repeats() && kept<Engine>();
     return detail::open_stream<T, L>(data, engine.model().sample_requirements(), options, data_shard(engine, options),
-                                     options.trains() && engine.acquires_batches(),
-                                     options.targets() && scattered(engine), options.repeats() && kept<Engine>());
+                                     std::move(wanted));
   }
+
+  DataShard shard() const { return data_shard(*engine_, options_); }
 
   /// The whole batch for a process that acquires batches, otherwise its data shard.
   static DataShard data_shard(Engine const& engine, BatchIteratorOptions const& options) {
@@ -258,6 +245,7 @@ class BatchIterator {
   std::optional<std::uint64_t> fingerprint_{};
   std::optional<std::size_t> batches_{};  ///< of a pass over the data, if that is known
   bool sized_ = false, restored_ = false;
+  bool compares_ = false;                               ///< the rows of each batch between processes
   std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1;  ///< parts_: epochs of a pass
   std::size_t pass_ = 0;                                ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next

@@ -102,6 +102,9 @@ class BatchedDataset {
   /// True if an epoch has batches without end.
   bool endless() const { return order_.endless(is_endless(*source_, description_)); }
 
+  /// True if the end of a pass over the samples shows only when it is reached, as that of a generator.
+  bool may_run_out(DataShard share) const { return source(share)->may_run_out(); }
+
   /// Lineage of the data, equal on all processes that hold the right data. Reads all data that lie in memory; not
   /// collective.
   Lineage lineage() const;

@@ -29,6 +29,7 @@ class CachedSource : public SampleSource<X, Y> {
         memory_(std::make_shared<Memory>(std::move(source), first)) {}
 
   std::optional<std::size_t> size() const override;
+  bool may_run_out() const override { return false; }
   bool random_access() const override { return true; }
   bool varies() const override { return false; }
   bool weighted() const override { return memory_->source->weighted(); }

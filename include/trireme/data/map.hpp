@@ -35,6 +35,7 @@ class MappedSource : public SampleSource<OutX, OutY> {
 
   std::optional<std::size_t> size() const override { return source_->size(); }
   bool endless() const override { return source_->endless(); }
+  bool may_run_out() const override { return source_->may_run_out(); }
   bool random_access() const override { return source_->random_access(); }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }

@@ -25,6 +25,7 @@ class RepeatedSource : public SampleSource<X, Y> {
 
   std::optional<std::size_t> size() const override;
   bool endless() const override;
+  bool may_run_out() const override { return source_->may_run_out(); }
   // A source whose passes differ would have to hold the order of all of them at once.
   bool random_access() const override { return source_->random_access() && !source_->varies() && count_ != forever; }
   bool varies() const override { return source_->varies(); }

@@ -63,6 +63,8 @@ class SampleSource {
   virtual std::optional<std::size_t> size() const = 0;
   /// True if a pass has no end.
   virtual bool endless() const { return false; }
+  /// True if the end of a pass shows only when it is reached, as that of a generator.
+  virtual bool may_run_out() const { return !size() && !endless(); }
   /// True if samples are found by their number, in any order.
   virtual bool random_access() const = 0;
   /// True if passes differ in their order.

@@ -29,6 +29,7 @@ class SelectedSource : public SampleSource<X, Y> {
 
   std::optional<std::size_t> size() const override;
   bool endless() const override { return source_->endless() && count_ == all; }
+  bool may_run_out() const override { return source_->may_run_out(); }
   bool random_access() const override { return source_->random_access(); }
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }

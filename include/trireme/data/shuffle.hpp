@@ -25,6 +25,7 @@ class Shuffled : public SampleSource<X, Y> {
 
   std::optional<std::size_t> size() const override { return source_->size(); }
   bool endless() const override { return source_->endless(); }
+  bool may_run_out() const override { return source_->may_run_out(); }
   bool varies() const override { return true; }
   bool weighted() const override { return source_->weighted(); }
   HostTensor<X> const* inputs() const override { return source_->inputs(); }
