@@ -242,6 +242,7 @@
 #include "trireme/strategies/data_parallel/batch_partitions.hpp"
 #include "trireme/strategies/data_parallel/compressed.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
+#include "trireme/strategies/data_parallel/device_options.hpp"
 #include "trireme/strategies/data_parallel/device_replicas.hpp"
 #include "trireme/strategies/data_parallel/local_replica.hpp"
 #include "trireme/strategies/data_parallel/local_sgd.hpp"

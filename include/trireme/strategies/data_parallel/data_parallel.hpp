@@ -59,7 +59,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// True if ranks of a node may divide the update.
   static constexpr bool may_divide =
       std::is_same_v<Group, Communicator> && !local_steps && Parts::takes_elements && is_host_space<SpaceType>;
-  /// True if steps can be recorded: those in which nothing happens between the processes.
+  /// True if steps can be recorded: those in which the processes meet between passes and update alone.
   static constexpr bool may_record = may_record_steps<ModelType, SpaceType, Group> &&
                                      std::is_same_v<SynchronizationType, SummedGradients<ModelType, SpaceType, Group>>;
 
@@ -104,11 +104,14 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     before_step();
     auto const step = parts_.begin_step(batch);
     // Tables of which only some rows have gradients need their sink, also in one process.
-    bool const needs_sink = !parts_.partitions().trains_by_samples(step.slice.rows) && sink();
+    bool const by_samples = parts_.partitions().trains_by_samples(step.slice.rows);
+    bool const needs_sink = !by_samples && sink();
     if constexpr (may_record)
       if (parts_.recorder().active()) {
-        if (!needs_sink) return parts_.recorder().run(parts_, step, [&] { take_step(step, needs_sink); });
-        parts_.recorder().stop("gradients of tables pass through the host");
+        if (!by_samples && synchronization_.tables().sink())
+          parts_.recorder().stop("gradients of tables pass through the host");
+        else
+          return take_recorded_step(step);
       }
     take_step(step, needs_sink);
   }
@@ -136,10 +139,11 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
 
   /// See EngineBase; with the path of messages from a device's memory, and whether steps are fused and recorded.
   std::string placement() const {
+    std::string const steps = (parts_.fuser().active() ? "" : parts_.fuser().text()) + parts_.recorder().text();
     if constexpr (requires { synchronization_.message_path(); })
-      return Base::placement() + synchronization_.message_path();
+      return Base::placement() + steps + synchronization_.message_path();
     else
-      return Base::placement() + (parts_.fuser().active() ? "" : parts_.fuser().text()) + parts_.recorder().text();
+      return Base::placement() + steps;
   }
 
   /// Fuses steps of a device from now on, where that is possible; `placement` says whether.
@@ -229,6 +233,16 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
       }
     parts_.differentiate(step, sink());
     reduce_and_update(step);
+  }
+
+  /// The same by recordings. Those of several processes are sums of gradients apart, which start after the passes.
+  void take_recorded_step(Step const& step) {
+    auto& recorder = parts_.recorder();
+    if (sums_alone()) return recorder.run(parts_, step, RecordedPart::whole, [&] { take_step(step, false); });
+    begin_gradients();
+    recorder.run(parts_, step, RecordedPart::passes, [&] { parts_.differentiate(step, nullptr); });
+    synchronization_.finish();
+    recorder.run(parts_, step, RecordedPart::update, [&] { parts_.update(step); });
   }
 
   /// Divides updates among the ranks, if each weight's update depends on its own gradient alone and the weights do not

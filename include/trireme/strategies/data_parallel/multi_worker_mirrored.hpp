@@ -13,6 +13,7 @@
 #include "trireme/core/shared_handle.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/strategies/data_parallel/data_parallel.hpp"
+#include "trireme/strategies/data_parallel/device_options.hpp"
 
 namespace trireme {
 
@@ -29,13 +30,15 @@ class MultiWorkerMirroredStrategy {
 
   /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones take fewer
   /// calls; 0: depends on the model's size. `exchange`: ranks that all share a node divide the update and read in
-  /// memory what the others have, without buckets, unless messages are requested.
+  /// memory what the others have, without buckets, unless messages are requested. `options`: see there.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = default_space<Space>(),
-                                       std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic)
+                                       std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic,
+                                       DeviceOptions const& options = {})
       : group_(std::make_shared<Communicator>(communicator.duplicate())),
         space_(space),
         bucket_bytes_(bucket_bytes),
-        exchange_(exchange) {}
+        exchange_(exchange),
+        options_(options) {}
 
   Communicator const& group() const { return *group_; }
   /// Duplicate of the communicator that the strategy was made of; the same as `group()`.
@@ -48,7 +51,10 @@ class MultiWorkerMirroredStrategy {
 
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    return build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
+    auto engine = build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
+    if (options_.fuse_steps) engine.fuse_steps();
+    if (options_.record_steps) engine.record_steps();
+    return engine;
   }
 
   /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
@@ -64,6 +70,7 @@ class MultiWorkerMirroredStrategy {
   Space space_;
   std::size_t bucket_bytes_;
   Exchange exchange_;
+  DeviceOptions options_;
 };
 
 }  // namespace trireme

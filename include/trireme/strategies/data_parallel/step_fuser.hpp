@@ -40,7 +40,7 @@ class StepFuser {
   /// A readable description, empty before `start`.
   std::string text() const {
     return started_ ? ", steps not fused: only those of a Sequential of Dense layers with element-wise activations in "
-                      "one number type, on CUDA and HIP devices, are"
+                      "one number type, of one process on a CUDA or HIP device, are"
                     : "";
   }
   /// None.

@@ -13,6 +13,7 @@
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/layers/call.hpp"
+#include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/single_process.hpp"
 #include "trireme/strategies/engine/device_batch.hpp"
 #include "trireme/strategies/engine/recorded_steps.hpp"
@@ -21,13 +22,16 @@
 
 namespace trireme {
 
-/// True if steps of a replica can be recorded, as far as types but the optimizer's say: on a device that records, in
-/// one process, those of models of layers.
+/// True if steps of a replica can be recorded, as far as types but the optimizer's say: on a device that records, those
+/// of models of layers, of processes that each have one device.
 template <class Model, class Space, class Group>
 inline constexpr bool may_record_steps =
-    RecordsWork<Space> && std::is_same_v<Group, SingleProcess> &&
+    RecordsWork<Space> && (std::is_same_v<Group, SingleProcess> || std::is_same_v<Group, Communicator>) &&
     (requires(Model const& model) { model.architecture(); } ||
      requires(Model const& model) { model.exact_architecture(); });
+
+/// Part of a step that is recorded as one: the passes are all before the optimizer's update.
+enum class RecordedPart : std::uint64_t { whole, passes, update };
 
 /// Recorder of steps with this rule of the optimizer. It records none before `start`.
 template <class Model, class Space, class Group, class Rule>
@@ -88,23 +92,32 @@ class StepRecorder {
     take(next);
   }
 
-  /// The step of a replica by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an
-  /// earlier step. For a recorder that is active.
+  /// A part of a replica's step by `take()`, which enqueues all of it, or by a recording of what `take` enqueued in an
+  /// earlier step.
   template <class Replica, class Take>
-  void run(Replica& replica, Step<Model> const& step, Take const& take) {
+  void run(Replica& replica, Step<Model> const& step, RecordedPart part, Take const& take) {
+    if constexpr (may_record) {
+      if (active()) return run_recorded(replica, step, part, take);
+    }
+    take();
+  }
+
+ private:
+  template <class Replica, class Take>
+  void run_recorded(Replica& replica, Step<Model> const& step, RecordedPart part, Take const& take) {
     if (replica.context().exceeds_arguments()) stop("a kernel's functor is larger than its argument may be");
     list_memory(replica);
     list_batch(step);
+    key_.push_back(static_cast<std::uint64_t>(part));
     auto& optimizer = replica.optimizer();
     std::uint64_t const iteration = optimizer.iteration();
     steps_->run(key_, [&] {
       optimizer.set_iteration(iteration);
       take();
     });
-    optimizer.set_iteration(iteration + 1);
+    if (part != RecordedPart::passes) optimizer.set_iteration(iteration + 1);
   }
 
- private:
   /// Begins the key of a step with the addresses of the memory that kernels use beside the batch's, and which may move.
   template <class Replica>
   void list_memory(Replica& replica) {

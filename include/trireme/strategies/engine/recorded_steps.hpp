@@ -83,8 +83,8 @@ class RecordedSteps {
   }
 
  private:
-  /// Recordings that are kept: those of a whole and a smaller last batch, and a few more.
-  static constexpr std::size_t most_entries = 8;
+  /// Recordings that are kept: those of a whole and a smaller last batch, of two parts each, and a few more.
+  static constexpr std::size_t most_entries = 12;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
   static constexpr std::size_t rule_at = 16, streams_at = rule_at + aligned(sizeof(Rule));
 
