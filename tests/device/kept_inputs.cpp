@@ -15,6 +15,8 @@
 #include "trireme/fit.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 
@@ -67,10 +69,19 @@ constexpr bool sets_memory = true;
 constexpr std::size_t samples = 23, batch = 5, steps = 5;  // the last batch is smaller
 std::size_t ranks() { return test::environment().world().size(); }
 
+template <class Space>
+using Workers = MultiWorkerMirroredStrategy<Space>;
+template <class Space>
+struct Stages : PipelineStrategy<Space> {
+  Stages(Communicator const& all, Space const& space) : PipelineStrategy<Space>(all, {}, space) {}
+};
+template <class Space>
+using Shards = ShardedStrategy<Space, 3>;
+
 /// f(strategy, model) trains a model on this space; then check(model, history).
-template <class Space, class F, class Check>
+template <class Strategy, class F, class Check>
 void trained(F const& f, Check const& check) {
-  MultiWorkerMirroredStrategy<Space> const strategy(test::environment().world(), space<Space>());
+  Strategy const strategy(test::environment().world(), space<typename Strategy::Space>());
   auto model = compile<double>(strategy, test::mlp(), Adam{.learning_rate = 0.02},
                                SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{});
   History const history = f(strategy, model);
@@ -78,11 +89,11 @@ void trained(F const& f, Check const& check) {
 }
 
 /// Trains as on a host. Counts what the device launches.
-template <class F>
+template <template <class> class Strategy = Workers, class F>
 void check_same(F const& f) {
-  trained<Kokkos::DefaultHostExecutionSpace>(f, [&](auto const& expected, History const& expected_history) {
+  trained<Strategy<Kokkos::DefaultHostExecutionSpace>>(f, [&](auto const& expected, History const& expected_history) {
     Counts const counts;
-    trained<Device>(f, [&](auto const& model, History const& history) {
+    trained<Strategy<Device>>(f, [&](auto const& model, History const& history) {
       test::check_same_weights(model, expected, 1e-12);
       test::check_same_history(history, expected_history, 1e-12);
     });
@@ -136,6 +147,22 @@ BOOST_AUTO_TEST_CASE(one_pass_over_data_copies_none_of_them) {
     return history;
   });
   BOOST_TEST(gathers + blocks == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(inputs_stay_where_the_model_is_divided) {
+  auto const data = test::mlp_samples<double>(samples);
+  auto const training = [&](auto const& strategy, auto& model) {
+    return fit(strategy, model, data.data().shuffle(samples, 7).batch(GlobalBatch{batch}),
+               validation(data.data().batch(GlobalBatch{batch})), {.epochs = 2 * ranks() + 1, .verbose = false});
+  };
+  check_same<Shards>(training);
+  BOOST_TEST(gathers > 0u);
+  if (ranks() > 2) return;  // of two layers that have parameters
+  check_same<Stages>(training);
+  // Every stage draws all rows, and the first alone needs their inputs.
+  bool const is_first = test::environment().world().is_chief();
+  BOOST_TEST(gathers == (is_first ? 2 * ranks() * steps : 0));
+  BOOST_TEST(blocks >= (is_first ? 2 * ranks() * steps : 0));
 }
 
 BOOST_AUTO_TEST_CASE(data_may_change_between_trainings) {

@@ -84,9 +84,10 @@ class DeviceBatch {
   struct Layout {
     std::size_t y, weight, appended, places, end;
   };
+  static bool has_inputs(Batch<T, L> const& batch) { return batch.x.is_scattered() || batch.x.block(); }
   Layout layout(Batch<T, L> const& batch, std::size_t appended, bool kept) const {
     Layout at{};
-    at.y = aligned(batch.rows * input_size_ * sizeof(T));
+    at.y = has_inputs(batch) ? aligned(batch.rows * input_size_ * sizeof(T)) : 0;
     at.weight = at.y + (batch.y ? aligned(batch.rows * target_size_ * sizeof(L)) : 0);
     at.appended = at.weight + (batch.weight ? aligned(batch.rows * sizeof(double)) : 0);
     at.places = at.appended + aligned(appended);
@@ -102,6 +103,7 @@ class DeviceBatch {
     if (batch.rows == 0) return;
     if (batch.y) std::memcpy(host + at.y, batch.y, batch.rows * target_size_ * sizeof(L));
     if (batch.weight) std::memcpy(host + at.weight, batch.weight, batch.rows * sizeof(double));
+    if (!has_inputs(batch)) return;
     if (!kept) {
       detail::gather_rows(batch.x, batch.rows, input_size_, reinterpret_cast<T*>(host));
     } else if (batch.x.is_scattered()) {
@@ -115,7 +117,7 @@ class DeviceBatch {
   /// The device's copy of the memory that the inputs of a batch lie in; null if it has none.
   T const* kept_inputs(Space const& space, Batch<T, L> const& batch) {
     InputMemory<T>* const memory = batch.memory;
-    if (!memory || batch.rows == 0) return nullptr;
+    if (!memory || batch.rows == 0 || !has_inputs(batch)) return nullptr;
     if (memory->copied() && (batch.x.is_scattered() || memory->holds(batch.x.block())))
       return std::any_cast<Inputs>(memory->copy()).data();
     // The batches after this one find the copy.

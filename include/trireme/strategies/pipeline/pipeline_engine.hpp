@@ -69,7 +69,7 @@ class PipelineEngine
     ProfilingRegion const region("trireme::train_step");
     auto& context = parts_.context();
     auto& arenas = parts_.arenas();
-    Step const step = parts_.begin_step(batch, place_.is_last());
+    Step const step = parts_.begin_step(place_.needed(batch), place_.is_last());
     workspace_.reserve(context.space(), pass_, batch.rows);
     cross_replica_sum_.begin(replicas_.rows());
     SpaceSum exchange(cross_replica_sum_);
@@ -99,7 +99,7 @@ class PipelineEngine
   /// Adds this process's part of a batch to the test metrics, in the last stage. Collective for a pipeline.
   void test_step(Batch<T, L> const& batch) {
     ProfilingRegion const region("trireme::test_step");
-    infer_rows(parts_.upload(batch),
+    infer_rows(parts_.upload(place_.needed(batch)),
                [&](Slice<T, L> const& slice, T* z) { score(slice, z, {}, nullptr, Phase::test); });
   }
 
@@ -108,7 +108,7 @@ class PipelineEngine
   void predict_step(Batch<T, L> const& batch, T* out) {
     std::size_t const size = parts_.model().output_size();
     T* next = out;
-    infer_rows(parts_.upload({.x = batch.x, .rows = batch.rows}), [&](Slice<T, L> const& slice, T* z) {
+    infer_rows(parts_.upload(place_.needed(batch)), [&](Slice<T, L> const& slice, T* z) {
       Model const& model = parts_.model();
       model.activate(parts_.context(), slice.rows, z, z);
       T* y = z;

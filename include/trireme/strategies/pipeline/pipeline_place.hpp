@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trireme/core/text.hpp"
+#include "trireme/data/batch.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/models/slices.hpp"
@@ -73,6 +74,13 @@ struct PipelinePlace {
   bool is_first() const { return stage == 0; }
   /// True if the stage has the loss.
   bool is_last() const { return stage + 1 == stages; }
+  /// What the stage needs of a batch: the first the inputs, the last the targets.
+  template <class T, class L>
+  Batch<T, L> needed(Batch<T, L> batch) const {
+    if (!is_first()) batch.x = {};
+    if (!is_last()) batch.y = nullptr, batch.weight = nullptr;
+    return batch;
+  }
 };
 
 /// The layer of the model's description at which each stage begins, if stage i begins at slice begins[i].
