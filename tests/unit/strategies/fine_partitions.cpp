@@ -5,10 +5,17 @@
 #include "support/same_bits.hpp"
 #include "support/slow_layer.hpp"
 #include "support/small_training.hpp"
+#include "support/starvation.hpp"
 #include "support/steady_steps.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/row_range.hpp"
@@ -26,8 +33,31 @@ using namespace trireme;
 
 namespace {
 
+/// The threads that took the rows of each step, by the first of them, since it was emptied.
+struct Takers {
+  std::mutex mutex{};
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::thread::id> threads{};
+  bool twice = false;
+
+  void note(std::uint64_t step, std::uint64_t first_row) {
+    std::lock_guard lock(mutex);
+    twice = !threads.emplace(std::pair(step, first_row), std::this_thread::get_id()).second || twice;
+  }
+};
+Takers takers;
+
+/// A layer whose training notes the thread that takes each partition.
+struct WatchedDense : test::SlowDense<128> {
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    if (f.training) takers.note(f.keys.step, f.keys.first_row);
+    test::SlowDense<128>::forward(context, in, f);
+  }
+};
+
+template <class First = test::SlowDense<128>>
 auto slow_perceptron() {
-  return Sequential{Input<test::mlp_inputs>{}, test::SlowDense<128>{}, Dropout{.rate = 0.25f},
+  return Sequential{Input<test::mlp_inputs>{}, First{}, Dropout{.rate = 0.25f},
                     Dense<32, ReLU>{.kernel_regularizer = L2(1e-3)}, Dense<test::classes>{}};
 }
 
@@ -38,10 +68,10 @@ PartitionPlan plan(Layers const& layers, std::size_t threads, std::size_t replic
 }
 
 /// The weights and losses of two epochs of three batches and a row.
-template <class Strategy, class Then>
+template <class First = test::SlowDense<128>, class Strategy, class Then>
 void with_trained(Strategy const& strategy, Parallelism parallelism, std::size_t batch, Then const& then) {
   auto const samples = test::mlp_samples<double>(3 * batch + 1);
-  auto model = compile<double>(strategy, slow_perceptron(), SGD{.learning_rate = 0.05, .momentum = 0.9},
+  auto model = compile<double>(strategy, slow_perceptron<First>(), SGD{.learning_rate = 0.05, .momentum = 0.9},
                                SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
                                CompileOptions{.seed = 5, .parallelism = parallelism});
   auto const data = samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch});
@@ -112,12 +142,25 @@ BOOST_AUTO_TEST_CASE(weights_and_metrics_are_those_of_whole_batches) {
 }
 
 BOOST_AUTO_TEST_CASE(which_thread_takes_which_partition_changes_no_bit) {
-  with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& expected, History const& losses) {
-    for (int run = 0; run < 20; ++run)
-      with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& model, History const& history) {
-        test::check_same_bits(model, history, expected, losses);
-      });
+  constexpr std::size_t batch = 64, steps = 8;  // two epochs of three batches, in six partitions each, and a row
+  using Strategy = OneDeviceStrategy<>;
+  with_trained<WatchedDense>(Strategy(), Parallelism::samples, batch, [&](auto const& expected, History const& losses) {
+    auto const before = std::exchange(takers.threads, {});
+    BOOST_TEST(before.size() == steps / 4 * (3 * 6 + 1));
+    std::set<std::uint64_t> taken_otherwise;  // steps
+    test::RandomStops const stops;
+    for (int run = 0; run < 20 || taken_otherwise.size() < steps / 2; ++run)
+      with_trained<WatchedDense>(Strategy(), Parallelism::samples, batch,
+                                 [&](auto const& model, History const& history) {
+                                   test::check_same_bits(model, history, expected, losses);
+                                   auto const now = std::exchange(takers.threads, {});
+                                   BOOST_TEST(now.size() == before.size());
+                                   for (auto const& [rows, thread] : now)
+                                     if (before.at(rows) != thread) taken_otherwise.insert(rows.first);
+                                 });
+    BOOST_TEST_MESSAGE(taken_otherwise.size() << " of " << steps << " steps had other threads for a partition");
   });
+  BOOST_TEST(!takers.twice);
 }
 
 BOOST_AUTO_TEST_CASE(a_steady_step_allocates_nothing) {
