@@ -21,7 +21,7 @@ STANDARD = {
     "array": "array",
     "atomic": """atomic atomic_flag atomic_ref memory_order memory_order_acq_rel memory_order_acquire
         memory_order_relaxed memory_order_release""",
-    "bit": "bit_cast endian rotl",
+    "bit": "bit_cast bit_width endian rotl",
     "cctype": "isalnum isdigit tolower",
     "charconv": "from_chars",
     "chrono": "chrono chrono_literals",

@@ -128,7 +128,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
       {.role = IteratorRole::training, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
   BatchIterator tests(engine, validation.data, {.role = IteratorRole::validation});
   Progress progress{.epoch = options.initial_epoch};
-  R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>());
+  R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>(), options.validation_freq);
   CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", list.all()); });

@@ -80,6 +80,7 @@
 #include "trireme/data/prefetcher.hpp"
 #include "trireme/data/repeat.hpp"
 #include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_blocks.hpp"
 #include "trireme/data/sample_description.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/data/sample_source.hpp"

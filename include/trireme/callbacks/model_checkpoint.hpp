@@ -1,7 +1,6 @@
 /// ModelCheckpoint: saves the model during training.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -29,8 +28,8 @@ namespace trireme {
 /// training, and that `save_best_only` works with a number of batches too.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
-/// value, such as `{val_loss:.4f}`; folders whose names have fields are made when they are needed, others have to
-/// exist. Saving is collective; the chief writes.
+/// value, such as `{val_loss:.4f}`, that each epoch has before this callback's turn; folders whose names have fields
+/// are made when they are needed, others have to exist. Saving is collective; the chief writes.
 ///
 /// `save_freq` counts updates of the weights. If workers acquire batches (ParameterServerStrategy with a staleness),
 /// the updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates.
@@ -38,7 +37,7 @@ namespace trireme {
 /// are then those of its own batches. Designated initializers name the members in this order.
 ///
 /// Compile-time errors: a monitored value that is not logged.
-/// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that no save will provide, if
+/// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that some save will not find, if
 /// `initial_value_threshold` is NaN, or `mode` is automatic and the metric declares no direction.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written.
 template <FixedString Monitor = "val_loss">
@@ -68,12 +67,13 @@ struct ModelCheckpoint {
   MonitorWarnings warnings{};
   Mode resolved_mode = Mode::automatic;
 
-  /// \throws ValueError if the path has a field that no save will provide
+  /// \throws ValueError if the path has a field that no save will find
   template <class Run>
   std::vector<OutputFile> output_files(Run const& run) const {
     return {{.writer = "ModelCheckpoint",
              .path = path,
              .first = first_path(run),
+             .logged = save_freq.batches == 0 ? value_fields() : std::vector<std::string>{},
              .format = weights_file_format,
              .made_below = folder_above_fields(path)}};
   }
@@ -95,7 +95,7 @@ struct ModelCheckpoint {
     batches_since_save += run.updates();
     if (batches_since_save < save_freq.batches) return;
     batches_since_save = 0;
-    if (save_best_only || needs_values()) {
+    if (save_best_only || !value_fields().empty()) {
       save(run, run.metrics(), run.batch() + 1);
     } else {
       save(run, Logs{}, run.batch() + 1);
@@ -142,9 +142,11 @@ struct ModelCheckpoint {
     if (error) throw FileError(file, formatted("its folder cannot be made: {}", error.message()));
   }
 
-  bool needs_values() const {
-    auto const fields = path_fields(path);
-    return std::any_of(fields.begin(), fields.end(), [](auto const& f) { return f != "epoch" && f != "batch"; });
+  /// Fields of the path that are logged values.
+  std::vector<std::string> value_fields() const {
+    auto fields = path_fields(path);
+    std::erase_if(fields, [](auto const& field) { return field == "epoch" || field == "batch"; });
+    return fields;
   }
 
   template <class Run>

@@ -1,7 +1,9 @@
 /// OutputFile: the files that callbacks will write, tried before training.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "trireme/callbacks/callback.hpp"
+#include "trireme/callbacks/monitor.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/atomic_file.hpp"
@@ -35,9 +38,10 @@ struct OutputFile {
     folder     ///< a folder for files of any names
   };
 
-  std::string writer;   ///< the callback's name, for the error
-  std::string path;     ///< as it was given, for the error
-  std::string first{};  ///< the first of several files, where the path has fields
+  std::string writer;                 ///< the callback's name, for the error
+  std::string path;                   ///< as it was given, for the error
+  std::string first{};                ///< the first of several files, where the path has fields
+  std::vector<std::string> logged{};  ///< values in the path, which have to be logged when on_epoch_end is called
   std::optional<FileFormat> format{};
   Kind kind = Kind::replaced;
   /// Folders below this one are made when the file is written; without it the file's folder has to exist.
@@ -93,22 +97,61 @@ std::string disk_fault(OutputFile const& output);
 
 [[noreturn]] void refuse(OutputFile const& output, std::string_view why);
 
+/// Refuses a file of callback number I whose name has a value that is not logged before the callback's on_epoch_end:
+/// that of a later callback with this hook, or of a validation that does not follow each epoch.
+template <std::size_t I, class Run, class... Callbacks>
+void require_logged(OutputFile const& output, Run const& run);
+
+/// The first epoch of a run that ends without validation.
+std::optional<std::size_t> epoch_without_validation(std::size_t epoch, std::size_t epochs, std::size_t frequency);
+
 void require_names(std::vector<OutputFile> const& outputs);
 
 void require_disk(std::vector<OutputFile> const& outputs);
 
 }  // namespace detail
 
+template <std::size_t I, class Run, class... Callbacks>
+void detail::require_logged(OutputFile const& output, Run const& run) {
+  for (std::string const& field : output.logged) {
+    bool early = false, late = false;
+    [&]<std::size_t... J>(std::index_sequence<J...>) {
+      early = (... || (adds_log<std::remove_cvref_t<Callbacks>>(field) &&
+                       (J <= I || !declares_hook<hooks::EpochEnd, std::remove_cvref_t<Callbacks>>)));
+      late = !early && (... || adds_log<std::remove_cvref_t<Callbacks>>(field));
+    }(std::index_sequence_for<Callbacks...>{});
+    auto const of_model = [&](std::string_view name) {
+      auto const& names = run.metric_names();
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (early || of_model(field)) continue;
+    if (late)
+      throw ValueError(
+          formatted("{}: the path '{}' has the field '{}', which a later callback logs: give that one before it",
+                    output.writer, output.path, field));
+    if (!field.starts_with("val_") || !of_model(std::string_view(field).substr(4))) continue;
+    if (auto const epoch = epoch_without_validation(run.epoch(), run.epochs(), run.validation_freq()))
+      throw ValueError(formatted(
+          "{}: the path '{}' has the field '{}', but with validation_freq = {} epoch {} ends without validation",
+          output.writer, output.path, field, run.validation_freq(), *epoch + 1));
+  }
+}
+
 template <class Run, class... Callbacks>
 void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run) {
   if constexpr ((detail::lists_outputs<std::remove_cvref_t<Callbacks>, Run> || ...)) {
     std::vector<OutputFile> outputs;
-    auto const list = [&]<class Callback>(Callback const& callback) {
-      if constexpr (detail::lists_outputs<Callback, Run>)
-        for (OutputFile& output : callback.output_files(run)) outputs.push_back(std::move(output));
+    auto const list = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      if constexpr (detail::lists_outputs<std::remove_cvref_t<std::tuple_element_t<I, std::tuple<Callbacks...>>>, Run>)
+        for (OutputFile& output : std::get<I>(callbacks).output_files(run)) {
+          detail::require_logged<I, Run, Callbacks...>(output, run);
+          outputs.push_back(std::move(output));
+        }
     };
     try {
-      std::apply([&](auto const&... all) { (list(all), ...); }, callbacks);
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (list(std::integral_constant<std::size_t, I>{}), ...);
+      }(std::index_sequence_for<Callbacks...>{});
       detail::require_names(outputs);
     } catch (Error& error) {
       error.mark_uniform();  // options and names are the same on every process

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -28,6 +29,13 @@ namespace trireme::detail {
 
 TRIREME_INLINE std::string const& first_path(OutputFile const& output) {
   return output.first.empty() ? output.path : output.first;
+}
+
+TRIREME_INLINE std::optional<std::size_t> epoch_without_validation(std::size_t epoch, std::size_t epochs,
+                                                                   std::size_t frequency) {
+  if (frequency == 1) return std::nullopt;
+  if ((epoch + 1) % frequency == 0) ++epoch;
+  return epoch < epochs ? std::optional(epoch) : std::nullopt;
 }
 
 TRIREME_INLINE std::filesystem::path folder_of(OutputFile const& output) {

@@ -47,8 +47,13 @@ class Run {
   using holds_communicator = void;
 
   /// Run of `fit`, with the loop's progress.
-  Run(PlacedModel& model, Progress& progress, std::size_t epochs, std::vector<std::string> log_names)
-      : model_(&model), progress_(&progress), epochs_(epochs), log_names_(std::move(log_names)) {}
+  Run(PlacedModel& model, Progress& progress, std::size_t epochs, std::vector<std::string> log_names,
+      std::size_t validation_freq = 1)
+      : model_(&model),
+        progress_(&progress),
+        epochs_(epochs),
+        validation_freq_(validation_freq),
+        log_names_(std::move(log_names)) {}
   /// Run of `evaluate` or `predict`.
   Run(PlacedModel& model, std::vector<std::string> log_names) : model_(&model), log_names_(std::move(log_names)) {}
   Run(Run const&) = delete;
@@ -57,7 +62,8 @@ class Run {
   std::size_t epoch() const { return progress_->epoch; }  ///< from 0; at a save point, epochs that are complete
   /// Epoch at which training ends unless it is stopped; 0 outside of `fit`.
   std::size_t epochs() const { return epochs_; }
-  std::size_t batch() const { return batch_; }                 ///< from 0 in its epoch, or in the test
+  std::size_t validation_freq() const { return validation_freq_; }  ///< epochs from one validation to the next
+  std::size_t batch() const { return batch_; }                      ///< from 0 in its epoch, or in the test
   std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
   std::uint64_t step() const { return engine().iteration(); }  ///< optimizer steps so far, over all fits
 
@@ -272,7 +278,7 @@ class Run {
   PlacedModel* model_;
   Progress idle_{};
   Progress* progress_ = &idle_;
-  std::size_t epochs_ = 0;
+  std::size_t epochs_ = 0, validation_freq_ = 1;
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
   std::vector<std::shared_ptr<void const>> held_{};

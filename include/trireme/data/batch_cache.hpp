@@ -1,4 +1,4 @@
-/// Cache of the samples of a dataset's first batches.
+/// Cache of the samples of some of a dataset's batches.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace trireme::data {
 
-/// Cache of the first batches of a pass over a source that is read in order. It reads no sample past them, so that the
-/// source may have no end.
+/// Cache of the batches of a pass over a source that is read in order, without those at its beginning or past a limit
+/// that no epoch draws. It reads no sample past the limit, so that the source may have no end.
 ///
 /// The samples of a batch may depend on the number of replicas; for each number of samples the cache reads the source
 /// once. Shared by all copies of a dataset, on any thread.
 template <class X, class Y>
 class BatchCache {
  public:
-  /// Cache of so many batches of the source, without the first `skipped`, which no epoch draws; reads nothing yet.
+  /// Cache of the first `batches` of the source, or of all (`forever`), without the first `skipped`; reads nothing yet.
   BatchCache(SourcePointer<X, Y> source, std::size_t batches, std::size_t skipped)
       : source_(std::move(source)), batches_(batches), skipped_(skipped) {}
 
-  /// Batches of a pass that are read, at most.
+  /// Batches of a pass that are read, at most; `forever` without a limit.
   std::size_t batches() const { return batches_; }
   /// Batches at the beginning of a pass that are not kept.
   std::size_t skipped() const { return skipped_; }

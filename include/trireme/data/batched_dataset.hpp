@@ -161,10 +161,11 @@ BatchedDataset<X, Y> BatchedDataset<X, Y>::cache() const {
   if (cache_) return result;
   bool const no_end = is_endless(*source_, description_);
   std::size_t const limit = order_.pass_limit();
-  if (limit == forever || (source_->random_access() && !no_end))
+  std::size_t const skipped = order_.pass_begin();
+  if ((limit == forever && (no_end || skipped == 0)) || (source_->random_access() && !no_end))
     result.source_ = cached(source_, no_end);
   else
-    result.cache_ = std::make_shared<BatchCache<X, Y>>(source_, limit, order_.pass_begin());
+    result.cache_ = std::make_shared<BatchCache<X, Y>>(source_, limit, skipped);
   return result;
 }
 

@@ -1,7 +1,6 @@
 /// Samples that are computed once and then kept in memory.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,14 +10,16 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/data/sample_blocks.hpp"
 #include "trireme/data/sample_source.hpp"
 
 namespace trireme::data {
 
 /// Source that keeps the samples of the first pass of another, in the order of that pass.
 ///
-/// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws; any
-/// other source is read to its end when it is first needed, and is random access from then on.
+/// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws. A
+/// source that is read in order is kept as far as it has been read: to its end, when it is first needed, where its size
+/// is not known. All are random access.
 template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:
@@ -39,64 +40,37 @@ class CachedSource : public SampleSource<X, Y> {
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
 
  private:
-  // Shared by all readers, which may be on different threads: a sample is written under the lock, once, before its
-  // address is handed out, and never again.
-  struct Memory {
-    Memory(SourcePointer<X, Y> wrapped, std::size_t first_drawn) : source(std::move(wrapped)), first(first_drawn) {}
+  // Shared by all readers, which may be on different threads, and used under its lock. What it hands out was written
+  // once, before, and stays where it is.
+  class Memory {
+   public:
+    Memory(SourcePointer<X, Y> wrapped, std::size_t first) : source(std::move(wrapped)), first_(first) {}
 
-    SourcePointer<X, Y> source;
-    std::size_t first;
-    std::unique_ptr<SampleReader<X, Y>> reader;
+    SourcePointer<X, Y> const source;
     std::mutex mutex;
-    std::unique_ptr<X[]> x;
-    std::vector<X> grown_x;
-    std::unique_ptr<Y[]> y;
-    std::vector<Y> grown_y;
-    std::vector<double> weight;
-    std::vector<char> kept;
-    std::size_t samples = 0;
-    std::size_t left_out = 0;  ///< samples at the beginning that have no memory
-    bool complete = false;
 
-    X* x_data() { return x ? x.get() : grown_x.data(); }
-    Y* y_data() { return y ? y.get() : grown_y.data(); }
+    /// Number of samples, for which a source without a size is read to its end.
+    std::size_t size();
 
-    void prepare() {
-      if (reader) return;
-      auto fresh = source->reader();
-      fresh->start(0);
-      std::size_t const nx = source->x_size(), ny = source->y_size();
-      auto const size = source->size();
-      if (source->random_access() && size) {
-        // Not initialised, so that the pages of samples that this process never draws are never touched.
-        x = std::make_unique_for_overwrite<X[]>(*size * nx);
-        y = std::make_unique_for_overwrite<Y[]>(*size * ny);
-        if (source->weighted()) weight.resize(*size);
-        kept.resize(*size);
-        samples = *size;
-      } else {
-        grown_x.clear(), grown_y.clear(), weight.clear();
-        left_out = first;
-        for (samples = 0; auto const sample = fresh->at(samples); ++samples) {
-          if (samples < left_out) continue;
-          grown_x.insert(grown_x.end(), sample->x, sample->x + nx);
-          grown_y.insert(grown_y.end(), sample->y, sample->y + ny);
-          if (source->weighted()) weight.push_back(sample->weight ? *sample->weight : 1.0);
-        }
-        complete = true;
-      }
-      reader = std::move(fresh);
-    }
+    /// Block of `count` samples from a position on, none of which is past the end; nothing if they do not lie one after
+    /// another.
+    std::optional<Sample<X, Y>> rows(std::size_t position, std::size_t count);
 
-    void keep(std::size_t position) {
-      if (complete || kept[position]) return;
-      auto const sample = reader->at(position);
-      if (!sample) throw ValueError("a cached dataset ended before the size that it gave");
-      std::copy_n(sample->x, source->x_size(), x_data() + position * source->x_size());
-      std::copy_n(sample->y, source->y_size(), y_data() + position * source->y_size());
-      if (source->weighted()) weight[position] = sample->weight ? *sample->weight : 1.0;
-      kept[position] = 1;
-    }
+   private:
+    /// Keeps the sample at this position of a random-access source, or all up to it of another.
+    void keep(std::size_t position);
+
+    /// Reads the next sample of a source that is read in order; false at its end.
+    bool read_on();
+
+    std::optional<Sample<X, Y>> read(std::size_t position);
+
+    std::size_t first_;  // that is kept
+    std::unique_ptr<SampleReader<X, Y>> reader_;
+    std::optional<SampleBlocks<X, Y>> blocks_;
+    std::optional<std::size_t> size_;
+    std::size_t next_ = 0;      // of a source that is read in order: the first that has not been read
+    std::vector<char> kept_{};  // of a random-access source: the samples that have been read
   };
 
   class Reader : public SampleReader<X, Y> {
@@ -104,19 +78,13 @@ class CachedSource : public SampleSource<X, Y> {
     explicit Reader(std::shared_ptr<Memory> memory) : memory_(std::move(memory)) {}
     void start(std::uint64_t) override {
       std::lock_guard lock(memory_->mutex);
-      memory_->prepare();
+      memory_->size();
     }
     std::optional<Sample<X, Y>> at(std::size_t position) override { return run(position, 1); }
     std::optional<Sample<X, Y>> run(std::size_t position, std::size_t count) override {
-      if (position + count > memory_->samples || position < memory_->left_out) return std::nullopt;
-      {
-        std::lock_guard lock(memory_->mutex);
-        for (std::size_t i = position; i < position + count; ++i) memory_->keep(i);
-      }
-      std::size_t const row = position - memory_->left_out;
-      return Sample<X, Y>{memory_->x_data() + row * memory_->source->x_size(),
-                          memory_->y_data() + row * memory_->source->y_size(),
-                          memory_->weight.empty() ? nullptr : memory_->weight.data() + row};
+      std::lock_guard lock(memory_->mutex);
+      if (count == 0 || position + count > memory_->size()) return std::nullopt;
+      return memory_->rows(position, count);
     }
 
    private:
@@ -127,12 +95,78 @@ class CachedSource : public SampleSource<X, Y> {
 };
 
 template <class X, class Y>
+std::size_t CachedSource<X, Y>::Memory::size() {
+  if (size_) return *size_;
+  auto const known = source->size();
+  bool const in_order = !known || !source->random_access();
+  if (!blocks_) {
+    constexpr std::size_t fewest = 16;  // samples of a block, where their number shows only as they come
+    blocks_.emplace(source->x_size(), source->y_size(), source->weighted(), in_order ? fewest : *known);
+    if (!in_order) first_ = 0;
+    if (in_order && known) next_ = first_;
+  }
+  if (!in_order) {
+    kept_.resize(*known);
+    size_ = *known;
+  } else if (known) {
+    // The size may be a promise, of a generator that is repeated without end and is empty.
+    size_ = next_ >= *known || read_on() ? *known : 0;
+  } else {
+    while (read_on()) {
+    }
+    size_ = next_;
+    reader_.reset();
+  }
+  return *size_;
+}
+
+template <class X, class Y>
+std::optional<Sample<X, Y>> CachedSource<X, Y>::Memory::rows(std::size_t position, std::size_t count) {
+  if (position < first_) return std::nullopt;
+  for (std::size_t i = position; i < position + count; ++i) keep(i);
+  return blocks_->rows(position - first_, count);
+}
+
+template <class X, class Y>
+void CachedSource<X, Y>::Memory::keep(std::size_t position) {
+  bool found = true;
+  if (kept_.empty()) {
+    while (found && next_ <= position) found = read_on();
+  } else if (!kept_[position]) {
+    auto const sample = read(position);
+    found = sample.has_value();
+    if (found) blocks_->store(position, *sample);
+    kept_[position] = found;
+  }
+  if (!found) throw ValueError("a cached dataset ended before the size that it gave");
+}
+
+template <class X, class Y>
+bool CachedSource<X, Y>::Memory::read_on() {
+  auto const sample = read(next_);
+  if (!sample) return false;
+  if (next_ >= first_) blocks_->store(next_ - first_, *sample);
+  ++next_;
+  return true;
+}
+
+template <class X, class Y>
+std::optional<Sample<X, Y>> CachedSource<X, Y>::Memory::read(std::size_t position) {
+  auto reader = std::move(reader_);  // dropped if it throws: the next call begins the pass anew
+  if (!reader) {
+    reader = source->reader();
+    reader->start(0);
+  }
+  auto const sample = reader->at(position);
+  reader_ = std::move(reader);
+  return sample;
+}
+
+template <class X, class Y>
 std::optional<std::size_t> CachedSource<X, Y>::size() const {
-  // The size of samples that come in order may be a promise, of a generator that is repeated without end and is empty.
   if (auto const known = memory_->source->size(); known && memory_->source->random_access()) return known;
   std::lock_guard lock(memory_->mutex);
-  memory_->prepare();
-  return memory_->samples;
+  return memory_->size();
 }
 
 template <class X, class Y>

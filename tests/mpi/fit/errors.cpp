@@ -19,6 +19,7 @@
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
@@ -291,6 +292,26 @@ BOOST_FIXTURE_TEST_CASE(a_cached_generator_of_another_length_on_one_rank_is_an_e
     // Of a part of the batches the samples are counted at the epoch's end.
     if (length == 14) BOOST_TEST(error(samples_of_rank.batch(GlobalBatch{4}).take(9).cache()) == expected);
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_path_with_a_value_that_the_first_save_would_not_find_is_an_error_before_training, Fixture) {
+  auto const data = samples.data().batch(GlobalBatch{4});
+  auto const says = [&](std::size_t frequency, auto&&... callbacks) {
+    return message_of<ValueError>([&] {
+      fit(strategy, model, data, validation(data),
+          {.epochs = 2, .validation_freq = frequency, .class_weight = {}, .verbose = false}, callbacks...);
+    });
+  };
+  ModelCheckpoint<"val_loss"> by_loss{.path = "{val_loss:.2f}.npz"};
+  BOOST_TEST(says(2, by_loss) ==
+             "ModelCheckpoint: the path '{val_loss:.2f}.npz' has the field 'val_loss', but with validation_freq = 2 "
+             "epoch 1 ends without validation");
+  ModelCheckpoint<"val_loss"> by_rate{.path = "{learning_rate}.npz"};
+  auto const schedule = [](std::size_t, double rate) { return rate; };
+  BOOST_TEST(says(1, by_rate, LearningRateScheduler{schedule}) ==
+             "ModelCheckpoint: the path '{learning_rate}.npz' has the field 'learning_rate', which a later callback "
+             "logs: give that one before it");
+  BOOST_TEST(model.engine().iteration() == 0u);
 }
 
 BOOST_FIXTURE_TEST_CASE(validation_data_without_a_name_are_called_so_in_messages, Fixture) {

@@ -2,9 +2,12 @@
 #define BOOST_TEST_MODULE callbacks_output_files
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -12,8 +15,10 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/output_files.hpp"
+#include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 #include "trireme/callbacks/tensor_board.hpp"
 #include "unit/io/folder.hpp"
 
@@ -44,6 +49,16 @@ struct Samples {
   std::vector<tr::OutputFile> output_files(Run const&) const {
     return {{.writer = "Samples", .path = path, .format = tr::FileFormat{"a table", {".csv", ".tsv"}}}};
   }
+};
+
+struct LogsAtBegin {
+  static constexpr std::array logs{std::string_view("seconds")};
+  void on_epoch_begin(auto& run) const { run.logs().set("seconds", tr::test::uniform(1)); }
+};
+
+struct LogsAtEnd {
+  static constexpr std::array logs{std::string_view("val_gap")};
+  void on_epoch_end(auto& run) const { run.logs().set("val_gap", tr::test::uniform(1)); }
 };
 
 struct Folder : tr::test::Folder {
@@ -218,4 +233,59 @@ BOOST_FIXTURE_TEST_CASE(folders_with_fields_are_made_when_they_are_needed, Folde
   callback.on_epoch_end(run);
   BOOST_TEST(run.saved == std::vector<std::string>{at("01/0.2/m.npz")}, boost::test_tools::per_element());
   BOOST_TEST(std::filesystem::is_directory(at("01/0.2")));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_value_of_validation_in_a_path_is_refused_where_some_epoch_is_not_validated, Folder) {
+  // (first epoch, epochs, validation_freq) and the first epoch, from 1, that no validation follows; 0: none.
+  struct Case {
+    std::size_t first, epochs, frequency, unvalidated;
+  };
+  for (Case const& c : {Case{0, 5, 1, 0}, Case{0, 1, 2, 1}, Case{0, 5, 2, 1}, Case{1, 2, 2, 0}, Case{1, 3, 2, 3},
+                        Case{2, 2, 3, 0}, Case{2, 3, 3, 0}, Case{0, 2, 3, 1}, Case{4, 9, 5, 6}}) {
+    ScriptedRun run;
+    run.names = {"loss", "val_loss"};
+    run.epoch_now = c.first;
+    run.epoch_count = c.epochs;
+    run.epochs_to_validation = c.frequency;
+    auto const says = [&](auto const& callback) {
+      return message_of<tr::Error>([&] { tr::try_outputs(std::tie(callback), run); });
+    };
+    std::string const path = at("{epoch}-{val_loss:.2f}.npz");
+    std::string const expected =
+        c.unvalidated == 0
+            ? ""
+            : "ModelCheckpoint: the path '" + path +
+                  "' has the field 'val_loss', but with validation_freq = " + std::to_string(c.frequency) + " epoch " +
+                  std::to_string(c.unvalidated) + " ends without validation";
+    BOOST_TEST(says(model_at(path)) == expected);
+    // Without its monitor it saves too, as Keras does.
+    BOOST_TEST(says(tr::ModelCheckpoint<"val_loss">{.path = path, .save_best_only = true}) == expected);
+    BOOST_TEST(says(model_at(at("{epoch}-{loss}.npz"))) == "");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_value_in_a_path_that_a_later_callback_logs_at_the_end_of_an_epoch_is_refused, Folder) {
+  std::string const path = at("{epoch}-{learning_rate}.npz");
+  auto const says = [&](auto const&... callbacks) {
+    ScriptedRun run;
+    run.names = {"loss", "learning_rate", "seconds", "val_gap"};
+    run.epoch_count = 4;
+    run.epochs_to_validation = 2;
+    return message_of<tr::Error>([&] { tr::try_outputs(std::tie(callbacks...), run); });
+  };
+  auto const saves = model_at(path);
+  auto const schedule = [](std::size_t, double rate) { return rate; };
+  tr::LearningRateScheduler const scheduler{schedule};
+  tr::ReduceLROnPlateau<"loss"> const plateau{};
+  std::string const refused = "ModelCheckpoint: the path '" + path +
+                              "' has the field 'learning_rate', which a later callback logs: give that one before it";
+  BOOST_TEST(says(saves, scheduler) == refused);
+  BOOST_TEST(says(saves, plateau) == refused);
+  BOOST_TEST(says(scheduler, saves) == "");
+  BOOST_TEST(says(plateau, saves, scheduler) == "");
+  tr::ModelCheckpoint<"loss"> by_batch{.path = at("{epoch}-{batch}.npz"), .save_freq = 2};
+  BOOST_TEST(says(by_batch, scheduler) == "");
+  // Logged in another hook, which comes before; and a name that only looks like one of the validation.
+  BOOST_TEST(says(model_at(at("{seconds}.npz")), LogsAtBegin{}) == "");
+  BOOST_TEST(says(LogsAtEnd{}, model_at(at("{val_gap}.npz"))) == "");
 }

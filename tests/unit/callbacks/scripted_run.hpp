@@ -19,6 +19,7 @@ inline Uniform<double> uniform(double value) { return trireme::detail::UniformAc
 struct ScriptedRun {
   std::size_t epoch() const { return epoch_now; }
   std::size_t epochs() const { return epoch_count; }
+  std::size_t validation_freq() const { return epochs_to_validation; }
   std::size_t batch() const { return batch_now; }
   std::size_t updates() const { return 1; }
   std::size_t processes() const { return process_count; }
@@ -54,7 +55,7 @@ struct ScriptedRun {
   void warning(std::string const& text) { messages.push_back(text); }
 
   std::size_t epoch_now = 0;
-  std::size_t epoch_count = 1;
+  std::size_t epoch_count = 1, epochs_to_validation = 1;
   std::size_t batch_now = 0;
   Logs epoch_logs;
   Logs batch_logs;

@@ -196,3 +196,52 @@ BOOST_AUTO_TEST_CASE(a_generator_without_samples_that_is_cached_has_no_batch) {
   BOOST_TEST(labels(none.repeat().take(5).cache().batch(four)).empty());
   BOOST_TEST(labels(none.batch(four).take(5).cache()).empty());
 }
+
+BOOST_AUTO_TEST_CASE(a_cache_of_passes_without_end_reads_as_far_as_it_is_drawn) {
+  auto const produced = counter();
+  auto const data = generated(produced, 10).repeat().take(5000).cache().batch(four);
+  BOOST_TEST(data.batches_per_epoch({}).value() == 1250u);
+  BOOST_TEST(produced->load() <= 1);
+  for (int epoch = 0; epoch < 2; ++epoch)
+    for (std::size_t ranks = 1; ranks <= 3; ++ranks)
+      BOOST_TEST(labels(data.take(2), ranks) == counted(0, 8), per_element());
+  BOOST_TEST(produced->load() == 8);
+  BOOST_TEST(labels(data.take(5), 2) == joined({counted(0, 10), counted(0, 10)}), per_element());
+  BOOST_TEST(produced->load() == 20);
+  BOOST_TEST(labels(data.skip(1248), 2) == joined({counted(2, 10)}), per_element());
+  BOOST_TEST(produced->load() == 5000);
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_of_shuffled_passes_gives_their_samples_with_weights_in_batches_of_any_size) {
+  Samples const samples(10);
+  auto const plain = data::from_tensor_slices(HostTensor<float>{nullptr, samples.x.data(), {10, 2}, {}}, samples.y,
+                                              std::vector<double>{.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5})
+                         .shuffle(10, 7)
+                         .repeat()
+                         .take(150);
+  auto const cached = plain.cache();
+  for (std::size_t const size : {1u, 7u, 16u, 32u, 150u})
+    for (std::uint64_t epoch = 0; epoch < 2; ++epoch)
+      for (std::size_t rank = 0; rank < 2; ++rank)
+        BOOST_TEST((pieces(cached.batch(GlobalBatch{size}), {rank, 2}, epoch) ==
+                    pieces(plain.batch(GlobalBatch{size}), {rank, 2})));
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_goes_on_after_an_error_of_its_generator) {
+  for (bool const endless : {false, true}) {
+    auto const failures = counter();
+    auto const generator = data::from_generator({}, {}, [failures] {
+      return [failures, i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
+        if (i == 9 && (*failures)++ == 0) throw std::runtime_error("once");
+        if (i == 20) return false;
+        x[0] = 0;
+        y[0] = i++;
+        return true;
+      };
+    });
+    auto const data = (endless ? generator.repeat().take(20).cache() : generator.cache()).batch(four);
+    BOOST_CHECK_THROW(labels(data), std::runtime_error);
+    BOOST_TEST(labels(data) == counted(0, 20), per_element());
+    BOOST_TEST(labels(data, 2, 1) == counted(0, 20), per_element());
+  }
+}

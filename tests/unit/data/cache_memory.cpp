@@ -36,10 +36,11 @@ namespace {
 constexpr std::size_t numbers = 256;  // 1 KiB a sample
 constexpr GlobalBatch four{4};
 
-/// Samples without end, each with its number as label.
-auto generated() {
-  return data::from_generator({numbers}, {}, [] {
-    return [i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
+/// Samples without end, or so many, each with its number as label.
+auto generated(int size = -1) {
+  return data::from_generator({numbers}, {}, [size] {
+    return [size, i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
+      if (i == size) return false;
       std::fill(x.begin(), x.end(), static_cast<float>(i));
       y[0] = i++;
       return true;
@@ -69,4 +70,26 @@ BOOST_AUTO_TEST_CASE(batches_that_are_left_out_before_a_cache_take_no_memory) {
   BOOST_TEST(largest_of(generated().batch(four).skip(100).take(2).repeat(2).cache(), twice) < most);
   twice.erase(twice.begin(), twice.begin() + 4);
   BOOST_TEST(largest_of(generated().batch(four).skip(100).take(2).repeat(2).skip(1).cache(), twice) < most);
+}
+
+BOOST_AUTO_TEST_CASE(batches_that_are_left_out_take_no_memory_where_the_data_end_without_a_take) {
+  constexpr std::size_t most = 64 << 10;
+  BOOST_TEST(largest_of(generated(408).batch(four).skip(100).cache(), counted(400, 408)) < most);
+  BOOST_TEST(largest_of(generated(407).batch(four).skip(60).skip(40).cache(), counted(400, 407)) < most);
+  BOOST_TEST(largest_of(generated(408).batch(four).skip(100).cache().take(1), counted(400, 404)) < most);
+  BOOST_TEST(largest_of(generated(399).batch(four).skip(100).cache(), {}) < most);
+  auto twice = counted(400, 408);
+  twice.insert(twice.end(), twice.begin(), twice.end());
+  BOOST_TEST(largest_of(generated(408).batch(four).skip(100).repeat(2).cache(), twice) < most);
+}
+
+BOOST_AUTO_TEST_CASE(samples_that_are_not_drawn_yet_take_no_memory) {
+  constexpr std::size_t most = 64 << 10, huge = 1'000'000;
+  auto const first_two = [](auto const& data) { return data.take(2); };
+  BOOST_TEST(largest_of(first_two(generated(6).repeat().take(huge).cache().batch(four)), {0, 1, 2, 3, 4, 5, 0, 1}) <
+             most);
+  BOOST_TEST(largest_of(first_two(generated(6).repeat().batch(four).take(huge).cache()), {0, 1, 2, 3, 4, 5, 0, 1}) <
+             most);
+  BOOST_TEST(largest_of(first_two(generated(6).repeat().batch(four).skip(3).take(huge).cache()),
+                        {0, 1, 2, 3, 4, 5, 0, 1}) < most);
 }

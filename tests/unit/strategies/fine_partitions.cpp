@@ -5,10 +5,19 @@
 #include "support/same_bits.hpp"
 #include "support/slow_layer.hpp"
 #include "support/small_training.hpp"
+#include "support/starvation.hpp"
 #include "support/steady_steps.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/row_range.hpp"
@@ -26,8 +35,31 @@ using namespace trireme;
 
 namespace {
 
+/// The threads that took the rows of each step, by the first of them, since it was emptied.
+struct Takers {
+  std::mutex mutex{};
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::thread::id> threads{};
+  bool twice = false;
+
+  void note(std::uint64_t step, std::uint64_t first_row) {
+    std::lock_guard lock(mutex);
+    twice = !threads.emplace(std::pair(step, first_row), std::this_thread::get_id()).second || twice;
+  }
+};
+Takers takers;
+
+/// A layer whose training notes the thread that takes each partition.
+struct WatchedDense : test::SlowDense<128> {
+  template <class Context, class In, class T>
+  void forward(Context& context, In const& in, Forward<T> const& f) const {
+    if (f.training) takers.note(f.keys.step, f.keys.first_row);
+    test::SlowDense<128>::forward(context, in, f);
+  }
+};
+
+template <class First = test::SlowDense<128>>
 auto slow_perceptron() {
-  return Sequential{Input<test::mlp_inputs>{}, test::SlowDense<128>{}, Dropout{.rate = 0.25f},
+  return Sequential{Input<test::mlp_inputs>{}, First{}, Dropout{.rate = 0.25f},
                     Dense<32, ReLU>{.kernel_regularizer = L2(1e-3)}, Dense<test::classes>{}};
 }
 
@@ -38,10 +70,10 @@ PartitionPlan plan(Layers const& layers, std::size_t threads, std::size_t replic
 }
 
 /// The weights and losses of two epochs of three batches and a row.
-template <class Strategy, class Then>
+template <class First = test::SlowDense<128>, class Strategy, class Then>
 void with_trained(Strategy const& strategy, Parallelism parallelism, std::size_t batch, Then const& then) {
   auto const samples = test::mlp_samples<double>(3 * batch + 1);
-  auto model = compile<double>(strategy, slow_perceptron(), SGD{.learning_rate = 0.05, .momentum = 0.9},
+  auto model = compile<double>(strategy, slow_perceptron<First>(), SGD{.learning_rate = 0.05, .momentum = 0.9},
                                SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
                                CompileOptions{.seed = 5, .parallelism = parallelism});
   auto const data = samples.data().shuffle(3 * batch + 1, 3).batch(GlobalBatch{batch});
@@ -112,12 +144,97 @@ BOOST_AUTO_TEST_CASE(weights_and_metrics_are_those_of_whole_batches) {
 }
 
 BOOST_AUTO_TEST_CASE(which_thread_takes_which_partition_changes_no_bit) {
-  with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& expected, History const& losses) {
-    for (int run = 0; run < 20; ++run)
-      with_trained(OneDeviceStrategy<>(), Parallelism::samples, 64, [&](auto const& model, History const& history) {
-        test::check_same_bits(model, history, expected, losses);
-      });
+  constexpr std::size_t batch = 64, steps = 8;  // two epochs of three batches, in six partitions each, and a row
+  using Strategy = OneDeviceStrategy<>;
+  with_trained<WatchedDense>(Strategy(), Parallelism::samples, batch, [&](auto const& expected, History const& losses) {
+    auto const before = std::exchange(takers.threads, {});
+    BOOST_TEST(before.size() == steps / 4 * (3 * 6 + 1));
+    std::set<std::uint64_t> taken_otherwise;  // steps
+    test::RandomStops const stops;
+    for (int run = 0; run < 20 || taken_otherwise.size() < steps / 2; ++run)
+      with_trained<WatchedDense>(Strategy(), Parallelism::samples, batch,
+                                 [&](auto const& model, History const& history) {
+                                   test::check_same_bits(model, history, expected, losses);
+                                   auto const now = std::exchange(takers.threads, {});
+                                   BOOST_TEST(now.size() == before.size());
+                                   for (auto const& [rows, thread] : now)
+                                     if (before.at(rows) != thread) taken_otherwise.insert(rows.first);
+                                 });
+    BOOST_TEST_MESSAGE(taken_otherwise.size() << " of " << steps << " steps had other threads for a partition");
   });
+  BOOST_TEST(!takers.twice);
+}
+
+namespace {
+
+/// Outputs, and loss and accuracy, of the perceptron with given weights, in double and row by row.
+struct ByHand {
+  std::vector<double> logits{};
+  double loss = 0, accuracy = 0;
+
+  template <class Model>
+  ByHand(Model const& model, test::Samples<double> const& samples) {
+    std::vector<std::vector<double>> weights;
+    for (auto const& name : model.weight_names()) {
+      auto const values = model.weights(name);
+      weights.emplace_back(values.begin(), values.end());
+    }
+    auto const dense = [](std::vector<double> const& x, std::vector<double> const& kernel,
+                          std::vector<double> const& bias, auto const& activation) {
+      std::vector<double> y = bias;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        for (std::size_t j = 0; j < y.size(); ++j) y[j] += x[i] * kernel[i * y.size() + j];
+      for (double& value : y) value = activation(value);
+      return y;
+    };
+    for (std::size_t row = 0; row < samples.size(); ++row) {
+      double const* const begin = samples.x.data() + row * test::mlp_inputs;
+      std::vector<double> x(begin, begin + test::mlp_inputs);
+      x = dense(x, weights[0], weights[1], [](double v) { return std::tanh(v); });
+      x = dense(x, weights[2], weights[3], [](double v) { return std::max(v, 0.0); });
+      x = dense(x, weights[4], weights[5], [](double v) { return v; });
+      double sum = 0;
+      for (double const value : x) sum += std::exp(value);
+      auto const label = static_cast<std::size_t>(samples.y[row]);
+      loss += (std::log(sum) - x[label]) / static_cast<double>(samples.size());
+      auto const largest = static_cast<std::size_t>(std::max_element(x.begin(), x.end()) - x.begin());
+      accuracy += (largest == label ? 1.0 : 0.0) / static_cast<double>(samples.size());
+      logits.insert(logits.end(), x.begin(), x.end());
+    }
+    for (double const weight : weights[2]) loss += 1e-3 * weight * weight;
+  }
+};
+
+}  // namespace
+
+// Of 48 rows and more six partitions have some, of fewer three: memory and sums have to grow after fit has gone on.
+BOOST_AUTO_TEST_CASE(tests_and_predictions_of_larger_batches_than_those_of_fit_are_exact) {
+  auto const samples = test::mlp_samples<double>(40), others = test::mlp_samples<double>(310, 2);
+  auto const check = [&](auto const& strategy, Parallelism parallelism) {
+    auto model = compile<double>(strategy, slow_perceptron(), SGD{.learning_rate = 0.05, .momentum = 0.9},
+                                 SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                                 CompileOptions{.seed = 5, .parallelism = parallelism});
+    auto const train = samples.data().batch(GlobalBatch{16});
+    for (std::size_t const batch : {5u, 47u, 48u, 101u, 310u}) {
+      auto const data = others.data().batch(GlobalBatch{batch});
+      auto const history = fit(strategy, model, train, validation(data), {.verbose = false});
+      ByHand const expected(model, others);
+      auto const logs = evaluate(strategy, model, data);
+      for (auto const& [loss, accuracy] : {std::pair(history["val_loss"].back(), history["val_accuracy"].back()),
+                                           std::pair(logs.find("loss")->value(), logs.find("accuracy")->value())}) {
+        test::check_close(loss, expected.loss, 1e-12, "the loss");
+        test::check_close(accuracy, expected.accuracy, 1e-12, "the accuracy");
+      }
+      auto const outputs = predict(strategy, model, data);
+      BOOST_TEST(test::distance(outputs, expected.logits) <= 1e-13, batch << " rows a batch");
+    }
+    return model.weights(model.weight_names().front());
+  };
+  auto const whole = check(OneDeviceStrategy<>(), Parallelism::intra_op);
+  BOOST_TEST(test::distance(check(OneDeviceStrategy<>(), Parallelism::samples), whole) <= test::tolerance<double>);
+  BOOST_TEST(test::distance(check(MirroredStrategy<>(2), Parallelism::samples), whole) <= test::tolerance<double>);
+  BOOST_TEST(test::distance(check(Accumulate<OneDeviceStrategy<>, 3>(), Parallelism::samples), whole) <=
+             test::tolerance<double>);
 }
 
 BOOST_AUTO_TEST_CASE(a_steady_step_allocates_nothing) {
