@@ -65,7 +65,10 @@ TRIREME_INLINE NpyLayout npy_layout(ByteSource& source) {
   layout.format.bytes = static_cast<std::size_t>(type[2] - '0');
   bool const native_is_big = std::endian::native == std::endian::big;
   layout.format.big_endian = layout.format.bytes > 1 && (type[0] == '>' || (type[0] != '<' && native_is_big));
-  layout.column_major = value_of("fortran_order").starts_with("True");
+  std::string_view const column_major = value_of("fortran_order");
+  layout.column_major = column_major.starts_with("True");
+  if (!layout.column_major && !column_major.starts_with("False"))
+    source.fail(formatted("byte {}: fortran_order is neither True nor False", byte_of(column_major)));
 
   std::string_view shape = value_of("shape");
   shape = shape.substr(0, shape.find(')'));

@@ -106,6 +106,8 @@ BOOST_AUTO_TEST_CASE(files_that_are_truncated_or_of_another_kind_are_errors) {
   BOOST_TEST(NpyFile(npy(dictionary("<c8", "False", "(1,)"), "12345678")).error() ==
              "byte 20: the type '<c8' is none of integers, half, float and double");
   BOOST_TEST(NpyFile(npy(dictionary("|u1", "False", "(x,)"), "1")).error().find("is no shape") != std::string::npos);
+  BOOST_TEST(NpyFile(npy(dictionary("|u1", "Trae", "(2, 3)"), bytes_1_to_6)).error() ==
+             "byte 44: fortran_order is neither True nor False");
   BOOST_TEST(NpyFile(npy("{'descr': '<f4', }", "1234")).error() == "byte 10: the header has no entry 'fortran_order'");
   BOOST_TEST(
       NpyFile(npy(dictionary("<f8", "False", "(4294967296, 4294967296)"), "1")).error().starts_with("is truncated"));
