@@ -156,3 +156,22 @@ BOOST_AUTO_TEST_CASE(a_prediction_that_is_nan_is_not_the_largest) {
   BOOST_TEST(accuracy(OneDeviceStrategy<>()) == 0.75);
   BOOST_TEST(accuracy(test::pjrt_strategy(1)) == 0.75);
 }
+
+BOOST_AUTO_TEST_CASE(norms_that_are_no_numbers_show_as_on_one_device) {
+  double const nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  auto const biases = [](auto const& strategy, SGD const& optimizer, double first) {
+    auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<2>{}}, optimizer, MeanSquaredError{},
+                                 CompileOptions{.seed = 3});
+    xt::xarray<double> const x{{1}}, y{{first, 3}};
+    fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}), {.verbose = false});
+    auto const values = model.weights("dense/bias");
+    return std::vector<double>(values.begin(), values.end());
+  };
+  for (double const first : {nan, infinity})
+    for (auto const& optimizer : {SGD{.clipnorm = 0.5}, SGD{.global_clipnorm = 0.5}, SGD{.clipvalue = 0.5}}) {
+      auto const expected = biases(OneDeviceStrategy<>(), optimizer, first);
+      auto const found = biases(test::pjrt_strategy(1), optimizer, first);
+      for (std::size_t i = 0; i < 2; ++i)
+        BOOST_TEST((std::isnan(found[i]) ? std::isnan(expected[i]) : std::abs(found[i] - expected[i]) < 1e-12));
+    }
+}
