@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "pjrt/training.hpp"
 #include "trireme/trireme.hpp"
@@ -138,4 +141,37 @@ BOOST_AUTO_TEST_CASE(metrics_of_class_indices_are_those_of_one_device) {
   };
   auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
   test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(a_prediction_that_is_nan_is_not_the_largest) {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  xt::xarray<double> const x{{nan, 1, 2}, {1, nan, 2}, {nan, nan, nan}, {3, nan, 1}};
+  std::vector<std::int32_t> const y{2, 2, 0, 2};  // the last is wrong
+  auto const accuracy = [&](auto const& strategy) {
+    auto model = compile<double>(strategy, Sequential{Input<3>{}, Activation<Linear>{}}, SGD{},
+                                 SparseCategoricalCrossentropy{.from_logits = true}, SparseCategoricalAccuracy{});
+    auto const logs = evaluate(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}));
+    return logs.find("sparse_categorical_accuracy")->value();
+  };
+  BOOST_TEST(accuracy(OneDeviceStrategy<>()) == 0.75);
+  BOOST_TEST(accuracy(test::pjrt_strategy(1)) == 0.75);
+}
+
+BOOST_AUTO_TEST_CASE(norms_that_are_no_numbers_show_as_on_one_device) {
+  double const nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  auto const biases = [](auto const& strategy, SGD const& optimizer, double first) {
+    auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<2>{}}, optimizer, MeanSquaredError{},
+                                 CompileOptions{.seed = 3});
+    xt::xarray<double> const x{{1}}, y{{first, 3}};
+    fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}), {.verbose = false});
+    auto const values = model.weights("dense/bias");
+    return std::vector<double>(values.begin(), values.end());
+  };
+  for (double const first : {nan, infinity})
+    for (auto const& optimizer : {SGD{.clipnorm = 0.5}, SGD{.global_clipnorm = 0.5}, SGD{.clipvalue = 0.5}}) {
+      auto const expected = biases(OneDeviceStrategy<>(), optimizer, first);
+      auto const found = biases(test::pjrt_strategy(1), optimizer, first);
+      for (std::size_t i = 0; i < 2; ++i)
+        BOOST_TEST((std::isnan(found[i]) ? std::isnan(expected[i]) : std::abs(found[i] - expected[i]) < 1e-12));
+    }
 }

@@ -1,8 +1,10 @@
 /// A number that tells whether processes hold the same data.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace trireme::data {
@@ -25,6 +27,15 @@ constexpr std::uint64_t hash_combine(std::uint64_t hash, std::uint64_t value) {
 
 /// A hash of every byte; four chains, so that it runs at the speed of memory. Not for adversaries.
 std::uint64_t hash_bytes(void const* data, std::size_t size);
+
+/// Hash of the bits of floating-point numbers, equal for all NaN: a sum of two NaN has the bits of either, so that
+/// those of a reduction may differ between processes.
+template <class T>
+std::uint64_t hash_numbers(std::vector<T> values) {
+  for (T& value : values)
+    if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
+  return hash_bytes(values.data(), values.size() * sizeof(T));
+}
 
 /// The hash of a tensor's extents.
 inline std::uint64_t hash_extents(std::vector<std::size_t> const& extents) {

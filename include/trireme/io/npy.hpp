@@ -12,8 +12,8 @@
 
 namespace trireme::io {
 
-/// A tensor from a `.npy` file (numpy.save), of any number type and either order, plain or compressed with gzip. Values
-/// are converted where T can hold them; floating-point types are rounded to T.
+/// A tensor from a `.npy` file (numpy.save), of integers, half, float or double in either order, plain or compressed
+/// with gzip. Values are converted where T can hold them; floating-point types are rounded to T.
 ///
 /// \throws FileError naming the byte at which the file is not what it should be.
 template <class T>

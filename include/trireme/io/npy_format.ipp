@@ -56,15 +56,19 @@ TRIREME_INLINE NpyLayout npy_layout(ByteSource& source) {
   NpyLayout layout;
   std::string_view const described = value_of("descr");
   std::string_view const type = described.starts_with('\'') ? described.substr(1, described.find('\'', 1) - 1) : "";
-  constexpr std::array<std::string_view, 11> known{"f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
+  constexpr std::array<std::string_view, 12> known{"f2", "f4", "f8", "i1", "i2", "i4",
+                                                   "i8", "u1", "u2", "u4", "u8", "b1"};
   if (type.size() != 3 || std::find(known.begin(), known.end(), type.substr(1)) == known.end())
-    source.fail(formatted("byte {}: the type {} is none of integers, float and double", byte_of(described),
+    source.fail(formatted("byte {}: the type {} is none of integers, half, float and double", byte_of(described),
                           printable(described.substr(0, described.find(", '")))));
   layout.format.kind = type[1] == 'b' ? 'u' : type[1];
   layout.format.bytes = static_cast<std::size_t>(type[2] - '0');
   bool const native_is_big = std::endian::native == std::endian::big;
   layout.format.big_endian = layout.format.bytes > 1 && (type[0] == '>' || (type[0] != '<' && native_is_big));
-  layout.column_major = value_of("fortran_order").starts_with("True");
+  std::string_view const column_major = value_of("fortran_order");
+  layout.column_major = column_major.starts_with("True");
+  if (!layout.column_major && !column_major.starts_with("False"))
+    source.fail(formatted("byte {}: fortran_order is neither True nor False", byte_of(column_major)));
 
   std::string_view shape = value_of("shape");
   shape = shape.substr(0, shape.find(')'));

@@ -62,14 +62,13 @@ class ZipReader {
   void for_each_member(F const& f) const {
     for_each_entry([&](std::string_view name, char const* entry) {
       f(std::string(name), content(printable(name, 200), entry, size_));
-      return true;
     });
   }
 
  private:
   static std::string array_name(std::string const& name) { return name.substr(0, name.rfind(".npy")); }
 
-  /// Calls f(name, entry) for the members in the directory's order, as long as it returns true.
+  /// Calls f(name, entry) for the members in the directory's order.
   template <class F>
   void for_each_entry(F const& f) const {
     for (std::size_t at = 0; at + zip_central_size <= directory_.size();) {
@@ -78,7 +77,7 @@ class ZipReader {
       std::size_t const name_size = take(entry + 28, 2);
       at += zip_central_size + name_size + take(entry + 30, 2) + take(entry + 32, 2);
       if (at > directory_.size()) throw FileError(path_, "has a damaged directory");
-      if (!f(std::string_view(entry + zip_central_size, name_size), entry)) return;
+      f(std::string_view(entry + zip_central_size, name_size), entry);
     }
   }
 

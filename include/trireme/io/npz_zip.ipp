@@ -115,8 +115,7 @@ TRIREME_INLINE std::string ZipReader::read(std::string const& name, std::size_t 
 TRIREME_INLINE char const* ZipReader::find(std::string const& name) const {
   char const* found = nullptr;
   for_each_entry([&](std::string_view member, char const* entry) {
-    if (member == name) found = entry;
-    return found == nullptr;
+    if (member == name) found = entry;  // of several the last, which was appended
   });
   return found;
 }

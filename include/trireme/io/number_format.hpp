@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -43,6 +45,16 @@ inline std::uint64_t stored_bits(char const* from, NumberFormat format) {
   return bits;
 }
 
+/// The number that 16 bits of IEEE 754 stand for: a sign, 5 bits of exponent and 10 of fraction.
+inline double from_half(std::uint64_t bits) {
+  int const exponent = static_cast<int>(bits >> 10 & 31);
+  auto const fraction = static_cast<double>(bits & 1023);
+  double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 31)
+    size = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return (bits >> 15 & 1) != 0 ? -size : size;
+}
+
 /// f(number), as std::int64_t, std::uint64_t or double: each holds every number of its kind.
 template <class F>
 void with_stored_number(char const* from, NumberFormat format, F const& f) {
@@ -50,6 +62,7 @@ void with_stored_number(char const* from, NumberFormat format, F const& f) {
   if (format.kind == 'u') return f(bits);
   std::size_t const unused = 64 - 8 * format.bytes;
   if (format.kind == 'i') return f(static_cast<std::int64_t>(bits << unused) >> unused);
+  if (format.bytes == 2) return f(from_half(bits));
   f(format.bytes == 4 ? double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))} : std::bit_cast<double>(bits));
 }
 

@@ -102,7 +102,9 @@ TRIREME_INLINE void Hdf5Writer::tensor(NamedTensor const& tensor) {
   int const rank = static_cast<int>(extents.size());
   Hdf5Handle const space(rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, extents.data(), nullptr), H5Sclose);
   hid_t const type = hdf5_file_type(tensor.type);
-  Hdf5Handle data(H5Dcreate2(file_, name.c_str(), type, space, with_parents_, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  Hdf5Handle const creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation, false);  // so that equal weights are equal files
+  Hdf5Handle data(H5Dcreate2(file_, name.c_str(), type, space, with_parents_, creation, H5P_DEFAULT), H5Dclose);
   require(data.valid(), name);
   if (tensor.size() > 0)
     require(H5Dwrite(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data) >= 0, name);

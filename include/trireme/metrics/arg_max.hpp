@@ -4,15 +4,19 @@
 #include <cstddef>
 
 #include <Kokkos_MathematicalFunctions.hpp>
+#include <Kokkos_NumericTraits.hpp>
 
 namespace trireme {
 
-/// Index of the largest number; the first of several.
+/// Index of the largest number, the first of several; NaN is as small as any.
 template <class T>
 KOKKOS_INLINE_FUNCTION std::size_t arg_max(T const* x, std::size_t size) {
   std::size_t best = 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if (x[i] > x[best]) best = i;
+  T largest = -Kokkos::Experimental::infinity_v<T>;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!(x[i] > largest)) continue;
+    largest = x[i];
+    best = i;
   }
   return best;
 }

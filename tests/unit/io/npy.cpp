@@ -1,8 +1,10 @@
 #define BOOST_TEST_MODULE npy
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -72,6 +74,19 @@ BOOST_AUTO_TEST_CASE(both_orders_and_both_byte_orders_are_read) {
              -2.5);
 }
 
+BOOST_AUTO_TEST_CASE(numbers_of_16_bits_are_read) {
+  // 1, -2, the largest, a third, the smallest that is normal, the smallest, -0, infinity, NaN
+  std::string const bits("\0\x3C\0\xC0\xFF\x7B\x55\x35\0\x04\1\0\0\x80\0\x7C\0\x7E", 18);
+  auto const values = NpyFile(npy(dictionary("<f2", "False", "(9,)"), bits)).read<float>();
+  BOOST_TEST(std::vector<float>(values.begin(), values.begin() + 6) ==
+                 (std::vector<float>{1, -2, 65504, 0.333251953125f, 0x1p-14f, 0x1p-24f}),
+             per_element());
+  BOOST_TEST((values[6] == 0 && std::signbit(values[6])));
+  BOOST_TEST(values[7] == std::numeric_limits<float>::infinity());
+  BOOST_TEST(std::isnan(values[8]));
+  BOOST_TEST(NpyFile(npy(dictionary(">f2", "False", "(1,)"), std::string("\x45\0", 2))).read<int>()[0] == 5);
+}
+
 BOOST_AUTO_TEST_CASE(values_that_the_type_asked_for_cannot_hold_are_errors) {
   NpyFile const half(npy(dictionary("<f4", "False", "(1,)"), std::string("\0\0\0\x3F", 4)));
   BOOST_TEST(half.error<int>().find("the value 0.5 does not fit the type asked for") != std::string::npos);
@@ -89,8 +104,10 @@ BOOST_AUTO_TEST_CASE(files_that_are_truncated_or_of_another_kind_are_errors) {
   BOOST_TEST(NpyFile(npy(dictionary("|u1", "False", "(2, 3)"), bytes_1_to_6, 9)).error() ==
              "byte 6: version 9 of .npy files is not known");
   BOOST_TEST(NpyFile(npy(dictionary("<c8", "False", "(1,)"), "12345678")).error() ==
-             "byte 20: the type '<c8' is none of integers, float and double");
+             "byte 20: the type '<c8' is none of integers, half, float and double");
   BOOST_TEST(NpyFile(npy(dictionary("|u1", "False", "(x,)"), "1")).error().find("is no shape") != std::string::npos);
+  BOOST_TEST(NpyFile(npy(dictionary("|u1", "Trae", "(2, 3)"), bytes_1_to_6)).error() ==
+             "byte 44: fortran_order is neither True nor False");
   BOOST_TEST(NpyFile(npy("{'descr': '<f4', }", "1234")).error() == "byte 10: the header has no entry 'fortran_order'");
   BOOST_TEST(
       NpyFile(npy(dictionary("<f8", "False", "(4294967296, 4294967296)"), "1")).error().starts_with("is truncated"));

@@ -1,9 +1,11 @@
 #define BOOST_TEST_MODULE io_weights_h5
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "trireme/io/weights_file.hpp"
@@ -47,6 +49,15 @@ BOOST_FIXTURE_TEST_CASE(what_is_written_is_read, Folder) {
   tr::read_weights(file("m.weights.h5"), read.destinations());
   BOOST_TEST((read == written));
   BOOST_TEST(entries() == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(equal_weights_are_equal_files, Folder) {
+  using std::chrono::seconds, std::chrono::system_clock;
+  SmallModel const written = SmallModel::filled();
+  tr::write_weights(file("before.weights.h5"), written.tensors(), groups());
+  std::this_thread::sleep_until(std::chrono::floor<seconds>(system_clock::now()) + seconds(1));  // as HDF5 counts
+  tr::write_weights(file("after.weights.h5"), written.tensors(), groups());
+  BOOST_TEST((text_of(file("before.weights.h5")) == text_of(file("after.weights.h5"))));
 }
 
 BOOST_FIXTURE_TEST_CASE(groups_carry_their_names_and_exist_without_variables, Folder) {

@@ -58,6 +58,14 @@ BOOST_FIXTURE_TEST_CASE(an_array_of_data_is_read_by_its_name, Folder) {
              path + ": 'layers/conv2d/vars/1' byte 128: the value 0.3333333333333333 does not fit the type asked for");
 }
 
+BOOST_FIXTURE_TEST_CASE(of_two_arrays_of_a_name_the_last_is_read, Folder) {  // as by numpy.load
+  std::string const path = file("m.npz");
+  double const before = 1, after = 2;
+  tr::write_npz(path, std::vector<tr::NamedTensor>{tr::named_tensor({"layers"}, 0, {1}, &before),
+                                                   tr::named_tensor({"layers"}, 0, {1}, &after)});
+  BOOST_TEST(tr::io::read_npz<double>(path, "layers/0").data[0] == 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_mismatch_names_the_array_and_both_shapes_and_reads_nothing, Folder) {
   SmallModel const written = SmallModel::filled();
   std::string const path = file("m.npz");

@@ -59,6 +59,20 @@ BOOST_AUTO_TEST_CASE(the_first_of_several_largest_predictions_counts) {
   BOOST_TEST(once(tr::SparseCategoricalAccuracy{}, std::array{0.4, 0.4, 0.2}, &second) == 0.0);
 }
 
+BOOST_AUTO_TEST_CASE(a_prediction_that_is_nan_is_not_the_largest) {  // as on TensorFlow
+  double const nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  auto const chosen = [](std::array<double, 3> const& prediction) {
+    for (std::int32_t label = 0; label < 3; ++label)
+      if (once(tr::SparseCategoricalAccuracy{}, prediction, &label) == 1.0) return label;
+    return -1;
+  };
+  BOOST_TEST(chosen({nan, -3, -2}) == 2);
+  BOOST_TEST(chosen({nan, nan, -2}) == 2);
+  BOOST_TEST(chosen({1, nan, 0}) == 0);
+  BOOST_TEST(chosen({nan, nan, nan}) == 0);
+  BOOST_TEST(chosen({nan, -infinity, -infinity}) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(top_k_counts_ties_as_inside_and_nothing_that_is_not_finite) {
   std::int32_t const last = 3, outside = 7, negative = -1;
   std::array const tied{0.4, 0.2, 0.2, 0.2};

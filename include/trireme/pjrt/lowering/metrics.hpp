@@ -28,9 +28,11 @@ struct MetricLowering {
   static constexpr bool missing = true;
 };
 
-/// Index of the largest number of each row; the first one if there are several.
+/// Index of the largest number of each row, the first one if there are several; NaN is as small as any.
 template <class T, std::size_t C>
-Value<std::int32_t, Extents<dynamic>> arg_max(Builder& b, Value<T, Extents<dynamic, C>> const& x) {
+Value<std::int32_t, Extents<dynamic>> arg_max(Builder& b, Value<T, Extents<dynamic, C>> const& given) {
+  auto const x =
+      b.select(b.compare<"EQ">(given, given), given, b.constant_like<T>(-std::numeric_limits<T>::infinity(), given));
   auto const largest = b.compare<"EQ">(x, b.repeat_back(b.max_back(x), x.extents));
   auto const index = b.iota<std::int32_t>(1, x.extents);
   auto const behind = b.constant_like<std::int32_t>(static_cast<std::int32_t>(x.extents[1]), index);

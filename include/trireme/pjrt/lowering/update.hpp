@@ -44,12 +44,16 @@ Scalar<double> squared_norm(Builder& b, Value<T, AnyExtents> const& x) {
   auto const wide = b.convert<double>(x);
   return b.sum_all(b.multiply(wide, wide));
 }
-/// x scaled so that its norm is at most `limit`.
+/// x scaled so that its norm is at most `limit`. A norm that is NaN makes all NaN, and so does an infinite one of all
+/// tensors.
 template <class T>
-Value<T, AnyExtents> clip_norm(Builder& b, Value<T, AnyExtents> const& x, Scalar<double> const& squared, double limit) {
+Value<T, AnyExtents> clip_norm(Builder& b, Value<T, AnyExtents> const& x, Scalar<double> const& squared, double limit,
+                               bool of_all_tensors) {
   auto const norm = b.unary<"sqrt">(squared);
   auto const most = b.constant<double>(limit);
-  auto const factor = b.select(b.compare<"GT">(norm, most), b.divide(most, norm), b.constant<double>(1));
+  auto scale = b.divide(most, norm);
+  if (of_all_tensors) scale = b.add(scale, b.subtract(norm, norm));
+  auto const factor = b.select(b.compare<"LE">(norm, most), b.constant<double>(1), scale);
   return b.multiply(x, b.fill(b.convert<T>(factor), x.extents));
 }
 }  // namespace detail
@@ -63,11 +67,11 @@ Tensors<T> clipped(Builder& b, Optimizer const& optimizer, Tensors<T> gradients)
       g = b.binary<"maximum">(b.binary<"minimum">(g, limit), b.unary<"negate">(limit));
     }
   if (optimizer.clipnorm != 0)
-    for (auto& g : gradients) g = detail::clip_norm(b, g, detail::squared_norm(b, g), optimizer.clipnorm);
+    for (auto& g : gradients) g = detail::clip_norm(b, g, detail::squared_norm(b, g), optimizer.clipnorm, false);
   if (optimizer.global_clipnorm != 0) {
     auto sum = b.constant<double>(0);
     for (auto const& g : gradients) sum = b.add(sum, detail::squared_norm(b, g));
-    for (auto& g : gradients) g = detail::clip_norm(b, g, sum, optimizer.global_clipnorm);
+    for (auto& g : gradients) g = detail::clip_norm(b, g, sum, optimizer.global_clipnorm, true);
   }
   return gradients;
 }

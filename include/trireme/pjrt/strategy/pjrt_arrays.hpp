@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "trireme/core/hash.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/pjrt/lowering/division.hpp"
 #include "trireme/pjrt/runtime/executable.hpp"
@@ -97,7 +97,8 @@ class ArenaArrays {
     return arena;
   }
 
-  /// True if the devices of a replica hold the same bits of the tensors that they do not divide; waits for them.
+  /// True if the devices of a replica hold the same bits of the tensors that they do not divide, any NaN as another;
+  /// waits for them.
   bool copies_agree(std::size_t replica) const {
     std::vector<T> first, other;
     for (std::size_t index = 0; index < divided_.size(); ++index) {
@@ -108,7 +109,7 @@ class ArenaArrays {
       buffer.to_host(first.data());
       for (std::size_t shard = 1; shard < shards_; ++shard) {
         of_[replica * shards_ + shard][index].to_host(other.data());
-        if (std::memcmp(first.data(), other.data(), first.size() * sizeof(T)) != 0) return false;
+        if (data::hash_numbers(other) != data::hash_numbers(first)) return false;
       }
     }
     return true;

@@ -186,11 +186,11 @@ class Updater : public OptimizerProgress<Optimizer> {
     complete_sums(context);
     if (global)
       context.for_each("trireme::clip_norm", elements_,
-                       kernels::ClipNorm<T>{gradients, sums_.data(), global_clipnorm()});
+                       kernels::ClipNorm<T>{gradients, sums_.data(), global_clipnorm(), true});
     else
       for (std::size_t i = 0; i < parameters_.size(); ++i)
         context.for_each("trireme::clip_norm", parameters_[i].size,
-                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, sums_.data() + i, clipnorm()});
+                         kernels::ClipNorm<T>{gradients + parameters_[i].offset, sums_.data() + i, clipnorm(), false});
   }
 
   /// A rule of tensors: the sums of each first, since one of several processes waits for all of them at once.

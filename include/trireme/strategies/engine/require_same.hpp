@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
@@ -22,10 +23,11 @@ void require_same(Group const& group, std::uint64_t sum, Message const& message)
   raise_uniform(Error(message(static_cast<std::size_t>(differs - sums.begin()))));
 }
 
-/// Throws on all processes if some process's weights after `step` are not bitwise the chief's. Collective.
+/// Throws on all processes if some process's weights after `step` are not bitwise the chief's; any NaN is as another.
+/// Collective.
 template <class Group, class T>
-void require_same_weights(Group const& group, std::vector<T> const& weights, std::uint64_t step) {
-  require_same(group, data::hash_bytes(weights.data(), weights.size() * sizeof(T)), [&](std::size_t rank) {
+void require_same_weights(Group const& group, std::vector<T> weights, std::uint64_t step) {
+  require_same(group, data::hash_numbers(std::move(weights)), [&](std::size_t rank) {
     constexpr char const* name = member_name<Group>;
     return formatted("the weights of {} {} differ from those of {} 0 after step {}", name, rank, name, step);
   });

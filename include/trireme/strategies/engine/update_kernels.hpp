@@ -200,12 +200,14 @@ struct SquaredNorm {
   }
 };
 
-/// Scales to the limit if the norm exceeds it; the norm's square is in memory of the space.
+/// Scales to the limit if the norm exceeds it; the norm's square is in memory of the space. A norm that is NaN makes
+/// all NaN, and so does an infinite one of all tensors, as in Keras.
 template <class T>
 struct ClipNorm {
   T* gradient;
   double const* squared_norm;
   double limit;
+  bool of_all_tensors;
   KOKKOS_FUNCTION void operator()(std::size_t i) const {
     if (auto const factor = scale(); factor != T{1}) gradient[i] *= factor;
   }
@@ -220,7 +222,8 @@ struct ClipNorm {
  private:
   KOKKOS_FUNCTION T scale() const {
     double const norm = Kokkos::sqrt(*squared_norm);
-    return norm > limit ? static_cast<T>(limit / norm) : T{1};
+    if (norm <= limit) return T{1};
+    return static_cast<T>(limit / norm + (of_all_tensors ? norm - norm : 0));
   }
 };
 

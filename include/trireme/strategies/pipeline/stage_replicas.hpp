@@ -39,9 +39,9 @@ class StageReplicas {
     mirror_.push(space, 0, elements_);
   }
 
-  /// True if the stage's weights are not bitwise the same in all pipelines. Collective.
-  bool differ(std::vector<T> const& weights) const {
-    auto const hash = data::hash_bytes(weights.data(), weights.size() * sizeof(T));
+  /// True if the stage's weights are not bitwise the same in all pipelines; any NaN is as another. Collective.
+  bool differ(std::vector<T> weights) const {
+    auto const hash = data::hash_numbers(std::move(weights));
     return group_->allreduce_min(hash).value() != group_->allreduce_max(hash).value();
   }
 

@@ -109,7 +109,7 @@ class ShardedEngine
     std::size_t const first = holds_all ? 0 : held.extent(0) - (model.arena_elements() - model.elements);
     std::vector<T> values(held.extent(0) - first);
     copy_view(host_view(values), space_view<Space>(held.data() + first, values.size()));
-    detail::require_same_weights(parts_.group(), values, this->iteration());
+    detail::require_same_weights(parts_.group(), std::move(values), this->iteration());
   }
 
   /// Memory of this process for batches of up to `rows` rows of its own, and its contribution to a step's reduction.
