@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "trireme/data/from_generator.hpp"
+#include "trireme/data/from_tensor_slices.hpp"
 #include "unit/data/collect.hpp"
 
 using namespace trireme;
@@ -83,4 +85,28 @@ BOOST_AUTO_TEST_CASE(an_endless_generator_gives_as_many_batches_as_are_drawn) {
     BOOST_TEST(batch.y[0] == 4 * k + 2);
   }
   BOOST_TEST(labels(data.take(2)) == counted(0, 8), per_element());
+}
+
+// What ranks compare batch by batch; no message is spent on others.
+BOOST_AUTO_TEST_CASE(only_what_comes_from_a_generator_uncached_may_run_out) {
+  auto const negative = [](std::span<float const> in, std::span<float> out) { out[0] = -in[0]; };
+  auto const may_run_out = [&](auto const& d) {
+    GlobalBatch const four{4};
+    std::vector<bool> const chains{d.batch(four).may_run_out({}), d.skip(1).take(9).batch(four).may_run_out({}),
+                                   d.map({}, negative).shuffle(3, 1).repeat().batch(four).may_run_out({}),
+                                   d.repeat().take(9).batch(four).repeat().may_run_out({}),
+                                   d.batch(four).skip(1).take(2).may_run_out({})};
+    std::vector<bool> const cached{
+        d.cache().repeat().batch(four).may_run_out({}), d.batch(four).skip(1).cache().may_run_out({}),
+        d.batch(four).take(2).cache().repeat().may_run_out({}), d.repeat().take(9).cache().batch(four).may_run_out({})};
+    BOOST_TEST(cached == std::vector<bool>(cached.size(), false), per_element());
+    return chains;
+  };
+  auto const produced = std::make_shared<int>(0);
+  auto const generator = data::from_generator({}, {}, [produced] { return Seekable{0, produced}; });
+  std::vector<float> const x(20);
+  std::vector<std::int32_t> const y(20);
+  auto const of_generator = may_run_out(generator), in_memory = may_run_out(data::from_tensor_slices(x, y));
+  BOOST_TEST(of_generator == std::vector<bool>(of_generator.size(), true), per_element());
+  BOOST_TEST(in_memory == std::vector<bool>(in_memory.size(), false), per_element());
 }
