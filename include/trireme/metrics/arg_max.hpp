@@ -2,17 +2,31 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <Kokkos_MathematicalFunctions.hpp>
 #include <Kokkos_NumericTraits.hpp>
 
 namespace trireme {
 
+namespace detail {
+
+/// No number is less.
+template <class T>
+KOKKOS_INLINE_FUNCTION constexpr T least() {
+  if constexpr (std::is_floating_point_v<T>)
+    return -Kokkos::Experimental::infinity_v<T>;
+  else
+    return Kokkos::Experimental::finite_min_v<T>;
+}
+
+}  // namespace detail
+
 /// Index of the largest number, the first of several; NaN is as small as any.
 template <class T>
 KOKKOS_INLINE_FUNCTION std::size_t arg_max(T const* x, std::size_t size) {
   std::size_t best = 0;
-  T largest = -Kokkos::Experimental::infinity_v<T>;
+  T largest = detail::least<T>();
   for (std::size_t i = 0; i < size; ++i) {
     if (!(x[i] > largest)) continue;
     largest = x[i];
