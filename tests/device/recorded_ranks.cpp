@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "trireme/fit.hpp"
-#include "trireme/layers/embedding.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 
 using namespace trireme;
@@ -97,6 +98,18 @@ BOOST_AUTO_TEST_CASE(statistics_of_all_processes_keep_steps_from_being_recorded)
   BOOST_TEST(contains(run.placement, ", steps not recorded: statistics of the global batch pass through the host"),
              run.placement);
   BOOST_TEST(run.replays == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(adaptors_say_why_they_record_nothing) {
+  Strategy const strategy(test::environment().world(), test::device(1), 256, Exchange::messages,
+                          {.record_steps = true});
+  auto const placement = [](auto const& adapted) {
+    return compile<double>(adapted, test::mlp(), Adam{}, crossentropy).engine().placement();
+  };
+  BOOST_TEST(contains(placement(Compressed<Strategy, BFloat16>(strategy)),
+                      ", steps not recorded: gradients are brought together on the host"));
+  BOOST_TEST(contains(placement(LocalSGD<Strategy, 2>(strategy)),
+                      ", steps not recorded: the processes bring weights together, not gradients"));
 }
 
 BOOST_AUTO_TEST_CASE(steps_of_several_processes_are_not_fused_and_the_placement_says_so) {

@@ -49,8 +49,8 @@ struct OutputFile {
 };
 
 /// Tries all files that the callbacks will write, and changes no existing one. Collective.
-/// \throws FileError that names path, callback and reason, and ValueError if two callbacks write one file; both on all
-/// processes
+/// \throws FileError that names path, callback and reason, and ValueError if two callbacks write one file, or a path
+/// has a value that is not there when the file is written; both on all processes
 template <class Run, class... Callbacks>
 void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run);
 

@@ -18,8 +18,8 @@ namespace trireme::data {
 /// Source that keeps the samples of the first pass of another, in the order of that pass.
 ///
 /// Of a random-access source each sample is kept when it is first read, so that a process holds only what it draws. A
-/// source that is read in order is kept as far as it has been read: to its end, when it is first needed, where its size
-/// is not known. All are random access.
+/// source that is read in order is read, and kept, as far as samples are drawn. If its size is not known, the first use
+/// reads it to its end. The cache is random access.
 template <class X, class Y>
 class CachedSource : public SampleSource<X, Y> {
  public:

@@ -26,12 +26,13 @@ class InputMemory {
     return !std::less<>()(number, numbers_.data()) && std::less<>()(number, numbers_.data() + numbers_.size());
   }
 
-  /// Notes that the engine took so many numbers from the host; true once, when they are as many as the memory has: a
-  /// copy would have cost no more.
+  /// Notes that the engine takes so many numbers from the host; true once, when it has taken as many as the memory has
+  /// before: a copy of all would have cost no more, and there is a use for it.
   bool take(std::size_t count) {
-    bool const before = taken_ < numbers_.size();
+    bool const pays = taken_ >= numbers_.size() && !asked_;
+    asked_ = asked_ || pays;
     taken_ += count;
-    return before && taken_ >= numbers_.size();
+    return pays;
   }
 
   /// Keeps the engine's copy as long as the stream.
@@ -47,6 +48,7 @@ class InputMemory {
  private:
   std::span<T const> numbers_;
   std::size_t taken_ = 0;
+  bool asked_ = false;
   std::any copy_;
   std::atomic<bool> copied_ = false;
 };

@@ -71,6 +71,8 @@ BOOST_AUTO_TEST_CASE(a_prediction_that_is_nan_is_not_the_largest) {  // as on Te
   BOOST_TEST(chosen({1, nan, 0}) == 0);
   BOOST_TEST(chosen({nan, nan, nan}) == 0);
   BOOST_TEST(chosen({nan, -infinity, -infinity}) == 0);
+  std::array<int, 3> const target{0, 1, 0};
+  BOOST_TEST(once(tr::CategoricalAccuracy{}, std::array{nan, 0.1, -0.1}, target.data()) == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(top_k_counts_ties_as_inside_and_nothing_that_is_not_finite) {

@@ -17,7 +17,7 @@ namespace trireme {
 /// The runtime of a space's devices:
 ///   count()              devices that the process sees
 ///   own(space)           the number of an instance's device
-///   free_memory(space)   bytes of memory that it has left
+///   free_memory(space)   bytes of memory that the device of an instance has left
 ///   make_stream(device), destroy(stream)
 /// Specialized for CUDA and HIP.
 template <class Space>
@@ -58,9 +58,11 @@ struct DeviceRuntime;
       int before = 0;                                                                                              \
       check(api##GetDevice(&before), "GetDevice");                                                                 \
       check(api##SetDevice(static_cast<int>(device)), "SetDevice");                                                \
-      auto const result = f();                                                                                     \
-      check(api##SetDevice(before), "SetDevice");                                                                  \
-      return result;                                                                                               \
+      struct Back {                                                                                                \
+        int device;                                                                                                \
+        ~Back() { static_cast<void>(api##SetDevice(device)); }                                                     \
+      } const back{before};                                                                                        \
+      return f();                                                                                                  \
     }                                                                                                              \
   }
 

@@ -153,7 +153,10 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// says whether. The bits of results stay the same.
   void record_steps() {
     parts_.recorder().start(parts_.model(), parts_.weights().space());
-    if constexpr (!may_record) parts_.recorder().stop("gradients are brought together on the host");
+    if constexpr (local_steps)
+      parts_.recorder().stop("the processes bring weights together, not gradients");
+    else if constexpr (!may_record)
+      parts_.recorder().stop("gradients are brought together on the host");
   }
 
   /// See EngineBase; otherwise where weights are a process's own, or gradients are compressed.

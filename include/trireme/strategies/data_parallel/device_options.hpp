@@ -1,6 +1,8 @@
 /// DeviceOptions: how the steps of a device are launched.
 #pragma once
 
+#include <utility>
+
 namespace trireme {
 
 /// Options of OneDeviceStrategy and MultiWorkerMirroredStrategy.
@@ -18,5 +20,24 @@ struct DeviceOptions {
   /// BLAS.
   bool fuse_steps = false;
 };
+
+namespace detail {
+
+/// An engine whose steps are launched as the options say, made of `arguments`.
+template <class Engine, class... Arguments>
+Engine make_engine(DeviceOptions const& options, Arguments&&... arguments) {
+  Engine engine(std::forward<Arguments>(arguments)...);
+  if (options.fuse_steps) engine.fuse_steps();
+  if (options.record_steps) engine.record_steps();
+  return engine;
+}
+/// One that always launches them one kernel after another.
+template <class Engine, class... Arguments>
+  requires(!requires(Engine& engine) { engine.record_steps(); })
+Engine make_engine(DeviceOptions const&, Arguments&&... arguments) {
+  return Engine(std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace detail
 
 }  // namespace trireme

@@ -30,7 +30,8 @@ class MultiWorkerMirroredStrategy {
 
   /// Collective. `bucket_bytes`: gradients that are reduced at once; small buckets start early, large ones take fewer
   /// calls; 0: depends on the model's size. `exchange`: ranks that all share a node divide the update and read in
-  /// memory what the others have, without buckets, unless messages are requested. `options`: see there.
+  /// memory what the others have, without buckets, unless messages are requested. `options`: how steps
+  /// on a device are launched.
   explicit MultiWorkerMirroredStrategy(Communicator const& communicator, Space const& space = default_space<Space>(),
                                        std::size_t bucket_bytes = 0, Exchange exchange = Exchange::automatic,
                                        DeviceOptions const& options = {})
@@ -51,16 +52,13 @@ class MultiWorkerMirroredStrategy {
 
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    auto engine = build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
-    if (options_.fuse_steps) engine.fuse_steps();
-    if (options_.record_steps) engine.record_steps();
-    return engine;
+    return build_as<Engine<Model>>(std::move(model), plan, bucket_bytes_, exchange_);
   }
 
   /// For adaptors, whose engines differ from this strategy's own: `options` go to their synchronization.
   template <class P, class... Options>
   P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
-    return P(std::move(model), space_, group_, 1, plan, options...);
+    return detail::make_engine<P>(options_, std::move(model), space_, group_, std::size_t{1}, plan, options...);
   }
 
   auto synchronization_options() const { return std::tuple(bucket_bytes_, exchange_); }

@@ -25,10 +25,14 @@ class OneDeviceStrategy : public OneProcessStrategy<SpaceType, OneSpaceEngine> {
 
   template <class Model>
   typename Base::template Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    auto engine = Base::build(std::move(model), plan);
-    if (options_.fuse_steps) engine.fuse_steps();
-    if (options_.record_steps) engine.record_steps();
-    return engine;
+    return build_as<typename Base::template Engine<Model>>(std::move(model), plan);
+  }
+
+  /// For adaptors, as OneProcessStrategy's.
+  template <class P, class... Options>
+  P build_as(typename P::Model model, Parallelism plan, Options const&... options) const {
+    return detail::make_engine<P>(options_, std::move(model), this->spaces()[0], this->shared_group(), std::size_t{1},
+                                  plan, options...);
   }
 
  private:

@@ -61,6 +61,7 @@ class OneProcessStrategy {
       : spaces_(std::make_shared<std::vector<Space>>(std::move(spaces))), replicas_(replicas) {}
 
   std::vector<Space> const& spaces() const { return *spaces_; }
+  std::shared_ptr<SingleProcess const> shared_group() const { return group_; }
   /// Number of replicas in all spaces.
   std::size_t replica_count() const { return spaces().size() * replicas_; }
 

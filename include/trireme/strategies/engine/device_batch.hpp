@@ -39,9 +39,10 @@ struct GatherRows {
 }  // namespace kernels
 
 /// Batches reach a device through pinned host memory and its stream, so that the host waits for no step: it fills the
-/// next slot while the device works on earlier batches. Once as many inputs have come that way as the memory has that
-/// they lie in (InputMemory), all of that is copied to the device, if it takes at most a quarter of what is free there;
-/// from then on inputs come from the copy. By then the model's own memory has been allocated.
+/// next slot while the device works on earlier batches. After as many inputs have come that way as the memory has that
+/// they lie in (InputMemory), all of that is copied to the device, if it takes at most an eighth of what is free there;
+/// from then on inputs come from the copy. By then steps have allocated their memory. What is left is for validation on
+/// larger batches, and for other processes on the device, which make their copies at the same time.
 template <class T, class L, class Space>
 class DeviceBatch {
  public:
@@ -127,7 +128,7 @@ class DeviceBatch {
   void keep_inputs(Space const& space, InputMemory<T>& memory) {
     if constexpr (requires { DeviceRuntime<Space>::free_memory(space); }) {
       auto const numbers = memory.numbers();
-      if (numbers.size_bytes() > DeviceRuntime<Space>::free_memory(space) / 4) return;
+      if (numbers.size_bytes() > DeviceRuntime<Space>::free_memory(space) / 8) return;
       Kokkos::View<T*, typename Space::memory_space> copy;
       try {
         copy = uninitialized_view<decltype(copy)>(space, "trireme::inputs", numbers.size());

@@ -27,8 +27,9 @@ concept CopiedRule = std::is_trivially_copyable_v<Rule> && alignof(Rule) <= 16;
 /// Recordings of steps that differ in nothing but their values, which lie in the device's memory: the number of the
 /// step, the optimizer's rule and the streams of random numbers. All else is a recording's key.
 ///
-/// A step runs from `begin` to `run`. One that is not recorded reads the same values from the same memory, so that it
-/// launches what a later one records: its kernels are loaded, and nothing is allocated anymore.
+/// A step runs from `begin` to its last `run`; each `run` is a part with a key of its own. One that is not recorded
+/// reads the same values from the same memory, so that it launches what a later one records: its kernels are loaded,
+/// and nothing is allocated anymore.
 template <class Space, class Rule>
 class RecordedSteps {
   static_assert(CopiedRule<Rule> && std::is_trivially_copyable_v<RowStream>);
@@ -69,7 +70,7 @@ class RecordedSteps {
   /// The device's address of the step's rule.
   Rule const* rule() const { return rule_; }
 
-  /// Runs the step by `work()`, which enqueues it and may be called twice, or by a recording of it.
+  /// Runs a part of the step by `work()`, which enqueues it and may be called twice, or by a recording of it.
   template <class Work>
   void run(Key const& key, Work const& work) {
     std::size_t const entry = entry_of(key);
