@@ -7,6 +7,7 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "trireme/fit.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/pipeline/pipeline.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
@@ -27,7 +29,7 @@ using test::Device;
 constexpr std::size_t samples = 23, batch = 5, steps = 5;  // the last batch is smaller
 
 /// Steps that took scattered rows from the device's copy, copies of blocks within the device, and copies of all inputs.
-std::size_t gathers = 0, blocks = 0, whole = 0;
+std::atomic<std::size_t> gathers = 0, blocks = 0, whole = 0;
 
 void note_kernel(char const* label, std::uint32_t, std::uint64_t*) {
   gathers += std::string_view(label) == "trireme: gather_rows";
@@ -50,7 +52,7 @@ Space space() {
 /// Counts what a scope launches and copies.
 struct Counts {
   Counts() {
-    gathers = blocks = whole = 0;
+    for (auto* const count : {&gathers, &blocks, &whole}) *count = 0;
     space<Device>();  // the first one sets callbacks of its own
     Kokkos::Tools::Experimental::set_begin_parallel_for_callback(note_kernel);
     Kokkos::Tools::Experimental::set_begin_deep_copy_callback(note_copy);
@@ -79,6 +81,17 @@ struct Stages : PipelineStrategy<Space> {
 };
 template <class Space>
 using Shards = ShardedStrategy<Space, 3>;
+/// Two devices of one process, or as many replicas of a host.
+template <class Space>
+struct Mirrors : MirroredStrategy<Space> {
+  Mirrors(Communicator const&, Space const&) : MirroredStrategy<Space>(places()) {}
+  static auto places() {
+    if constexpr (std::is_same_v<Space, Device>)
+      return test::devices(2);
+    else
+      return std::size_t{2};
+  }
+};
 
 /// f(strategy, model) trains a model on this space; then check(model, history).
 template <class Strategy, class F, class Check>
@@ -175,6 +188,18 @@ BOOST_AUTO_TEST_CASE(inputs_stay_where_the_model_is_divided) {
   bool const is_first = test::environment().world().is_chief();
   BOOST_TEST(gathers == (is_first ? 2 * ranks() * steps - 1 : 0));
   BOOST_TEST(blocks >= (is_first ? 2 * ranks() * steps - 1 : 0));
+}
+
+BOOST_AUTO_TEST_CASE(each_device_of_a_process_keeps_a_copy) {
+  if (ranks() > 1) return;
+  auto const data = test::mlp_samples<double>(samples);
+  check_same<Mirrors>([&](auto const& strategy, auto& model) {
+    return fit(strategy, model, data.weighted_data().shuffle(samples, 7).batch(GlobalBatch{batch}),
+               validation(data.data().batch(GlobalBatch{batch})), {.epochs = 8, .verbose = false});
+  });
+  BOOST_TEST(whole == 4u);  // training and validation data on both
+  BOOST_TEST(gathers > 0u);
+  BOOST_TEST(blocks > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(data_may_change_between_trainings) {

@@ -23,6 +23,7 @@ struct Batch {
   std::size_t first_row = 0;         ///< of these rows in the global batch
   std::size_t global_rows = 0;       ///< over all processes
   InputMemory<X>* memory = nullptr;  ///< that x may lie in; on request (StreamOptions::kept)
+  std::size_t device = 0;            ///< of the engine, which takes these rows
 };
 
 /// Part of each global batch that a process draws: part `index` of `count`.

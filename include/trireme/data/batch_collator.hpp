@@ -26,7 +26,7 @@
 namespace trireme::data {
 
 /// A batch points into the source if its rows lie there as one block of the right scalar, or each for itself where
-/// `scattered` is set or the engine keeps a copy of the inputs, and into the buffer otherwise.
+/// `scattered` is set or devices keep a copy of the inputs, and into the buffer otherwise.
 template <class X, class Y, class T, class L>
 class BatchCollator {
  public:
@@ -86,7 +86,7 @@ class BatchCollator {
   BatchTargets<Y, L> targets_;
   std::size_t capacity_;
   bool sized_, in_place_;
-  std::unique_ptr<InputMemory<T>> memory_;  ///< null unless the engine may keep a copy of it
+  std::unique_ptr<InputMemory<T>> memory_;  ///< null unless devices may keep a copy of it
   std::vector<std::size_t> positions_;
   std::vector<Sample<X, Y>> found_;
 };
@@ -102,14 +102,14 @@ BatchCollator<X, Y, T, L>::BatchCollator(SourcePointer<X, Y> source, std::size_t
       sized_(sized),
       in_place_(options_.scattered && std::is_same_v<X, T> && sized && !source_->memory().empty()) {
   if constexpr (std::is_same_v<X, T>)
-    if (options_.kept && sized && !source_->memory().empty())
-      memory_ = std::make_unique<InputMemory<T>>(source_->memory());
+    if (options_.kept > 0 && sized && !source_->memory().empty())
+      memory_ = std::make_unique<InputMemory<T>>(source_->memory(), options_.kept);
   options_.verify(source_->weighted());
 }
 
 template <class X, class Y, class T, class L>
 void BatchCollator<X, Y, T, L>::fill(BatchRows const& rows, BatchBuffer<T, L>& slot) {
-  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, memory_.get()};
+  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, memory_.get(), 0};
   in_place_ = in_place_ || (memory_ && memory_->copied());
   if (rows.rows == 0) return;
   std::size_t const nx = source_->x_size(), ny = source_->y_size();
@@ -165,7 +165,7 @@ void BatchCollator<X, Y, T, L>::store(Sample<X, Y> const& sample, BatchBuffer<T,
 
 template <class X, class Y, class T, class L>
 void BatchCollator<X, Y, T, L>::cut(BatchRows const& rows, BatchBuffer<T, L>& slot) {
-  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, nullptr};
+  slot.batch = {nullptr, nullptr, nullptr, rows.rows, rows.first_row, rows.global_rows, nullptr, 0};
   point_at_slot(slot);
   slot.batch.x = slot.batch.x.from_row(rows.first_row, source_->x_size());
   if (options_.targets) slot.batch.y += rows.first_row * source_->y_size();

@@ -189,7 +189,7 @@ class BatchIterator {
   static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {
     data::StreamOptions wanted{.in_order = !(options.trains() && engine.acquires_batches())};
     wanted.scattered = options.targets() && scattered(engine);
-    wanted.kept = options.repeats() && kept<Engine>();
+    if (options.repeats()) wanted.kept = input_copies(engine);
     return detail::open_stream<T, L>(data, engine.model().sample_requirements(), options, data_shard(engine, options),
                                      std::move(wanted));
   }
@@ -228,11 +228,10 @@ class BatchIterator {
     if constexpr (requires { engine.takes_scattered_rows(); }) return engine.takes_scattered_rows();
     return false;
   }
-  /// True if the engine may keep a copy of the memory of inputs.
-  template <class E>
-  static constexpr bool kept() {
-    if constexpr (requires { E::keeps_inputs(); }) return E::keeps_inputs();
-    return false;
+  /// Devices of the engine that may keep a copy of the memory of inputs.
+  static std::size_t input_copies(Engine const& engine) {
+    if constexpr (requires { engine.input_copies(); }) return engine.input_copies();
+    return 0;
   }
 
   static constexpr std::size_t no_end = std::numeric_limits<std::size_t>::max();

@@ -1,4 +1,4 @@
-/// InputMemory: the memory that the inputs of a stream's batches lie in, and an engine's copy of it.
+/// InputMemory: the memory that the inputs of a stream's batches lie in, and the copies of it that devices have.
 #pragma once
 
 #include <any>
@@ -7,17 +7,19 @@
 #include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace trireme {
 
-/// Host memory that all inputs of a stream of batches lie in. Once an engine has a copy of it on its device, the inputs
-/// of batches stay where they lie, and only their places go to the device. `copied` is for any thread, all else for the
-/// engine's.
+/// Host memory that all inputs of a stream of batches lie in. Once each device of an engine has a copy of it, the
+/// inputs of batches stay where they lie, and only their places go to the devices. `copied` is for any thread, all else
+/// for that of the device.
 template <class T>
 class InputMemory {
  public:
-  /// Memory of these numbers.
-  explicit InputMemory(std::span<T const> numbers) : numbers_(numbers) {}
+  /// Memory of these numbers, for so many devices.
+  InputMemory(std::span<T const> numbers, std::size_t devices)
+      : numbers_(numbers), devices_(devices), missing_(devices) {}
 
   /// The numbers, row after row.
   std::span<T const> numbers() const { return numbers_; }
@@ -26,31 +28,36 @@ class InputMemory {
     return !std::less<>()(number, numbers_.data()) && std::less<>()(number, numbers_.data() + numbers_.size());
   }
 
-  /// Notes that the engine takes so many numbers from the host; true once, when it has taken as many as the memory has
+  /// Notes that a device takes so many numbers from the host; true once, when it has taken as many as the memory has
   /// before: a copy of all would have cost no more, and there is a use for it.
-  bool take(std::size_t count) {
-    bool const pays = taken_ >= numbers_.size() && !asked_;
-    asked_ = asked_ || pays;
-    taken_ += count;
+  bool take(std::size_t device, std::size_t count) {
+    Device& of = devices_[device];
+    bool const pays = of.taken >= numbers_.size() && !of.asked;
+    of.asked = of.asked || pays;
+    of.taken += count;
     return pays;
   }
 
-  /// Keeps the engine's copy as long as the stream.
-  void keep(std::any copy) {
-    copy_ = std::move(copy);
-    copied_.store(true, std::memory_order_release);
+  /// Keeps a device's copy as long as the stream.
+  void keep(std::size_t device, std::any copy) {
+    devices_[device].copy = std::move(copy);
+    missing_.fetch_sub(1, std::memory_order_acq_rel);
   }
-  /// True if an engine has a copy.
-  bool copied() const { return copied_.load(std::memory_order_acquire); }
-  /// What the engine keeps.
-  std::any const& copy() const { return copy_; }
+  /// A device's copy; empty if it has none.
+  std::any const& copy(std::size_t device) const { return devices_[device].copy; }
+  /// True if each device has a copy.
+  bool copied() const { return missing_.load(std::memory_order_acquire) == 0; }
 
  private:
+  struct Device {
+    std::size_t taken = 0;
+    bool asked = false;
+    std::any copy{};
+  };
+
   std::span<T const> numbers_;
-  std::size_t taken_ = 0;
-  bool asked_ = false;
-  std::any copy_;
-  std::atomic<bool> copied_ = false;
+  std::vector<Device> devices_;
+  std::atomic<std::size_t> missing_;
 };
 
 }  // namespace trireme

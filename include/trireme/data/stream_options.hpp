@@ -23,7 +23,7 @@ struct StreamOptions {
   bool targets = true;                    ///< false: targets are not read, and a batch has none
   bool in_order = true;            ///< false: the next batch is known only on request, so that none is gathered ahead
   bool scattered = false;          ///< inputs may stay where they lie, row by row
-  bool kept = false;               ///< the engine may keep a copy of the memory of inputs (InputMemory)
+  std::size_t kept = 0;            ///< devices that may keep a copy of the memory of inputs (InputMemory)
   std::string x_name{}, y_name{};  ///< of data that have none, in messages
 
   /// \throws ValueError if class weights do not go with the samples.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trireme/backend/execution/parallelism.hpp"
+#include "trireme/backend/threads/host_context.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
@@ -137,6 +138,8 @@ class DeviceReplicas {
 
   /// Number of devices.
   std::size_t size() const { return replicas_.size(); }
+  /// Devices that may keep a copy of the inputs of all samples.
+  std::size_t input_copies() const { return is_host_space<Space> ? 0 : size(); }
   /// The engine of one device.
   DeviceEngine const& operator[](std::size_t device) const { return *replicas_[device]; }
   DeviceEngine& operator[](std::size_t device) { return *replicas_[device]; }

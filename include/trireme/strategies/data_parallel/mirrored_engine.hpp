@@ -100,6 +100,7 @@ class MirroredEngine : public EngineBase<DeviceReplicas<DeviceEngineType>> {
     if (part.weight) part.weight += rows.begin;
     part.rows = rows.size();
     part.first_row += rows.begin;
+    part.device = device;
     return part;
   }
 };

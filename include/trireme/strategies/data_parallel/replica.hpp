@@ -90,8 +90,8 @@ class Replica {
   ProcessSum const* processes() const { return &processes_; }
   /// True if the rows of a batch may be scattered: each thread then reads or gathers its own.
   bool takes_scattered_rows() const { return partitions_.plan().by_samples; }
-  /// True if a copy of the inputs of all samples may stay on the device.
-  static constexpr bool keeps_inputs() { return !is_host_space<Space>; }
+  /// Devices that may keep a copy of the inputs of all samples.
+  static constexpr std::size_t input_copies() { return is_host_space<Space> ? 0 : 1; }
 
   // Tests and predictions.
 

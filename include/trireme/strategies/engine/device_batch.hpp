@@ -119,13 +119,13 @@ class DeviceBatch {
   T const* kept_inputs(Space const& space, Batch<T, L> const& batch) {
     InputMemory<T>* const memory = batch.memory;
     if (!memory || batch.rows == 0 || !has_inputs(batch)) return nullptr;
-    if (memory->copied() && (batch.x.is_scattered() || memory->holds(batch.x.block())))
-      return std::any_cast<Inputs>(memory->copy()).data();
+    if (batch.x.is_scattered() || memory->holds(batch.x.block()))
+      if (auto const* const copy = std::any_cast<Inputs>(&memory->copy(batch.device))) return copy->data();
     // The batches after this one find the copy.
-    if (memory->take(batch.rows * input_size_)) keep_inputs(space, *memory);
+    if (memory->take(batch.device, batch.rows * input_size_)) keep_inputs(space, *memory, batch.device);
     return nullptr;
   }
-  void keep_inputs(Space const& space, InputMemory<T>& memory) {
+  void keep_inputs(Space const& space, InputMemory<T>& memory, std::size_t device) {
     if constexpr (requires { DeviceRuntime<Space>::free_memory(space); }) {
       auto const numbers = memory.numbers();
       if (numbers.size_bytes() > DeviceRuntime<Space>::free_memory(space) / 8) return;
@@ -136,7 +136,7 @@ class DeviceBatch {
         return;  // other processes may have taken the memory meanwhile; batches come from the host then
       }
       copy_view(space, copy, host_view(numbers.data(), numbers.size()));
-      memory.keep(Inputs(copy));
+      memory.keep(device, Inputs(copy));
     }
   }
   /// to (rows, inputs) = the rows of a batch in the copy, `places` being those of scattered ones.

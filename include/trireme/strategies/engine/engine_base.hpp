@@ -92,10 +92,10 @@ class EngineBase {
     return group().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   }
 
-  /// True if the inputs of batches may stay where they lie once the engine has a copy of that memory (InputMemory).
-  static constexpr bool keeps_inputs() {
-    if constexpr (requires { Parts::keeps_inputs(); }) return Parts::keeps_inputs();
-    return false;
+  /// Devices of this process that may keep a copy of the memory that inputs lie in (InputMemory).
+  std::size_t input_copies() const {
+    if constexpr (requires { parts_.input_copies(); }) return parts_.input_copies();
+    return 0;
   }
 
   /// Optimizer steps of all processes since the previous batch of this one.

@@ -84,8 +84,8 @@ class PartialModel {
       return weights_.data();
   }
 
-  /// True if a copy of the inputs of all samples may stay on the device.
-  static constexpr bool keeps_inputs() { return !is_host_space<Space>; }
+  /// Devices that may keep a copy of the inputs of all samples.
+  static constexpr std::size_t input_copies() { return is_host_space<Space> ? 0 : 1; }
   /// Rows of the batch in the space's memory.
   Slice<T, L> upload(Batch<T, L> const& batch) { return batch_.upload(context_.space(), batch); }
   /// See predict_batch.
