@@ -32,10 +32,15 @@ template <class... Metrics>
 inline constexpr std::array<std::string_view, 1 + sizeof...(Metrics)> metric_log_names{
     "loss", log_name<Metrics, Metrics...>()...};
 
+/// True if the names differ, also from those that a validation logs.
 template <std::size_t N>
-constexpr bool are_different(std::array<std::string_view, N> names) {
-  std::sort(names.begin(), names.end());
-  return std::adjacent_find(names.begin(), names.end()) == names.end();
+constexpr bool are_different(std::array<std::string_view, N> const& names) {
+  for (std::string_view const name : names) {
+    std::string_view const validated = name.starts_with("val_") ? name.substr(4) : name;
+    auto const equal = std::count(names.begin(), names.end(), name);
+    if (equal > 1 || (validated != name && std::count(names.begin(), names.end(), validated) > 0)) return false;
+  }
+  return true;
 }
 
 }  // namespace trireme::detail

@@ -1,4 +1,5 @@
-// expect: trireme: two metrics of a model have the same name in the logs
+// expect twice: trireme: two metrics of a model have the same name in the logs
+// expect that_of_a_validation: trireme: two metrics of a model have the same name in the logs
 #include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
@@ -8,8 +9,19 @@
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
-#ifdef TRIREME_MUST_FAIL
+namespace {
+
+/// A validation logs the accuracy under this name.
+struct Validated : trireme::Accuracy {
+  [[maybe_unused]] static constexpr trireme::FixedString name = "val_accuracy";
+};
+
+}  // namespace
+
+#if defined(misuse_twice)
 using Metric = trireme::Accuracy;
+#elif defined(misuse_that_of_a_validation)
+using Metric = Validated;
 #else
 using Metric = trireme::Weighted<trireme::Accuracy>;  // "weighted_accuracy" beside "accuracy"
 #endif
