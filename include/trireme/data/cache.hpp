@@ -135,8 +135,10 @@ void CachedSource<X, Y>::Memory::keep(std::size_t position) {
   } else if (!kept_[position]) {
     auto const sample = read(position);
     found = sample.has_value();
-    if (found) blocks_->store(position, *sample);
-    kept_[position] = found;
+    if (found) {
+      blocks_->store(position, *sample);
+      kept_[position] = 1;
+    }
   }
   if (!found) throw ValueError("a cached dataset ended before the size that it gave");
 }

@@ -28,7 +28,7 @@ std::vector<double> biases(SGD const& optimizer, double first, double second) {
   OneDeviceStrategy<> const strategy;
   auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<2>{.kernel_initializer = Zeros{}}}, optimizer,
                                MeanSquaredError{});
-  xt::xarray<double> const x{{1}}, y{{first, second}};
+  xt::xtensor<double, 2> const x = xt::ones<double>({1, 1}), y{{first, second}};
   fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}), {.verbose = false});
   auto const values = model.weights("dense/bias");
   return {values.begin(), values.end()};
