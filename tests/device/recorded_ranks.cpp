@@ -30,14 +30,6 @@ constexpr SparseCategoricalCrossentropy crossentropy{.from_logits = true};
 std::vector<std::size_t> const mlp_extents{test::mlp_inputs},
     cnn_extents{test::cnn_inputs.begin(), test::cnn_inputs.end()};
 
-std::size_t replays() {
-#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
-  return test::twin::state().calls.replays;
-#else
-  return 0;
-#endif
-}
-
 struct Result {
   std::uint64_t weights;
   History history;
@@ -50,12 +42,12 @@ Result trained(DeviceOptions const& options, Exchange exchange, Architecture con
                Optimizer const& optimizer, std::vector<std::size_t> const& extents) {
   auto const train = test::make_samples<double>(samples, extents, test::classes),
              tests = test::make_samples<double>(9, extents, test::classes, 2);
-  std::size_t const before = replays();
+  std::size_t const before = test::replays();
   Strategy const strategy(test::environment().world(), test::device(1), 256, exchange, options);
   auto model = compile<P>(strategy, architecture, optimizer, crossentropy, Accuracy{}, CompileOptions{.seed = 6});
   History history = fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{batch}),
                         validation(tests.data().batch(GlobalBatch{9})), {.epochs = epochs, .verbose = false});
-  return {test::weight_bits(model), history, model.engine().placement(), replays() - before};
+  return {test::weight_bits(model), history, model.engine().placement(), test::replays() - before};
 }
 
 bool contains(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }

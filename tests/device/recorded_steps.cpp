@@ -46,15 +46,6 @@ struct Result {
   std::size_t replays;  ///< as the device in software counts them
 };
 
-/// Number of recordings that were launched so far.
-std::size_t replays() {
-#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
-  return test::twin::state().calls.replays;
-#else
-  return 0;
-#endif
-}
-
 /// Sets the rate and weights in the midst of an epoch.
 struct Meddler {
   std::string weight;
@@ -83,13 +74,13 @@ Result trained(bool record, Architecture const& architecture, Optimizer const& o
                Scores<Loss, Metric> const& scores, std::vector<std::size_t> const& extents, Callbacks&&... callbacks) {
   auto const train = test::make_samples<double>(samples, extents, test::classes),
              tests = test::make_samples<double>(9, extents, test::classes, 2);
-  std::size_t const before = replays();
+  std::size_t const before = test::replays();
   Used const strategy(DeviceOptions{.record_steps = record}, test::device(1));
   auto model = compile<P>(strategy, architecture, optimizer, scores.loss, scores.metric, CompileOptions{.seed = 6});
   History history = fit(strategy, model, train.data().shuffle(samples, 4).batch(GlobalBatch{batch}),
                         validation(tests.data().batch(GlobalBatch{9})), {.epochs = 5, .verbose = false},
                         std::forward<Callbacks>(callbacks)...);
-  return {test::weight_bits(model), history, model.engine().placement(), replays() - before};
+  return {test::weight_bits(model), history, model.engine().placement(), test::replays() - before};
 }
 
 bool contains(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }

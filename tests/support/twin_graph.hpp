@@ -2,6 +2,8 @@
 /// the device is used.
 #pragma once
 
+#include <cstddef>
+
 #include "support/device.hpp"
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
@@ -22,3 +24,16 @@ struct trireme::DeviceGraph<trireme::test::TwinDevice> {
   static void destroy(Graph graph) { delete graph; }
 };
 #endif
+
+namespace trireme::test {
+
+/// Number of recordings that were launched so far, as the device in software counts them.
+inline std::size_t replays() {
+#if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
+  return twin::state().calls.replays;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace trireme::test

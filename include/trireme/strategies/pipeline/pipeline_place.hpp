@@ -74,7 +74,7 @@ struct PipelinePlace {
   bool is_first() const { return stage == 0; }
   /// True if the stage has the loss.
   bool is_last() const { return stage + 1 == stages; }
-  /// What the stage needs of a batch: the first the inputs, the last the targets.
+  /// Parts of a batch that the stage needs: inputs in the first stage, targets in the last.
   template <class T, class L>
   Batch<T, L> needed(Batch<T, L> batch) const {
     if (!is_first()) batch.x = {};
