@@ -42,9 +42,10 @@ constexpr std::size_t gap = 3;  // columns that lie behind those of each matrix
 struct Sizes {
   std::size_t m, n, k;
 };
-/// Around the edges of tiles and of vectors, and lengths that are no multiple of either.
-constexpr Sizes shapes[] = {{1, 1, 1},     {16, 16, 16},  {17, 15, 33}, {5, 70, 3},
-                            {64, 10, 100}, {33, 128, 64}, {2, 3, 300}};
+/// Around the edges of tiles and of vectors, lengths that are no multiple of either, and depths in one part and
+/// several.
+constexpr Sizes shapes[] = {{1, 1, 1},     {16, 16, 16}, {17, 15, 33},  {5, 70, 3},  {64, 10, 100},
+                            {33, 128, 64}, {2, 3, 300},  {40, 50, 300}, {9, 32, 700}};
 
 /// Two matrices whose rows are `gap` longer than the product needs, at an offset from the beginning of their memory.
 template <class T>
@@ -171,33 +172,31 @@ void check_activated(A const& activation, bool with_bias) {
 }
 
 template <class T>
-void check_bias_gradients() {
+void check_bias_gradients(Sizes const& shape) {
   Context context(test::device(1));
-  for (Sizes const& shape : shapes) {
-    Factors<T> const f{shape, true, false, 0};
-    auto const x = numbers<T>(shape.k * shape.m, 1), dy = numbers<T>(shape.k * shape.n, 2);
-    OnDevice<T> const device_x(x), device_dy(dy), weights(std::vector<T>(shape.m * shape.n + gap, T(7))),
-        bias(std::vector<T>(shape.n + gap, T(7)));
-    Gradient<T> const weight_gradient(weights.data(), shape.m * shape.n, nullptr),
-        bias_gradient(bias.data(), shape.n, nullptr);
-    weight_gradient.product_and_column_sums(context, "test", shape.k, {device_x.data(), shape.m},
-                                            {device_dy.data(), shape.n}, bias_gradient);
-    context.fence("gradients");
-    BOOST_TEST_CONTEXT(shape.m << " x " << shape.n << " x " << shape.k) {
-      check_matrix(weights.values(), std::vector<T>(shape.m * shape.n + gap, T(7)), 0, shape, shape.n, f.tolerance(),
-                   [&](std::size_t i, std::size_t j) {
-                     double sum = 0;
-                     for (std::size_t r = 0; r < shape.k; ++r)
-                       sum += static_cast<double>(x[r * shape.m + i]) * static_cast<double>(dy[r * shape.n + j]);
-                     return sum;
-                   });
-      check_matrix(bias.values(), std::vector<T>(shape.n + gap, T(7)), 0, {1, shape.n, shape.k}, shape.n, f.tolerance(),
-                   [&](std::size_t, std::size_t j) {
-                     double sum = 0;
-                     for (std::size_t r = 0; r < shape.k; ++r) sum += static_cast<double>(dy[r * shape.n + j]);
-                     return sum;
-                   });
-    }
+  Factors<T> const f{shape, true, false, 0};
+  auto const x = numbers<T>(shape.k * shape.m, 1), dy = numbers<T>(shape.k * shape.n, 2);
+  OnDevice<T> const device_x(x), device_dy(dy), weights(std::vector<T>(shape.m * shape.n + gap, T(7))),
+      bias(std::vector<T>(shape.n + gap, T(7)));
+  Gradient<T> const weight_gradient(weights.data(), shape.m * shape.n, nullptr),
+      bias_gradient(bias.data(), shape.n, nullptr);
+  weight_gradient.product_and_column_sums(context, "test", shape.k, {device_x.data(), shape.m},
+                                          {device_dy.data(), shape.n}, bias_gradient);
+  context.fence("gradients");
+  BOOST_TEST_CONTEXT(shape.m << " x " << shape.n << " x " << shape.k) {
+    check_matrix(weights.values(), std::vector<T>(shape.m * shape.n + gap, T(7)), 0, shape, shape.n, f.tolerance(),
+                 [&](std::size_t i, std::size_t j) {
+                   double sum = 0;
+                   for (std::size_t r = 0; r < shape.k; ++r)
+                     sum += static_cast<double>(x[r * shape.m + i]) * static_cast<double>(dy[r * shape.n + j]);
+                   return sum;
+                 });
+    check_matrix(bias.values(), std::vector<T>(shape.n + gap, T(7)), 0, {1, shape.n, shape.k}, shape.n, f.tolerance(),
+                 [&](std::size_t, std::size_t j) {
+                   double sum = 0;
+                   for (std::size_t r = 0; r < shape.k; ++r) sum += static_cast<double>(dy[r * shape.n + j]);
+                   return sum;
+                 });
   }
 }
 
@@ -285,8 +284,25 @@ BOOST_AUTO_TEST_CASE(bias_and_activation_follow_the_product) {
 }
 
 BOOST_AUTO_TEST_CASE(gradients_of_kernel_and_bias_are_those_of_the_host) {
-  check_bias_gradients<float>();
-  check_bias_gradients<double>();
+  for (Sizes const& shape : shapes) {
+    check_bias_gradients<float>(shape);
+    check_bias_gradients<double>(shape);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_of_many_rows_are_those_of_the_host) {
+  // More blocks of rows than a team has threads.
+  for (Sizes const& shape : {Sizes{9, 32, 20000}, Sizes{33, 1, 5000}}) check_bias_gradients<float>(shape);
+}
+
+BOOST_AUTO_TEST_CASE(shallow_products_of_many_results_are_those_of_the_host) {
+  Context const context(test::device(1));
+  Factors<float> const f{{1100, 970, 5}, false, false, 0};
+  OnDevice<float> const a(f.a), b(f.b), c(std::vector<float>(f.shape.m * f.shape.n));
+  context.gemm(f.product(a, b, c.data(), f.shape.n));
+  context.fence("product");
+  check_matrix(c.values(), {}, 0, f.shape, f.shape.n, f.tolerance(),
+               [&](std::size_t i, std::size_t j) { return f.sum(i, j); });
 }
 
 /// On a GPU too: a vendor's ReLU that drops NaN is not an epilogue of ours.

@@ -6,15 +6,16 @@ namespace tr = trireme;
 
 namespace {
 
-template <class P = float, class Architecture, class Optimizer, class Loss, class Data>
-void train(Architecture const& architecture, Optimizer const& optimizer, Loss const& loss, Data const& data) {
+template <class P = float, class Architecture, class Optimizer, class Loss, class Data, class... Callbacks>
+void train(Architecture const& architecture, Optimizer const& optimizer, Loss const& loss, Data const& data,
+           Callbacks const&... callbacks) {
   tr::OneDeviceStrategy<Kokkos::DefaultExecutionSpace> const strategy({.fuse_steps = true});
   auto model = tr::compile<P>(strategy, architecture, optimizer, loss, tr::Accuracy{});
-  tr::fit(strategy, model, data, {.epochs = 1, .verbose = false});
+  tr::fit(strategy, model, data, {.epochs = 1, .verbose = false}, callbacks...);
 }
 
-// A kernel of convolutions by cuDNN, for builds without it.
-#if defined(KOKKOS_ENABLE_CUDA) && !defined(TRIREME_HAVE_CUDNN)
+// A kernel of convolutions by cuDNN, which short numbers have.
+#ifdef KOKKOS_ENABLE_CUDA
 void transpose(tr::SpaceContext<Kokkos::DefaultExecutionSpace> const& context) {
   context.for_each("trireme::transpose_kernel", 1, 1, tr::kernels::TransposeKernel<float>{});
 }
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
   train(tr::Sequential{tr::Input<12>{}, tr::Dense<32, tr::ReLU>{}, tr::Dense<32, tr::SiLU>{},
                        tr::Dense<16, tr::Tanh, tr::NoBias>{}, tr::Dense<10>{}, tr::Softmax{}},
         tr::Adam{}, tr::SparseCategoricalCrossentropy{},
-        tr::data::from_tensor_slices(words, labels).batch(tr::GlobalBatch{16}));
+        tr::data::from_tensor_slices(words, labels).batch(tr::GlobalBatch{16}),
+        tr::ModelCheckpoint<"loss">{.path = "kernels.npz"});  // a file, which nvcc has to understand too
   train<tr::Mixed<tr::BFloat16>>(
       tr::Sequential{tr::Input<12>{}, tr::Residual{tr::Dense<32, tr::ReLU>{}, tr::Dense<12>{}},
                      tr::BatchNormalization<>{}, tr::Dense<10>{}},

@@ -142,11 +142,13 @@ void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run) {
   if constexpr ((detail::lists_outputs<std::remove_cvref_t<Callbacks>, Run> || ...)) {
     std::vector<OutputFile> outputs;
     auto const list = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      if constexpr (detail::lists_outputs<std::remove_cvref_t<std::tuple_element_t<I, std::tuple<Callbacks...>>>, Run>)
+      if constexpr (detail::lists_outputs<std::remove_cvref_t<std::tuple_element_t<I, std::tuple<Callbacks...>>>,
+                                          Run>) {
         for (OutputFile& output : std::get<I>(callbacks).output_files(run)) {
           detail::require_logged<I, Run, Callbacks...>(output, run);
           outputs.push_back(std::move(output));
         }
+      }
     };
     try {
       [&]<std::size_t... I>(std::index_sequence<I...>) {

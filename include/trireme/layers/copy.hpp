@@ -5,6 +5,8 @@
 
 #include <Kokkos_Macros.hpp>
 
+#include "trireme/backend/execution/four.hpp"
+
 namespace trireme::kernels {
 
 template <class T>
@@ -18,6 +20,8 @@ template <class T>
 struct Clear {
   T* x;
   KOKKOS_FUNCTION void operator()(std::size_t i) const { x[i] = T{0}; }
+  KOKKOS_FUNCTION void four(std::size_t i) const { detail::Four<T>::from(x + i) = {}; }
+  bool takes_four() const { return detail::starts_four(x); }
 };
 
 /// Rows of a matrix whose rows lie `stride` apart.

@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/backend/convolution/window.hpp"
+#include "trireme/backend/execution/four.hpp"
 
 namespace trireme::kernels {
 
@@ -39,6 +40,20 @@ struct MaxPoolInside {
       }
     y[position * w.channels + c] = largest;
   }
+  /// Of four neighbouring channels.
+  KOKKOS_FUNCTION void four(std::size_t position, std::size_t c) const {
+    using Four = detail::Four<T>;
+    T const* const in = x + window_begin(w, position) + c;
+    Four largest = Four::from(in);
+    for (std::size_t u = 0; u < H; ++u)
+      for (std::size_t v = 0; v < W; ++v) {
+        Four const values = Four::from(in + (u * w.width.in + v) * w.channels);
+        for (std::size_t k = 0; k < 4; ++k)
+          largest.at[k] = is_larger(values.at[k], largest.at[k]) ? values.at[k] : largest.at[k];
+      }
+    Four::from(y + position * w.channels + c) = largest;
+  }
+  bool takes_four() const { return w.channels % 4 == 0 && detail::starts_four(x) && detail::starts_four(y); }
 };
 
 /// Its backward where windows do not overlap: the first tap that holds the largest value gets the gradient, and none
@@ -61,6 +76,29 @@ struct MaxPoolInsideGradient {
         dx[at] = here ? left : T{0};
         left = here ? T{0} : left;
       }
+  }
+  /// Of four neighbouring channels.
+  KOKKOS_FUNCTION void four(std::size_t position, std::size_t c) const {
+    using Four = detail::Four<T>;
+    std::size_t const begin = window_begin(w, position) + c;
+    Four const largest = Four::from(y + position * w.channels + c);
+    Four left = Four::from(dy + position * w.channels + c);
+    for (std::size_t u = 0; u < H; ++u)
+      for (std::size_t v = 0; v < W; ++v) {
+        std::size_t const at = begin + (u * w.width.in + v) * w.channels;
+        Four const values = Four::from(x + at);
+        Four gradients;
+        for (std::size_t k = 0; k < 4; ++k) {
+          bool const here = values.at[k] == largest.at[k];
+          gradients.at[k] = here ? left.at[k] : T{0};
+          left.at[k] = here ? T{0} : left.at[k];
+        }
+        Four::from(dx + at) = gradients;
+      }
+  }
+  bool takes_four() const {
+    return w.channels % 4 == 0 && detail::starts_four(x) && detail::starts_four(y) && detail::starts_four(dy) &&
+           detail::starts_four(dx);
   }
 };
 

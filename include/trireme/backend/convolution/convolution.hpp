@@ -124,9 +124,15 @@ void convolution_backward(Context& context, Window2D const& w, std::size_t filte
         break;
     }
   }
-  if constexpr (detail::HasVendorConvolution<Context>)
-    if (detail::vendor_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx)) return;
-  detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx, workspace);
+  if constexpr (detail::HasVendorConvolution<Context>) {
+    if (dx && !detail::vendor_input_gradient(context, w, filters, rows, kernel, dy, dx))
+      detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, KernelGradient(), dx, workspace);
+    if (kernel_gradient && !detail::vendor_kernel_gradient(context, w, filters, rows, x, dy, kernel_gradient.values()))
+      detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient,
+                                            static_cast<T*>(nullptr), workspace);
+  } else {
+    detail::unfolded_convolution_backward(context, w, filters, rows, x, kernel, dy, kernel_gradient, dx, workspace);
+  }
 }
 
 }  // namespace trireme

@@ -47,19 +47,22 @@ inline constexpr bool shortens_operands = [] {
   return false;
 }();
 
-/// Products, which take a bias and an activation along, are as good where the patches are the input.
+/// True for convolutions that the library computes faster than products with a matrix of patches do: those of short
+/// numbers. For others its kernels copy images into layouts of their own, and take up to three times as long.
+template <class Context>
 constexpr bool suits_vendor(Window2D const& w, std::size_t rows) {
-  return rows > 0 && w.positions() > 0 && w.channels > 0 && !patches_are_input(w);
+  return shortens_operands<Context> && rows > 0 && w.positions() > 0 && w.channels > 0 && !patches_are_input(w);
 }
 
 /// y = x * kernel, in the layouts of `convolution`. False, and nothing is enqueued, if the library has none for it.
 template <class Context, class T>
 bool vendor_convolution(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
                         T const* kernel, T* y) {
-  if (!suits_vendor(w, rows)) return false;
+  constexpr ConvolutionPass pass = ConvolutionPass::forward;
+  if (!suits_vendor<Context>(w, rows)) return false;
   auto const& convolutions = context.convolutions();
   auto const plan = convolutions.template plan<T>(
-      context.space(), VendorConvolution{ConvolutionPass::forward, w, filters, rows, shortens_operands<Context>}, x, y);
+      context.space(), VendorConvolution{pass, w, filters, rows, shortens_operands<Context>}, x, y);
   if (!plan) return false;
   std::size_t const patch = w.taps() * w.channels;
   T* const packed = convolutions.template kernel<T>();
@@ -69,31 +72,40 @@ bool vendor_convolution(Context& context, Window2D const& w, std::size_t filters
   return true;
 }
 
-/// The gradients of `convolution_backward`. False, and nothing is enqueued, if the library lacks one of them.
-template <class Context, class T, class KernelGradient>
-bool vendor_convolution_backward(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
-                                 T const* kernel, T const* dy, KernelGradient const& kernel_gradient, T* dx) {
-  if (!suits_vendor(w, rows)) return false;
+/// dx = dy * kernel^T, folded back. False, and nothing is enqueued, if the library has none for it.
+template <class Context, class T>
+bool vendor_input_gradient(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* kernel,
+                           T const* dy, T* dx) {
+  constexpr ConvolutionPass pass = ConvolutionPass::input_gradient;
+  if (!suits_vendor<Context>(w, rows)) return false;
   auto const& convolutions = context.convolutions();
-  auto const plan_for = [&](ConvolutionPass pass, T const* images) {
-    return convolutions.template plan<T>(
-        context.space(), VendorConvolution{pass, w, filters, rows, shortens_operands<Context>}, images, dy);
-  };
-  auto const input_plan = dx ? plan_for(ConvolutionPass::input_gradient, dx) : nullptr;
-  auto const kernel_plan = kernel_gradient ? plan_for(ConvolutionPass::kernel_gradient, x) : nullptr;
-  if ((dx && !input_plan) || (kernel_gradient && !kernel_plan)) return false;
+  auto const plan = convolutions.template plan<T>(
+      context.space(), VendorConvolution{pass, w, filters, rows, shortens_operands<Context>}, dx, dy);
+  if (!plan) return false;
   std::size_t const patch = w.taps() * w.channels;
   T* const packed = convolutions.template kernel<T>();
-  if (dx) {
-    context.for_each("trireme::transpose_kernel", patch, filters,
-                     kernels::TransposeKernel<T>{kernel, packed, patch, filters, false});
-    convolutions.template enqueue<T>(context.space(), *input_plan, dx, packed, dy);
-  }
-  if (kernel_gradient) {
-    convolutions.template enqueue<T>(context.space(), *kernel_plan, x, packed, dy);
-    context.for_each("trireme::transpose_kernel", patch, filters,
-                     kernels::TransposeKernel<T>{packed, kernel_gradient.values(), patch, filters, true});
-  }
+  context.for_each("trireme::transpose_kernel", patch, filters,
+                   kernels::TransposeKernel<T>{kernel, packed, patch, filters, false});
+  convolutions.template enqueue<T>(context.space(), *plan, dx, packed, dy);
+  return true;
+}
+
+/// kernel_gradient = sum over rows and positions of patch^T dy. False, and nothing is enqueued, if the library has none
+/// for it.
+template <class Context, class T>
+bool vendor_kernel_gradient(Context& context, Window2D const& w, std::size_t filters, std::size_t rows, T const* x,
+                            T const* dy, T* kernel_gradient) {
+  constexpr ConvolutionPass pass = ConvolutionPass::kernel_gradient;
+  if (!suits_vendor<Context>(w, rows)) return false;
+  auto const& convolutions = context.convolutions();
+  auto const plan = convolutions.template plan<T>(
+      context.space(), VendorConvolution{pass, w, filters, rows, shortens_operands<Context>}, x, dy);
+  if (!plan) return false;
+  std::size_t const patch = w.taps() * w.channels;
+  T* const packed = convolutions.template kernel<T>();
+  convolutions.template enqueue<T>(context.space(), *plan, x, packed, dy);
+  context.for_each("trireme::transpose_kernel", patch, filters,
+                   kernels::TransposeKernel<T>{packed, kernel_gradient, patch, filters, true});
   return true;
 }
 

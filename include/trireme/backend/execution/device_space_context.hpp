@@ -14,6 +14,7 @@
 #include "trireme/backend/execution/recorded_work.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
+#include "trireme/backend/execution/team_memory.hpp"
 #include "trireme/backend/execution/team_sums.hpp"
 #include "trireme/backend/execution/views.hpp"
 #include "trireme/backend/gemm/device_blas.hpp"
@@ -70,12 +71,6 @@ struct FlatFours {
     std::uint32_t const row = index / fours;
     f.four(row, std::size_t{index - row * fours} * 4);
   }
-};
-
-struct AddTotals {
-  double const* sums;
-  double* totals;
-  KOKKOS_FUNCTION void operator()(std::size_t w) const { totals[w] += sums[w]; }
 };
 
 }  // namespace detail
@@ -139,13 +134,12 @@ class SpaceContext<Space> {
   template <class F>
   void accumulate(char const* label, std::size_t n, F const& f, double* totals) {
     using Totals = detail::TeamTotals<F, Space>;
-    std::size_t const blocks = blocks_of(n, Totals::block);
-    if (blocks <= 1) return launch_teams(label, Totals{f, n, nullptr, totals}, blocks, Totals::threads, 1);
-    double* const partial = scratch((blocks + 1 + spare_rows(blocks)) * F::width);
-    double* const sums = partial + blocks * F::width;
-    launch_teams(label, Totals{f, n, partial, nullptr}, blocks, Totals::threads, 1);
-    add_blocks(label, blocks, F::width, partial, sums, sums + F::width);
-    for_each(label, F::width, detail::AddTotals{sums, totals});
+    Totals kernel(f, n, totals);
+    if (kernel.teams > 1) {
+      kernel.partial = memory_.template numbers<double>(space_, kernel.teams * F::width);
+      kernel.arrivals = memory_.arrivals(space_, 1);
+    }
+    launch_teams(label, kernel, kernel.teams, Totals::threads, 1);
   }
 
   template <class T>
@@ -155,12 +149,12 @@ class SpaceContext<Space> {
 
   template <class Sum, class Term>
   void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) {
-    static_assert(sizeof(Sum) <= sizeof(double));
-    std::size_t const blocks = blocks_of(rows, detail::team_rows);
-    if (blocks <= 1) return sum_teams(label, rows, columns, term, sums);
-    Sum* const partial = reinterpret_cast<Sum*>(scratch((blocks + spare_rows(blocks)) * columns));
-    sum_teams(label, rows, columns, term, partial);
-    add_blocks(label, blocks, columns, partial, sums, partial + blocks * columns);
+    detail::TeamColumnSums<Sum, Term, Space> kernel(term, rows, columns, sums);
+    if (kernel.row_blocks > 1) {
+      kernel.partial = memory_.template numbers<Sum>(space_, kernel.row_blocks * columns);
+      kernel.arrivals = memory_.arrivals(space_, kernel.column_blocks);
+    }
+    launch_teams(label, kernel, kernel.teams(), kernel.threads(), kernel.lanes);
   }
 
   template <class T>
@@ -187,7 +181,7 @@ class SpaceContext<Space> {
   bool exceeds_arguments() const { return exceeds_arguments_; }
   /// Adds the address of memory that kernels use, which may move when it grows.
   void list_addresses(std::vector<std::uint64_t>& all) const {
-    all.push_back(reinterpret_cast<std::uintptr_t>(scratch_.data()));
+    memory_.list_addresses(all);
     convolutions_.list_addresses(all);
   }
 
@@ -209,8 +203,6 @@ class SpaceContext<Space> {
   static constexpr std::size_t surely_argument = 256, largest_argument = 3584;
 
   static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
-  /// Rows that `add_blocks` needs beside its own.
-  static constexpr std::size_t spare_rows(std::size_t rows) { return 2 * blocks_of(rows, detail::team_rows); }
 
   template <class Kernel>
   void launch_teams(char const* label, Kernel const& kernel, std::size_t league, std::size_t threads,
@@ -238,41 +230,13 @@ class SpaceContext<Space> {
           Kokkos::Experimental::require(policy, Kokkos::Experimental::WorkItemProperty::HintLightWeight), kernel);
   }
 
-  /// Sums of blocks of rows, as rows of `sums`.
-  template <class Sum, class Term>
-  void sum_teams(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) const {
-    detail::TeamColumnSums<Sum, Term, Space> const kernel(term, rows, columns, sums);
-    launch_teams(label, kernel, kernel.teams(), kernel.threads(), kernel.lanes);
-  }
-
-  /// The sum of `rows` rows, by blocks of them, then blocks of their sums in `spare`, until one is left.
-  template <class Sum>
-  void add_blocks(char const* label, std::size_t rows, std::size_t columns, Sum const* from, Sum* sums,
-                  Sum* spare) const {
-    for (;;) {
-      std::size_t const blocks = blocks_of(rows, detail::team_rows);
-      Sum* const to = blocks == 1 ? sums : spare;
-      sum_teams(label, rows, columns, detail::MatrixElement<Sum>{from, columns}, to);
-      if (blocks == 1) return;
-      from = to;
-      spare += blocks * columns;
-      rows = blocks;
-    }
-  }
-
-  double* scratch(std::size_t count) {
-    if (scratch_.extent(0) < count)
-      scratch_ = uninitialized_view<Kokkos::View<double*, memory_space>>(space_, "trireme::partial_sums", count);
-    return scratch_.data();
-  }
-
   Space space_;
   StatisticsSum* exchange_ = nullptr;
   mutable bool exceeds_arguments_ = false;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
   detail::DeviceBlas<Space> blas_;
   detail::DeviceConvolution<Space> convolutions_;
-  Kokkos::View<double*, memory_space> scratch_;
+  detail::TeamMemory<Space> memory_;
 };
 
 }  // namespace trireme

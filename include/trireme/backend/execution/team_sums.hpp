@@ -1,6 +1,7 @@
 /// Sums by teams of a device: over the rows of a matrix, column by column, and over what a functor adds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include <Kokkos_Core.hpp>
@@ -17,118 +18,206 @@ struct MatrixElement {
   KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const { return x[row * columns + j]; }
 };
 
-/// Rows that a team of a device sums up.
-inline constexpr std::size_t team_rows = 256;
+/// Counts the teams of a kernel that have stored their share, so that the last to arrive adds all of them up: sums over
+/// many teams need no second launch. Threads that store a share fence their memory behind it (`Kokkos::memory_fence`).
+/// `arrivals` is 0 when the kernel starts, and so it is when it ends.
+struct TeamArrivals {
+  unsigned* arrivals;  ///< in the device's memory
+  unsigned teams;
 
-/// A team sums a block of rows in a block of columns. Neighbouring lanes take neighbouring columns, threads every so
-/// many-th row, and their sums are added in order: a result does not depend on the device.
+  /// True on all threads of the team that comes last, which may then read what the threads of all teams have stored.
+  /// \param flag  in scratch memory
+  template <class Team>
+  KOKKOS_FUNCTION bool is_last(Team const& team, unsigned* flag) const {
+    team.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, std::size_t{1}), [&](std::size_t) {
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, std::size_t{1}), [&](std::size_t) {
+        bool const last = Kokkos::atomic_fetch_add(arrivals, 1u) + 1 == teams;
+        if (last) *arrivals = 0;
+        *flag = last ? 1 : 0;
+      });
+    });
+    team.team_barrier();
+    if (*flag == 0) return false;
+    Kokkos::memory_fence();
+    return true;
+  }
+};
+
+/// Items of `count` that one of at most `most` teams takes: a multiple of `least`, which depends on nothing else.
+constexpr std::size_t items_of_team(std::size_t count, std::size_t least, std::size_t most) {
+  return least * ((count + least * most - 1) / (least * most));
+}
+constexpr std::size_t teams_for(std::size_t count, std::size_t items) { return (count + items - 1) / items; }
+
+/// Team sums of blocks of rows in blocks of columns. Neighbouring lanes take neighbouring columns, threads every so
+/// many-th row, and their sums are added in order. The last team of a block of columns adds up the sums of its blocks
+/// of rows, in order too: a result does not depend on the device.
 template <class Sum, class Term, class Space>
 struct TeamColumnSums {
   static constexpr std::size_t team_lanes = 256;  ///< threads times vector lanes
+  static constexpr std::size_t least_rows = 128;
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Partial = Kokkos::View<Sum[team_lanes], typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Flag = Kokkos::View<unsigned, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
   Term term;
-  std::size_t rows, columns, lanes, column_blocks;
-  Sum* sums;  ///< (row blocks, columns)
+  std::size_t rows, columns, lanes, column_blocks, block, row_blocks;
+  Sum* sums;
+  Sum* partial = nullptr;        ///< (row blocks, columns), where there is more than one block
+  unsigned* arrivals = nullptr;  ///< (column blocks), likewise
 
   TeamColumnSums(Term const& terms, std::size_t row_count, std::size_t column_count, Sum* to)
       : term(terms),
         rows(row_count),
         columns(column_count),
         lanes(lanes_for(column_count)),
-        column_blocks((column_count + lanes - 1) / lanes),
+        column_blocks(teams_for(column_count, lanes)),
+        block(row_count > 0 ? items_of_team(row_count, least_rows, most_blocks(column_blocks)) : least_rows),
+        row_blocks(row_count > 0 ? teams_for(row_count, block) : 1),
         sums(to) {}
 
   /// One block of rows at least, whose sums are 0 where there is none.
-  std::size_t teams() const {
-    return rows > team_rows ? (rows + team_rows - 1) / team_rows * column_blocks : column_blocks;
-  }
+  std::size_t teams() const { return row_blocks * column_blocks; }
   std::size_t threads() const { return team_lanes / lanes; }
-  static constexpr std::size_t scratch_bytes() { return team_lanes * sizeof(Sum) + 64; }
+  static constexpr std::size_t scratch_bytes() { return team_lanes * sizeof(Sum) + sizeof(unsigned) + 2 * 64; }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const index = static_cast<std::size_t>(team.league_rank());
-    std::size_t const block = index / column_blocks, column = index % column_blocks * lanes;
-    std::size_t const begin = block * team_rows, left = rows - begin,
-                      end = begin + (left < team_rows ? left : team_rows);
+    std::size_t const row_block = index / column_blocks, column_block = index % column_blocks;
+    std::size_t const begin = row_block * block, left = rows - begin, end = begin + (left < block ? left : block);
+    std::size_t const column = column_block * lanes;
+    Partial of_threads(team.team_scratch(0));
+    if (row_blocks == 1) return add(team, of_threads, term, begin, end, column, sums);
+    add(team, of_threads, term, begin, end, column, partial + row_block * columns);
+    Flag flag(team.team_scratch(0));
+    if (TeamArrivals{arrivals + column_block, static_cast<unsigned>(row_blocks)}.is_last(team, flag.data()))
+      add(team, of_threads, MatrixElement<Sum>{partial, columns}, 0, row_blocks, column, sums);
+  }
+
+ private:
+  static constexpr std::size_t batch = 8;  ///< terms that a thread reads before it adds one
+
+  /// Enough teams for a large device, and no more sums than one team adds up in a short time.
+  static constexpr std::size_t most_blocks(std::size_t column_blocks) {
+    return std::clamp<std::size_t>(1024 / column_blocks, 64, 256);
+  }
+
+  /// Sums rows [begin, end) of the columns of a block, from `column` on.
+  template <class Terms>
+  KOKKOS_FUNCTION void add(Team const& team, Partial const& of_threads, Terms const& terms, std::size_t begin,
+                           std::size_t end, std::size_t column, Sum* to) const {
     std::size_t const count = team_lanes / lanes, width = columns - column < lanes ? columns - column : lanes;
-    Partial partial(team.team_scratch(0));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](std::size_t thread) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](std::size_t lane) {
-        partial(thread * lanes + lane) = sum_rows(begin + thread, end, count, column + lane);
+        of_threads(thread * lanes + lane) = sum_rows(terms, begin + thread, end, count, column + lane);
       });
     });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, std::size_t{1}), [&](std::size_t) {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, width), [&](std::size_t lane) {
         Sum sum = 0;
-        for (std::size_t thread = 0; thread < count; ++thread) sum += partial(thread * lanes + lane);
-        sums[block * columns + column + lane] = sum;
+        for (std::size_t thread = 0; thread < count; ++thread) sum += of_threads(thread * lanes + lane);
+        to[column + lane] = sum;
+        if (row_blocks > 1) Kokkos::memory_fence();
       });
     });
   }
 
- private:
-  static constexpr std::size_t batch = 8;  ///< terms that a thread reads before it adds one
-
   /// The sum of every `stride`-th term of column j, in the order of the rows.
-  KOKKOS_FUNCTION Sum sum_rows(std::size_t row, std::size_t end, std::size_t stride, std::size_t j) const {
+  template <class Terms>
+  static KOKKOS_FUNCTION Sum sum_rows(Terms const& terms, std::size_t row, std::size_t end, std::size_t stride,
+                                      std::size_t j) {
     Sum sum = 0;
-    for (; row + (batch - 1) * stride < end; row += batch * stride) {
+    for (; row < end; row += batch * stride) {
       Sum values[batch];
-      for (std::size_t k = 0; k < batch; ++k) values[k] = value(row + k * stride, j);
-      for (std::size_t k = 0; k < batch; ++k) {
-        keep(row + k * stride, j, values[k]);
-        sum += values[k];
-      }
+      for (std::size_t k = 0; k < batch; ++k)
+        if (row + k * stride < end) values[k] = value(terms, row + k * stride, j);
+      for (std::size_t k = 0; k < batch; ++k)
+        if (row + k * stride < end) {
+          keep(terms, row + k * stride, j, values[k]);
+          sum += values[k];
+        }
     }
-    for (; row < end; row += stride) sum += term(row, j);
     return sum;
   }
   /// Terms that store say apart what they read and what they store, which else would have to wait for each other.
-  KOKKOS_FUNCTION Sum value(std::size_t row, std::size_t j) const {
-    if constexpr (requires { term.value(row, j); })
-      return term.value(row, j);
+  template <class Terms>
+  static KOKKOS_FUNCTION Sum value(Terms const& terms, std::size_t row, std::size_t j) {
+    if constexpr (requires { terms.value(row, j); })
+      return terms.value(row, j);
     else
-      return term(row, j);
+      return terms(row, j);
   }
-  KOKKOS_FUNCTION void keep([[maybe_unused]] std::size_t row, [[maybe_unused]] std::size_t j,
-                            [[maybe_unused]] Sum read) const {
-    if constexpr (requires { term.keep(row, j, read); }) term.keep(row, j, read);
+  template <class Terms>
+  static KOKKOS_FUNCTION void keep([[maybe_unused]] Terms const& terms, [[maybe_unused]] std::size_t row,
+                                   [[maybe_unused]] std::size_t j, [[maybe_unused]] Sum read) {
+    if constexpr (requires { terms.keep(row, j, read); }) terms.keep(row, j, read);
   }
 };
 
-/// A team sums what f(i, sums) adds for a block of indices, in an order that does not depend on the
-/// device.
+/// Team sums of what f(i, sums) adds for blocks of indices. The last team adds up those of all, in order: a result does
+/// not depend on the device.
 template <class F, class Space>
 struct TeamTotals {
-  static constexpr std::size_t width = F::width, block = 1024;
+  static constexpr std::size_t width = F::width, most_teams = 512;
   /// As many as have room for their sums.
   static constexpr std::size_t threads = [] {
-    std::size_t count = 256;
+    std::size_t count = 128;
     while (count > 1 && count * width > 2048) count /= 2;
     return count;
   }();
   static constexpr std::size_t groups = threads < 8 ? 1 : 8;  ///< of threads, whose sums are added first
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
-  using Partial =
+  using Sums =
       Kokkos::View<double[threads + groups][width], typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Flag = Kokkos::View<unsigned, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
   F f;
-  std::size_t n;
-  double* partial;  ///< (blocks, width), or null
-  double* totals;   ///< of the only block: the sums are added to these
+  std::size_t n, block, teams;
+  double* totals;                ///< the sums are added to these
+  double* partial = nullptr;     ///< (teams, width), where there is more than one team
+  unsigned* arrivals = nullptr;  ///< likewise
 
-  static constexpr std::size_t scratch_bytes() { return (threads + groups) * width * sizeof(double) + 64; }
+  TeamTotals(F const& terms, std::size_t count, double* to)
+      : f(terms),
+        n(count),
+        block(count > 0 ? items_of_team(count, threads, most_teams) : threads),
+        teams(teams_for(count, block)),
+        totals(to) {}
+
+  static constexpr std::size_t scratch_bytes() {
+    return (threads + groups) * width * sizeof(double) + sizeof(unsigned) + 2 * 64;
+  }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const index = static_cast<std::size_t>(team.league_rank());
     std::size_t const begin = index * block, end = n - begin < block ? n : begin + block;
-    Partial sums(team.team_scratch(0));
+    Sums sums(team.team_scratch(0));
+    auto const add_to_totals = [&](std::size_t w, double sum) { totals[w] += sum; };
+    if (teams == 1) return add(team, sums, begin, end, f, add_to_totals);
+    add(team, sums, begin, end, f, [&](std::size_t w, double sum) {
+      partial[index * width + w] = sum;
+      Kokkos::memory_fence();
+    });
+    Flag flag(team.team_scratch(0));
+    if (TeamArrivals{arrivals, static_cast<unsigned>(teams)}.is_last(team, flag.data()))
+      add(
+          team, sums, 0, teams,
+          [&](std::size_t i, double* own) {
+            for (std::size_t w = 0; w < width; ++w) own[w] += partial[i * width + w];
+          },
+          add_to_totals);
+  }
+
+ private:
+  /// Hands the sums of what terms(i, sums) adds for i in [begin, end) to `take`.
+  template <class Terms, class Take>
+  KOKKOS_FUNCTION void add(Team const& team, Sums const& sums, std::size_t begin, std::size_t end, Terms const& terms,
+                           Take const& take) const {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, threads), [&](std::size_t thread) {
       double own[width] = {};
-      for (std::size_t i = begin + thread; i < end; i += threads) f(i, own);
+      for (std::size_t i = begin + thread; i < end; i += threads) terms(i, own);
       for (std::size_t w = 0; w < width; ++w) sums(thread, w) = own[w];
     });
     team.team_barrier();
@@ -142,10 +231,7 @@ struct TeamTotals {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, width), [&](std::size_t w) {
       double sum = 0;
       for (std::size_t group = 0; group < groups; ++group) sum += sums(threads + group, w);
-      if (totals)
-        totals[w] += sum;
-      else
-        partial[index * width + w] = sum;
+      take(w, sum);
     });
   }
 };

@@ -8,8 +8,10 @@
 
 #include "trireme/backend/gemm/cublas_lt.hpp"
 #include "trireme/backend/gemm/cublas_status.hpp"
+#include "trireme/backend/gemm/epilogue.hpp"
 #include "trireme/backend/gemm/portable_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/gemm/shallow_gemm.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 
@@ -34,12 +36,18 @@ struct DeviceBlas {
 
   template <class T>
   void gemm(Space const& space, ProductBatch<T> const& batch) const {
+    if (batch.size() == 1 && is_shallow(batch.first, false)) return shallow_gemm(space, batch.first);
     portable_gemm(space, batch);
   }
   template <class T, class Epilogue>
   auto gemm(Space const& space, Product<T> const& product, Epilogue const& epilogue) const {
     constexpr bool taken = takes_portable_epilogue<T, Space, Epilogue>;
-    if constexpr (taken) portable_gemm(space, ProductBatch<T>{product}, epilogue);
+    if constexpr (taken) {
+      if (is_shallow(product, true))
+        shallow_gemm(space, product, epilogue);
+      else
+        portable_gemm(space, ProductBatch<T>{product}, epilogue);
+    }
     return std::bool_constant<taken>{};
   }
 };
@@ -65,19 +73,24 @@ struct DeviceBlas<Kokkos::Cuda> {
   void gemm(Kokkos::Cuda const& space, ProductBatch<T> const& batch) const {
     Product<T> const& p = batch.first;
     if (p.m == 0 || p.n == 0 || batch.count == 0) return;
+    if (batch.size() == 1 && is_shallow(p, false)) return shallow_gemm(space, p);
     set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
-  auto gemm([[maybe_unused]] Kokkos::Cuda const& space, [[maybe_unused]] Product<T> const& product,
-            [[maybe_unused]] Epilogue const& epilogue) const {
+  bool gemm(Kokkos::Cuda const& space, Product<T> const& product, Epilogue const& epilogue) const {
+    if constexpr (takes_portable_epilogue<T, Kokkos::Cuda, Epilogue>)
+      if (is_shallow(product, true)) {
+        shallow_gemm(space, product, epilogue);
+        return true;
+      }
 #ifdef TRIREME_HAVE_CUBLASLT
     if constexpr (has_cublas_lt_epilogue<Epilogue>) {
       set_device(space);
       return lt_->multiply(space, product, epilogue);
-    } else
+    }
 #endif
-      return std::false_type{};
+    return false;
   }
 
  private:
@@ -127,7 +140,7 @@ inline void check_rocblas(rocblas_status status, char const* call) {
   if (status != rocblas_status_success) throw Error(formatted("{} failed: {}", call, rocblas_status_to_string(status)));
 }
 
-/// It has products alone: epilogues are declined.
+/// It has products alone: epilogues are declined, but for products of little depth.
 template <>
 struct DeviceBlas<Kokkos::HIP> {
   static constexpr bool portable = false;
@@ -150,12 +163,18 @@ struct DeviceBlas<Kokkos::HIP> {
   void gemm(Kokkos::HIP const& space, ProductBatch<T> const& batch) const {
     Product<T> const& p = batch.first;
     if (p.m == 0 || p.n == 0 || batch.count == 0) return;
+    if (batch.size() == 1 && is_shallow(p, false)) return shallow_gemm(space, p);
     set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
-  std::false_type gemm(Kokkos::HIP const&, Product<T> const&, Epilogue const&) const {
-    return {};
+  bool gemm(Kokkos::HIP const& space, Product<T> const& product, Epilogue const& epilogue) const {
+    if constexpr (takes_portable_epilogue<T, Kokkos::HIP, Epilogue>)
+      if (is_shallow(product, true)) {
+        shallow_gemm(space, product, epilogue);
+        return true;
+      }
+    return false;
   }
 
  private:
