@@ -9,9 +9,9 @@
 #include "trireme/activations/activation.hpp"
 #include "trireme/activations/gelu.hpp"
 #include "trireme/activations/linear.hpp"
-#include "trireme/backend/execution/four.hpp"
 #include "trireme/backend/gemm/epilogue.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/simd/four.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/layers/gradient.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/execution/four.hpp"
+#include "trireme/backend/simd/four.hpp"
 
 namespace trireme::kernels {
 

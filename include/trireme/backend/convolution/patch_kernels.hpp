@@ -8,7 +8,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/backend/convolution/window.hpp"
-#include "trireme/backend/execution/four.hpp"
+#include "trireme/backend/simd/four.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 
 namespace trireme::kernels {

@@ -6,9 +6,9 @@
 
 #include <Kokkos_Macros.hpp>
 
-#include "trireme/backend/execution/four.hpp"
 #include "trireme/backend/execution/statistics_scope.hpp"
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/simd/four.hpp"
 #include "trireme/tensor/bfloat16.hpp"
 
 namespace trireme {
