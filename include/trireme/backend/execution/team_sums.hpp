@@ -51,21 +51,22 @@ constexpr std::size_t items_of_team(std::size_t count, std::size_t least, std::s
 constexpr std::size_t teams_for(std::size_t count, std::size_t items) { return (count + items - 1) / items; }
 
 /// Team sums of blocks of rows in blocks of columns. Neighbouring lanes take neighbouring columns, threads every so
-/// many-th row, and their sums are added in order. The last team of a block of columns adds up the sums of its blocks
-/// of rows, in order too: a result does not depend on the device.
+/// many-th row, and their sums are added in order. The last team of a block of columns adds up the sums of a few blocks
+/// of rows, in order too; more are left for another kernel. A result does not depend on the device.
 template <class Sum, class Term, class Space>
 struct TeamColumnSums {
   static constexpr std::size_t team_lanes = 256;  ///< threads times vector lanes
-  static constexpr std::size_t least_rows = 128;
+  static constexpr std::size_t block = 256;       ///< rows
+  static constexpr std::size_t most_blocks = 16;  ///< of rows, that one team adds up
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Partial = Kokkos::View<Sum[team_lanes], typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Flag = Kokkos::View<unsigned, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
   Term term;
-  std::size_t rows, columns, lanes, column_blocks, block, row_blocks;
+  std::size_t rows, columns, lanes, column_blocks, row_blocks;
   Sum* sums;
   Sum* partial = nullptr;        ///< (row blocks, columns), where there is more than one block
-  unsigned* arrivals = nullptr;  ///< (column blocks), likewise
+  unsigned* arrivals = nullptr;  ///< (column blocks), where there are several and no more than `most_blocks`
 
   TeamColumnSums(Term const& terms, std::size_t row_count, std::size_t column_count, Sum* to)
       : term(terms),
@@ -73,8 +74,7 @@ struct TeamColumnSums {
         columns(column_count),
         lanes(lanes_for(column_count)),
         column_blocks(teams_for(column_count, lanes)),
-        block(row_count > 0 ? items_of_team(row_count, least_rows, most_blocks(column_blocks)) : least_rows),
-        row_blocks(row_count > 0 ? teams_for(row_count, block) : 1),
+        row_blocks(row_count > block ? teams_for(row_count, block) : 1),
         sums(to) {}
 
   /// One block of rows at least, whose sums are 0 where there is none.
@@ -90,6 +90,7 @@ struct TeamColumnSums {
     Partial of_threads(team.team_scratch(0));
     if (row_blocks == 1) return add(team, of_threads, term, begin, end, column, sums);
     add(team, of_threads, term, begin, end, column, partial + row_block * columns);
+    if (arrivals == nullptr) return;
     Flag flag(team.team_scratch(0));
     if (TeamArrivals{arrivals + column_block, static_cast<unsigned>(row_blocks)}.is_last(team, flag.data()))
       add(team, of_threads, MatrixElement<Sum>{partial, columns}, 0, row_blocks, column, sums);
@@ -97,11 +98,6 @@ struct TeamColumnSums {
 
  private:
   static constexpr std::size_t batch = 8;  ///< terms that a thread reads before it adds one
-
-  /// Enough teams for a large device, and no more sums than one team adds up in a short time.
-  static constexpr std::size_t most_blocks(std::size_t column_blocks) {
-    return std::clamp<std::size_t>(1024 / column_blocks, 64, 256);
-  }
 
   /// Sums rows [begin, end) of the columns of a block, from `column` on.
   template <class Terms>
@@ -119,7 +115,7 @@ struct TeamColumnSums {
         Sum sum = 0;
         for (std::size_t thread = 0; thread < count; ++thread) sum += of_threads(thread * lanes + lane);
         to[column + lane] = sum;
-        if (row_blocks > 1) Kokkos::memory_fence();
+        if (arrivals != nullptr) Kokkos::memory_fence();
       });
     });
   }
@@ -129,17 +125,22 @@ struct TeamColumnSums {
   static KOKKOS_FUNCTION Sum sum_rows(Terms const& terms, std::size_t row, std::size_t end, std::size_t stride,
                                       std::size_t j) {
     Sum sum = 0;
-    for (; row < end; row += batch * stride) {
-      Sum values[batch];
-      for (std::size_t k = 0; k < batch; ++k)
-        if (row + k * stride < end) values[k] = value(terms, row + k * stride, j);
-      for (std::size_t k = 0; k < batch; ++k)
-        if (row + k * stride < end) {
-          keep(terms, row + k * stride, j, values[k]);
-          sum += values[k];
-        }
-    }
+    for (; row + (batch - 1) * stride < end; row += batch * stride) add_batch<true>(terms, row, end, stride, j, sum);
+    if (row < end) add_batch<false>(terms, row, end, stride, j, sum);
     return sum;
+  }
+  /// \tparam IsWhole  true if none of the batch's rows is beyond the end.
+  template <bool IsWhole, class Terms>
+  static KOKKOS_FUNCTION void add_batch(Terms const& terms, std::size_t row, std::size_t end, std::size_t stride,
+                                        std::size_t j, Sum& sum) {
+    Sum values[batch];
+    for (std::size_t k = 0; k < batch; ++k)
+      if (IsWhole || row + k * stride < end) values[k] = value(terms, row + k * stride, j);
+    for (std::size_t k = 0; k < batch; ++k)
+      if (IsWhole || row + k * stride < end) {
+        keep(terms, row + k * stride, j, values[k]);
+        sum += values[k];
+      }
   }
   /// Terms that store say apart what they read and what they store, which else would have to wait for each other.
   template <class Terms>
@@ -163,7 +164,7 @@ struct TeamTotals {
   static constexpr std::size_t width = F::width, most_teams = 512;
   /// As many as have room for their sums.
   static constexpr std::size_t threads = [] {
-    std::size_t count = 128;
+    std::size_t count = 256;
     while (count > 1 && count * width > 2048) count /= 2;
     return count;
   }();
