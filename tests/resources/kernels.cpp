@@ -8,7 +8,7 @@ namespace {
 
 template <class P = float, class Architecture, class Optimizer, class Loss, class Data, class... Callbacks>
 void train(Architecture const& architecture, Optimizer const& optimizer, Loss const& loss, Data const& data,
-           Callbacks const&... callbacks) {
+           Callbacks... callbacks) {
   tr::OneDeviceStrategy<Kokkos::DefaultExecutionSpace> const strategy({.fuse_steps = true});
   auto model = tr::compile<P>(strategy, architecture, optimizer, loss, tr::Accuracy{});
   tr::fit(strategy, model, data, {.epochs = 1, .verbose = false}, callbacks...);
