@@ -125,22 +125,23 @@ struct TeamColumnSums {
   static KOKKOS_FUNCTION Sum sum_rows(Terms const& terms, std::size_t row, std::size_t end, std::size_t stride,
                                       std::size_t j) {
     Sum sum = 0;
-    for (; row + (batch - 1) * stride < end; row += batch * stride) add_batch<true>(terms, row, end, stride, j, sum);
-    if (row < end) add_batch<false>(terms, row, end, stride, j, sum);
+    for (; row + (batch - 1) * stride < end; row += batch * stride) add_batch<batch>(terms, row, stride, j, sum);
+    if (row + (batch / 2 - 1) * stride < end) {
+      add_batch<batch / 2>(terms, row, stride, j, sum);
+      row += batch / 2 * stride;
+    }
+    for (; row < end; row += stride) sum += terms(row, j);
     return sum;
   }
-  /// \tparam IsWhole  true if none of the batch's rows is beyond the end.
-  template <bool IsWhole, class Terms>
-  static KOKKOS_FUNCTION void add_batch(Terms const& terms, std::size_t row, std::size_t end, std::size_t stride,
-                                        std::size_t j, Sum& sum) {
-    Sum values[batch];
-    for (std::size_t k = 0; k < batch; ++k)
-      if (IsWhole || row + k * stride < end) values[k] = value(terms, row + k * stride, j);
-    for (std::size_t k = 0; k < batch; ++k)
-      if (IsWhole || row + k * stride < end) {
-        keep(terms, row + k * stride, j, values[k]);
-        sum += values[k];
-      }
+  template <std::size_t Count, class Terms>
+  static KOKKOS_FUNCTION void add_batch(Terms const& terms, std::size_t row, std::size_t stride, std::size_t j,
+                                        Sum& sum) {
+    Sum values[Count];
+    for (std::size_t k = 0; k < Count; ++k) values[k] = value(terms, row + k * stride, j);
+    for (std::size_t k = 0; k < Count; ++k) {
+      keep(terms, row + k * stride, j, values[k]);
+      sum += values[k];
+    }
   }
   /// Terms that store say apart what they read and what they store, which else would have to wait for each other.
   template <class Terms>
