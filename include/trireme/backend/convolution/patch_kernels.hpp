@@ -67,8 +67,9 @@ struct Unfold {
   }
   KOKKOS_FUNCTION void four(std::size_t e, std::size_t c) const {
     T const* const in = source(e);
-    detail::Four<T>::from(patches + e * w.channels + c) =
-        in == nullptr ? detail::Four<T>{} : detail::Four<T>::from(in + c);
+    detail::Four<T> values{};
+    if (in != nullptr) values = detail::Four<T>::from(in + c);
+    detail::Four<T>::from(patches + e * w.channels + c) = values;
   }
   bool takes_four() const { return w.channels % 4 == 0 && detail::starts_four(x) && detail::starts_four(patches); }
 
