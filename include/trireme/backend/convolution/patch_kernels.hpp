@@ -67,9 +67,11 @@ struct Unfold {
   }
   KOKKOS_FUNCTION void four(std::size_t e, std::size_t c) const {
     T const* const in = source(e);
-    detail::Four<T> values{};
-    if (in != nullptr) values = detail::Four<T>::from(in + c);
-    detail::Four<T>::from(patches + e * w.channels + c) = values;
+    detail::Four<T>& out = detail::Four<T>::from(patches + e * w.channels + c);
+    if (in == nullptr)
+      out = {};
+    else
+      out = detail::Four<T>::from(in + c);
   }
   bool takes_four() const { return w.channels % 4 == 0 && detail::starts_four(x) && detail::starts_four(patches); }
 
@@ -133,7 +135,8 @@ struct Fold {
         std::uint32_t const j = z + w.width.padding - v * w.width.dilation, from_column = w.width.position(j);
         if (from_column * w.width.stride != j || from_column >= w.width.out) continue;
         std::size_t const position = (std::size_t{row} * w.height.out + from_line) * w.width.out + from_column;
-        f(patches + (position * w.taps + u * w.width.window + v) * w.channels);
+        std::uint32_t const tap = u * w.width.window + v;
+        f(patches + (position * w.taps + tap) * w.channels);
       }
     }
   }

@@ -80,7 +80,7 @@ struct TeamColumnSums {
   /// One block of rows at least, whose sums are 0 where there is none.
   std::size_t teams() const { return row_blocks * column_blocks; }
   std::size_t threads() const { return team_lanes / lanes; }
-  static constexpr std::size_t scratch_bytes() { return team_lanes * sizeof(Sum) + sizeof(unsigned) + 2 * 64; }
+  static constexpr std::size_t scratch_bytes() { return team_lanes * sizeof(Sum) + sizeof(unsigned) + 128; }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const index = static_cast<std::size_t>(team.league_rank());
@@ -189,7 +189,7 @@ struct TeamTotals {
         totals(to) {}
 
   static constexpr std::size_t scratch_bytes() {
-    return (threads + groups) * width * sizeof(double) + sizeof(unsigned) + 2 * 64;
+    return (threads + groups) * width * sizeof(double) + sizeof(unsigned) + 128;
   }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
