@@ -4,6 +4,7 @@
 #
 #   ./gpu-bench.sh [--cases "mlp_b32 …"] [--peers "torch torch-compile jax jax-scan"] [--pairs 3] [--repetitions 15]
 #                  [--device cuda|cpu] [--tf32] [--mixed] [--json FILE]
+#   ./gpu-bench.sh --products    matrix products by the vendor's library and in tiles, a line for each
 #
 # --device  of the peers: cpu tries a folder that was built with --host
 # --tf32    lets the peers round operands of products to TF32, as JAX does by default and PyTorch in convolutions; trireme
@@ -31,6 +32,9 @@ while [ $# -gt 0 ]; do
       mixed=yes peers=torch-autocast cases="wide_b256 cnn_b256 transformer_b16 resnet18_b32"
       unset NVIDIA_TF32_OVERRIDE
       shift
+      ;;
+    --products)
+      LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" KOKKOS_DISABLE_WARNINGS=1 exec "$here/bin/kernels_device_products"
       ;;
     --tf32) unset NVIDIA_TF32_OVERRIDE JAX_DEFAULT_MATMUL_PRECISION && shift ;;
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;

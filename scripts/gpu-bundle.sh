@@ -6,8 +6,8 @@
 #   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--cudnn] [--host] [FOLDER]
 #
 # --tests       programs of tests/device (all of them)
-# --benchmarks  programs of benchmarks/training: training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt); the last is there if
-#               CMake finds PJRT's header (scripts/pjrt.sh)
+# --benchmarks  programs of benchmarks/: training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt), where pjrt is there if CMake
+#               finds PJRT's header (scripts/pjrt.sh), and kernels_device_products
 # --cudnn       convolutions are cuDNN's, which has to be on that machine as on this one
 # --host        for threads instead of CUDA, with the device in software, to try the folder and its scripts without a GPU
 # FOLDER        build/gpu-bundle
@@ -16,7 +16,7 @@
 source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 
-tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt)' backend=cuda cudnn=OFF folder=build/gpu-bundle
+tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt)|kernels_device_products' backend=cuda cudnn=OFF folder=build/gpu-bundle
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
@@ -45,7 +45,7 @@ if [ "$backend" = cuda ]; then preset=cuda; fi
 logged "configuring" cmake --preset "$preset" -B "$build" ${Kokkos_ROOT:+"-DKokkos_ROOT=$Kokkos_ROOT"} -DCMAKE_CXX_FLAGS= \
   -DTRIREME_BUILD_TESTS=ON -DTRIREME_BUILD_EXAMPLES=OFF -DTRIREME_BUILD_BENCHMARKS=ON \
   "-DTRIREME_TEST_ROOMS=unit;mpi;device" "${arguments[@]}"
-mapfile -t targets < <(cmake --build "$build" --target help | grep -oE '^(device_[a-z_0-9]+|training_[a-z]+): phony' |
+mapfile -t targets < <(cmake --build "$build" --target help | grep -oE '^((device|kernels)_[a-z_0-9]+|training_[a-z]+): phony' |
   sed 's/: phony//' | grep -E "^(device_($tests)|$benchmarks)$" | grep -v '_pch$')
 [ ${#targets[@]} -gt 0 ] || die "no program has such a name"
 say "building ${#targets[@]} programs"
@@ -84,4 +84,4 @@ for target in "${targets[@]}"; do
   for n in $ranks; do printf '%s\t%s\t%s\t%s\n' "$target" "$n" "$code" "$says"; done
 done >"$folder/tests.tsv"
 git describe --always --dirty >"$folder/commit" 2>/dev/null || true
-say "$(wc -l <"$folder/tests.tsv") tests and $(printf '%s\n' "${targets[@]}" | grep -c '^training_') benchmarks are in $folder, $(du -sh "$folder" | cut -f 1)"
+say "$(wc -l <"$folder/tests.tsv") tests and $(printf '%s\n' "${targets[@]}" | grep -cv '^device_') benchmarks are in $folder, $(du -sh "$folder" | cut -f 1)"

@@ -1,4 +1,4 @@
-// Products on a device, by the vendor's library or the portable tiles, against sums in double on the host; epilogues
+// Products on a device, by the vendor's library or in tiles, against sums in double on the host; epilogues
 // against kernels of their own.
 #define BOOST_TEST_MODULE device_products
 #include "support/device.hpp"
@@ -64,9 +64,9 @@ struct Factors {
     return static_cast<double>(b[offset + (transpose_b ? j * ldb + r : r * ldb + j)]);
   }
   double sum(std::size_t i, std::size_t j) const {
-    double total = 0;
+    long double total = 0;
     for (std::size_t r = 0; r < shape.k; ++r) total += left(i, r) * right(r, j);
-    return total;
+    return static_cast<double>(total);
   }
   /// Bound of the error of a sum of k products of numbers in [-1, 1].
   double tolerance() const {
@@ -128,22 +128,58 @@ Factors<T> shortened(Factors<T> factors) {
 
 /// \param short_operands  which a device may multiply by units for short numbers; the sums are as exact.
 template <class T>
-void check_products(bool accumulate, bool short_operands = false) {
-  Context const context(test::device(1));
-  for_each_layout<T>(true, [&](Factors<T> const& factors) {
-    Factors<T> const f = short_operands ? shortened(factors) : factors;
-    std::size_t const ldc = f.shape.n + gap;
-    auto const before = numbers<T>(f.offset + f.shape.m * ldc, 3);
-    OnDevice<T> const a(f.a), b(f.b), c(before);
-    Product<T> product = f.product(a, b, c.data() + f.offset, ldc);
-    product.accumulate = accumulate;
-    product.short_operands = short_operands;
-    context.gemm(product);
-    context.fence("product");
-    check_matrix(c.values(), before, f.offset, f.shape, ldc, f.tolerance(), [&](std::size_t i, std::size_t j) {
-      return f.sum(i, j) + (accumulate ? static_cast<double>(before[f.offset + i * ldc + j]) : 0);
-    });
+void check_product(Factors<T> const& f, bool accumulate, bool short_operands = false) {
+  Context context(test::device(1));
+  std::size_t const ldc = f.shape.n + gap;
+  auto const before = numbers<T>(f.offset + f.shape.m * ldc, 3);
+  OnDevice<T> const a(f.a), b(f.b), c(before);
+  Product<T> product = f.product(a, b, c.data() + f.offset, ldc);
+  product.accumulate = accumulate;
+  product.short_operands = short_operands;
+  context.gemm(product);
+  context.fence("product");
+  check_matrix(c.values(), before, f.offset, f.shape, ldc, f.tolerance(), [&](std::size_t i, std::size_t j) {
+    return f.sum(i, j) + (accumulate ? static_cast<double>(before[f.offset + i * ldc + j]) : 0);
   });
+}
+
+template <class T>
+void check_products(bool accumulate, bool short_operands = false) {
+  for_each_layout<T>(true, [&](Factors<T> const& factors) {
+    check_product(short_operands ? shortened(factors) : factors, accumulate, short_operands);
+  });
+}
+
+/// Two groups of three products each, of which every one has another left factor, and those of a group the same right
+/// one. Their results lie `apart` elements behind each other.
+template <class T>
+void check_batch(Factors<T> const& first, std::size_t apart) {
+  constexpr std::size_t groups = 2, group = 3;
+  Context context(test::device(1));
+  Sizes const shape = first.shape;
+  std::size_t const a_size = first.rows_a * first.lda, b_size = first.rows_b * first.ldb,
+                    c_size = shape.m * shape.n + apart;
+  auto const all_a = numbers<T>(groups * group * a_size, 1), all_b = numbers<T>(groups * b_size, 2),
+             before = numbers<T>(groups * group * c_size, 3);
+  OnDevice<T> const a(all_a), b(all_b), c(before);
+  context.gemm_batch(ProductBatch<T>{.first = first.product(a, b, c.data(), shape.n),
+                                     .count = groups,
+                                     .group = group,
+                                     .groups = {group * a_size, b_size, group * c_size},
+                                     .within = {a_size, 0, c_size}});
+  context.fence("products");
+  auto const results = c.values();
+  auto const part_of = [](std::vector<T> const& numbers, std::size_t size, std::size_t at) {
+    auto const begin = numbers.begin() + static_cast<std::ptrdiff_t>(at * size);
+    return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(size));
+  };
+  for (std::size_t at = 0; at < groups * group; ++at) BOOST_TEST_CONTEXT("product " << at) {
+      Factors<T> f = first;
+      f.a = part_of(all_a, a_size, at);
+      f.b = part_of(all_b, b_size, at / group);
+      check_matrix(part_of(results, c_size, at), part_of(before, c_size, at), 0, shape, shape.n, f.tolerance(),
+                   [&](std::size_t i, std::size_t j) { return f.sum(i, j); });
+    }
 }
 
 /// A product with bias and activation, taken or not, against the host's numbers in double.
@@ -296,13 +332,24 @@ BOOST_AUTO_TEST_CASE(gradients_of_many_rows_are_those_of_the_host) {
 }
 
 BOOST_AUTO_TEST_CASE(shallow_products_of_many_results_are_those_of_the_host) {
-  Context const context(test::device(1));
-  Factors<float> const f{{1100, 970, 5}, false, false, 0};
-  OnDevice<float> const a(f.a), b(f.b), c(std::vector<float>(f.shape.m * f.shape.n));
-  context.gemm(f.product(a, b, c.data(), f.shape.n));
-  context.fence("product");
-  check_matrix(c.values(), {}, 0, f.shape, f.shape.n, f.tolerance(),
-               [&](std::size_t i, std::size_t j) { return f.sum(i, j); });
+  check_product<float>({{1100, 970, 5}, false, false, 0}, false);
+}
+
+/// Many tiles, which are large ones, and few of so deep sums that teams add up bunches of their parts.
+BOOST_AUTO_TEST_CASE(large_and_deep_products_are_those_of_the_host) {
+  check_product<float>({{770, 650, 37}, false, false, 0}, true);
+  check_product<float>({{520, 1030, 20}, true, true, 1}, false);
+  check_product<double>({{770, 650, 20}, false, true, 0}, true);
+  check_product<float>({{33, 10, 9000}, true, false, 0}, true);
+  check_product<double>({{20, 40, 5000}, false, true, 0}, false);
+}
+
+BOOST_AUTO_TEST_CASE(groups_of_products_are_those_of_the_host) {
+  for (bool const transpose_b : {false, true}) {
+    check_batch<float>({{40, 24, 17}, false, transpose_b, 0}, 8);
+    check_batch<float>({{5, 70, 33}, true, transpose_b, 0}, 7);
+    check_batch<double>({{17, 15, 8}, true, transpose_b, 0}, 5);
+  }
 }
 
 /// On a GPU too: a vendor's ReLU that drops NaN is not an epilogue of ours.
@@ -323,8 +370,8 @@ BOOST_AUTO_TEST_CASE(relu_behind_a_product_keeps_a_nan) {
   for (std::size_t e = 0; e < values.size(); ++e) BOOST_TEST(std::isnan(values[e]) == (e / n == 3));
 }
 
-/// Of the portable tiles alone: a vendor's library may round in another way.
-BOOST_AUTO_TEST_CASE(epilogues_of_the_portable_tiles_have_the_bits_of_separate_kernels) {
+/// Of the tiles alone: a vendor's library may round in another way.
+BOOST_AUTO_TEST_CASE(epilogues_of_the_tiles_have_the_bits_of_separate_kernels) {
   if constexpr (Blas::portable)
     for (bool const with_bias : {false, true}) {
       check_same_bits<float>(Linear{}, with_bias);
@@ -371,7 +418,7 @@ BOOST_AUTO_TEST_CASE(a_product_without_depth_is_the_bias) {
   for (std::size_t e = 0; e < values.size(); ++e) BOOST_TEST(values[e] == bias[e % 8]);
 }
 
-/// Of the portable tiles: an epilogue spares a launch, and one that would not fit a kernel's argument is declined.
+/// Of the tiles: an epilogue spares a launch, and one that would not fit a kernel's argument is declined.
 BOOST_AUTO_TEST_CASE(an_epilogue_is_no_launch_of_its_own) {
   Context context(test::device(1));
   OnDevice<float> const a(numbers<float>(64, 1)), b(numbers<float>(64, 2)), bias(numbers<float>(8, 3)),

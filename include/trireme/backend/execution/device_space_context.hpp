@@ -10,6 +10,7 @@
 
 #include "trireme/backend/convolution/device_convolution.hpp"
 #include "trireme/backend/execution/column_sums.hpp"
+#include "trireme/backend/execution/device_products.hpp"
 #include "trireme/backend/execution/lanes.hpp"
 #include "trireme/backend/execution/recorded_work.hpp"
 #include "trireme/backend/execution/running.hpp"
@@ -17,7 +18,6 @@
 #include "trireme/backend/execution/team_memory.hpp"
 #include "trireme/backend/execution/team_sums.hpp"
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/backend/gemm/device_blas.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/threads/host_context.hpp"
 #include "trireme/backend/threads/launch_turn.hpp"
@@ -87,7 +87,7 @@ class SpaceContext<Space> {
 
   /// Context of the whole space.
   explicit SpaceContext(Space const& space = default_space<Space>())
-      : space_(space), blas_(space), convolutions_(space) {}
+      : space_(space), products_(space), convolutions_(space) {}
 
   /// Threads of the space.
   std::size_t threads() const { return threads_; }
@@ -151,23 +151,24 @@ class SpaceContext<Space> {
   void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) {
     using Sums = detail::TeamColumnSums<Sum, Term, Space>;
     std::size_t partial_rows = 0;
-    for (std::size_t left = rows; left > Sums::block; partial_rows += left) left = detail::teams_for(left, Sums::block);
+    for (std::size_t left = rows; left > Sums::largest_block; partial_rows += left)
+      left = detail::teams_for(left, Sums::block_of(left));
     Sum* const partial = partial_rows > 0 ? memory_.template numbers<Sum>(space_, partial_rows * columns) : nullptr;
     sum_blocks(label, rows, columns, term, sums, partial);
   }
 
   template <class T>
-  void gemm(Product<T> const& product) const {
+  void gemm(Product<T> const& product) {
     gemm_batch(ProductBatch<T>{product});
   }
   /// The product with an epilogue, in one launch. False if the space has none for it; then nothing is enqueued.
   template <class T, class Epilogue>
-  [[nodiscard]] auto gemm(Product<T> const& product, Epilogue const& epilogue) const {
-    return blas_.gemm(space_, product, epilogue);
+  [[nodiscard]] auto gemm(Product<T> const& product, Epilogue const& epilogue) {
+    return products_.multiply(space_, memory_, product, epilogue);
   }
   template <class T>
-  void gemm_batch(ProductBatch<T> const& batch) const {
-    blas_.gemm(space_, batch);
+  void gemm_batch(ProductBatch<T> const& batch) {
+    products_.multiply(space_, memory_, batch);
   }
 
   /// The vendor's convolutions.
@@ -246,7 +247,7 @@ class SpaceContext<Space> {
   StatisticsSum* exchange_ = nullptr;
   mutable bool exceeds_arguments_ = false;
   std::size_t threads_ = static_cast<std::size_t>(space_.concurrency());
-  detail::DeviceBlas<Space> blas_;
+  detail::DeviceProducts<Space> products_;
   detail::DeviceConvolution<Space> convolutions_;
   detail::TeamMemory<Space> memory_;
 };

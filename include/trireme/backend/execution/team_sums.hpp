@@ -7,6 +7,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/lanes.hpp"
+#include "trireme/backend/threads/team_arrivals.hpp"
 
 namespace trireme::detail {
 
@@ -16,32 +17,6 @@ struct MatrixElement {
   T const* x;
   std::size_t columns;
   KOKKOS_FUNCTION T operator()(std::size_t row, std::size_t j) const { return x[row * columns + j]; }
-};
-
-/// Counts the teams of a kernel that have stored their share, so that the last to arrive adds all of them up: sums over
-/// many teams need no second launch. Threads that store a share fence their memory behind it (`Kokkos::memory_fence`).
-/// `arrivals` is 0 when the kernel starts, and so it is when it ends.
-struct TeamArrivals {
-  unsigned* arrivals;  ///< in the device's memory
-  unsigned teams;
-
-  /// True on all threads of the team that comes last, which may then read what the threads of all teams have stored.
-  /// \param flag  in scratch memory
-  template <class Team>
-  KOKKOS_FUNCTION bool is_last(Team const& team, unsigned* flag) const {
-    team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, std::size_t{1}), [&](std::size_t) {
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, std::size_t{1}), [&](std::size_t) {
-        bool const last = Kokkos::atomic_fetch_add(arrivals, 1u) + 1 == teams;
-        if (last) *arrivals = 0;
-        *flag = last ? 1 : 0;
-      });
-    });
-    team.team_barrier();
-    if (*flag == 0) return false;
-    Kokkos::memory_fence();
-    return true;
-  }
 };
 
 /// Items of `count` that one of at most `most` teams takes: a multiple of `least`, which depends on nothing else.
@@ -55,15 +30,15 @@ constexpr std::size_t teams_for(std::size_t count, std::size_t items) { return (
 /// of rows, in order too; more are left for another kernel. A result does not depend on the device.
 template <class Sum, class Term, class Space>
 struct TeamColumnSums {
-  static constexpr std::size_t team_lanes = 256;  ///< threads times vector lanes
-  static constexpr std::size_t block = 256;       ///< rows
-  static constexpr std::size_t most_blocks = 16;  ///< of rows, that one team adds up
+  static constexpr std::size_t team_lanes = 256;     ///< threads times vector lanes
+  static constexpr std::size_t largest_block = 256;  ///< rows
+  static constexpr std::size_t most_blocks = 16;     ///< of rows, that one team adds up
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Partial = Kokkos::View<Sum[team_lanes], typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Flag = Kokkos::View<unsigned, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
 
   Term term;
-  std::size_t rows, columns, lanes, column_blocks, row_blocks;
+  std::size_t rows, columns, lanes, column_blocks, block, row_blocks;
   Sum* sums;
   Sum* partial = nullptr;        ///< (row blocks, columns), where there is more than one block
   unsigned* arrivals = nullptr;  ///< (column blocks), where there are several and no more than `most_blocks`
@@ -74,9 +49,15 @@ struct TeamColumnSums {
         columns(column_count),
         lanes(lanes_for(column_count)),
         column_blocks(teams_for(column_count, lanes)),
+        block(block_of(row_count)),
         row_blocks(row_count > block ? teams_for(row_count, block) : 1),
         sums(to) {}
 
+  /// Rows of a block. A batch of a thread's rows takes about a third of the time in which the last team adds blocks up.
+  static constexpr std::size_t block_of(std::size_t rows) {
+    return rows <= largest_block ? largest_block
+                                 : std::min(largest_block, items_of_team(rows, largest_block / 4, most_blocks));
+  }
   /// One block of rows at least, whose sums are 0 where there is none.
   std::size_t teams() const { return row_blocks * column_blocks; }
   std::size_t threads() const { return team_lanes / lanes; }
@@ -169,6 +150,8 @@ struct TeamTotals {
     while (count > 1 && count * width > 2048) count /= 2;
     return count;
   }();
+  /// Indices that one team sums faster than two, whose sums have to be added.
+  static constexpr std::size_t alone = 2 * threads;
   static constexpr std::size_t groups = threads < 8 ? 1 : 8;  ///< of threads, whose sums are added first
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Sums =
@@ -184,7 +167,7 @@ struct TeamTotals {
   TeamTotals(F const& terms, std::size_t count, double* to)
       : f(terms),
         n(count),
-        block(count > 0 ? items_of_team(count, threads, most_teams) : threads),
+        block(count > alone ? items_of_team(count, threads, most_teams) : alone),
         teams(teams_for(count, block)),
         totals(to) {}
 

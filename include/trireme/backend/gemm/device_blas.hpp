@@ -1,4 +1,4 @@
-/// Matrix products on a device: the vendor's BLAS where it is linked, the portable tiles elsewhere.
+/// Matrix products of the vendor's BLAS on a device, where it is linked.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,7 @@
 #include "trireme/backend/gemm/cublas_lt.hpp"
 #include "trireme/backend/gemm/cublas_status.hpp"
 #include "trireme/backend/gemm/epilogue.hpp"
-#include "trireme/backend/gemm/portable_gemm.hpp"
 #include "trireme/backend/gemm/product.hpp"
-#include "trireme/backend/gemm/shallow_gemm.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 
@@ -24,32 +22,15 @@
 
 namespace trireme::detail {
 
-/// The state that a context keeps between products on a space; empty without a vendor library.
+/// The state that a context keeps between products of a vendor's library; empty where none is linked.
 ///
-/// A product with an epilogue (epilogue.hpp) is one launch, or is declined: then the result is false, nothing is
-/// enqueued, and the caller computes product and epilogue by kernels of their own.
+/// A product with an epilogue (epilogue.hpp) is one call, or is declined: then the result is false, and nothing is
+/// enqueued.
 template <class Space>
 struct DeviceBlas {
   static constexpr bool portable = true;
 
   explicit DeviceBlas(Space const&) {}
-
-  template <class T>
-  void gemm(Space const& space, ProductBatch<T> const& batch) const {
-    if (batch.size() == 1 && is_shallow(batch.first, false)) return shallow_gemm(space, batch.first);
-    portable_gemm(space, batch);
-  }
-  template <class T, class Epilogue>
-  auto gemm(Space const& space, Product<T> const& product, Epilogue const& epilogue) const {
-    constexpr bool taken = takes_portable_epilogue<T, Space, Epilogue>;
-    if constexpr (taken) {
-      if (is_shallow(product, true))
-        shallow_gemm(space, product, epilogue);
-      else
-        portable_gemm(space, ProductBatch<T>{product}, epilogue);
-    }
-    return std::bool_constant<taken>{};
-  }
 };
 
 #if defined(KOKKOS_ENABLE_CUDA) && defined(TRIREME_HAVE_CUBLAS)
@@ -71,19 +52,11 @@ struct DeviceBlas<Kokkos::Cuda> {
 
   template <class T>
   void gemm(Kokkos::Cuda const& space, ProductBatch<T> const& batch) const {
-    Product<T> const& p = batch.first;
-    if (p.m == 0 || p.n == 0 || batch.count == 0) return;
-    if (batch.size() == 1 && is_shallow(p, false)) return shallow_gemm(space, p);
     set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
   bool gemm(Kokkos::Cuda const& space, Product<T> const& product, Epilogue const& epilogue) const {
-    if constexpr (takes_portable_epilogue<T, Kokkos::Cuda, Epilogue>)
-      if (is_shallow(product, true)) {
-        shallow_gemm(space, product, epilogue);
-        return true;
-      }
 #ifdef TRIREME_HAVE_CUBLASLT
     if constexpr (has_cublas_lt_epilogue<Epilogue>) {
       set_device(space);
@@ -140,7 +113,7 @@ inline void check_rocblas(rocblas_status status, char const* call) {
   if (status != rocblas_status_success) throw Error(formatted("{} failed: {}", call, rocblas_status_to_string(status)));
 }
 
-/// It has products alone: epilogues are declined, but for products of little depth.
+/// It has products alone: epilogues are declined.
 template <>
 struct DeviceBlas<Kokkos::HIP> {
   static constexpr bool portable = false;
@@ -161,20 +134,12 @@ struct DeviceBlas<Kokkos::HIP> {
 
   template <class T>
   void gemm(Kokkos::HIP const& space, ProductBatch<T> const& batch) const {
-    Product<T> const& p = batch.first;
-    if (p.m == 0 || p.n == 0 || batch.count == 0) return;
-    if (batch.size() == 1 && is_shallow(p, false)) return shallow_gemm(space, p);
     set_device(space);
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
-  bool gemm(Kokkos::HIP const& space, Product<T> const& product, Epilogue const& epilogue) const {
-    if constexpr (takes_portable_epilogue<T, Kokkos::HIP, Epilogue>)
-      if (is_shallow(product, true)) {
-        shallow_gemm(space, product, epilogue);
-        return true;
-      }
-    return false;
+  std::false_type gemm(Kokkos::HIP const&, Product<T> const&, Epilogue const&) const {
+    return {};
   }
 
  private:

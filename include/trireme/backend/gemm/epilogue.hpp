@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/backend/gemm/product.hpp"
+#include "trireme/backend/simd/four.hpp"
 
 namespace trireme {
 
@@ -32,6 +33,20 @@ struct BiasActivationEpilogue {
     if (y != p.c) p.c[at] = value;
     y[at] = activation(value);
   }
+
+  /// The results from column j on. The caller asks `takes_four` before.
+  KOKKOS_FUNCTION void four(Product<T> const& p, std::size_t i, std::size_t j, detail::Four<T> values) const {
+    if (bias)
+      for (std::size_t e = 0; e < 4; ++e) values.at[e] += bias[j + e];
+    std::size_t const at = i * p.ldc + j;
+    if (y != p.c) detail::Four<T>::from(p.c + at) = values;
+    for (T& value : values.at) value = activation(value);
+    detail::Four<T>::from(y + at) = values;
+  }
+  /// True if four results of a row may be stored at once, where the first is in every fourth column.
+  bool takes_four(Product<T> const& p) const {
+    return p.ldc % 4 == 0 && detail::starts_four(p.c) && detail::starts_four(y);
+  }
 };
 
 namespace detail {
@@ -42,6 +57,10 @@ struct StoreEpilogue {
   KOKKOS_FUNCTION void operator()(Product<T> const& p, std::size_t i, std::size_t j, T value) const {
     p.c[i * p.ldc + j] = value;
   }
+  KOKKOS_FUNCTION void four(Product<T> const& p, std::size_t i, std::size_t j, Four<T> const& values) const {
+    Four<T>::from(p.c + i * p.ldc + j) = values;
+  }
+  bool takes_four(Product<T> const& p) const { return p.ldc % 4 == 0 && starts_four(p.c); }
 };
 
 /// Computes the product with its epilogue in one launch, where the context can. Otherwise false, and nothing is done.
