@@ -31,9 +31,9 @@ void launch_tiles(Space const& space, TeamMemory<Space>& memory, ProductBatch<T>
   bool const stores_four = epilogue.takes_four(batch.first) && batch.groups.c % 4 == 0 && batch.within.c % 4 == 0;
   Gemm gemm{batch, division, epilogue, stores_four};
   if (division.parts > 1) {
-    gemm.sums =
-        reinterpret_cast<Four<T>*>(memory.template numbers<T>(space, tiles * division.stored_sums() * Extent * Extent));
-    gemm.arrivals = memory.arrivals(space, tiles * division.bunches());
+    gemm.sums = reinterpret_cast<Four<T>*>(
+        memory.template numbers<T>(space, tiles * division.tree().places() * Extent * Extent));
+    gemm.arrivals = memory.arrivals(space, tiles * division.tree().bunches());
   }
   // Without the bound a compiler keeps registers free for teams of 1,024 threads.
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Gemm::threads>>;

@@ -149,12 +149,12 @@ class SpaceContext<Space> {
 
   template <class Sum, class Term>
   void sum_columns(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums) {
-    using Sums = detail::TeamColumnSums<Sum, Term, Space>;
-    std::size_t partial_rows = 0;
-    for (std::size_t left = rows; left > Sums::largest_block; partial_rows += left)
-      left = detail::teams_for(left, Sums::block_of(left));
-    Sum* const partial = partial_rows > 0 ? memory_.template numbers<Sum>(space_, partial_rows * columns) : nullptr;
-    sum_blocks(label, rows, columns, term, sums, partial);
+    detail::TeamColumnSums<Sum, Term, Space> kernel(term, rows, columns, sums);
+    if (kernel.row_blocks > 1) {
+      kernel.partial = memory_.template numbers<Sum>(space_, kernel.tree().places() * columns);
+      kernel.arrivals = memory_.arrivals(space_, kernel.tree().bunches() * kernel.column_blocks);
+    }
+    launch_teams(label, kernel, kernel.teams(), kernel.threads(), kernel.lanes);
   }
 
   template <class T>
@@ -203,19 +203,6 @@ class SpaceContext<Space> {
   static constexpr std::size_t surely_argument = 256, largest_argument = 3584;
 
   static constexpr std::size_t blocks_of(std::size_t n, std::size_t block) { return (n + block - 1) / block; }
-
-  /// Sums of columns; `partial` has room for those of blocks of rows, and of blocks of them.
-  template <class Sum, class Term>
-  void sum_blocks(char const* label, std::size_t rows, std::size_t columns, Term const& term, Sum* sums, Sum* partial) {
-    detail::TeamColumnSums<Sum, Term, Space> kernel(term, rows, columns, sums);
-    bool const adds_blocks = kernel.row_blocks <= kernel.most_blocks;
-    kernel.partial = partial;
-    if (kernel.row_blocks > 1 && adds_blocks) kernel.arrivals = memory_.arrivals(space_, kernel.column_blocks);
-    launch_teams(label, kernel, kernel.teams(), kernel.threads(), kernel.lanes);
-    if (!adds_blocks)
-      sum_blocks(label, kernel.row_blocks, columns, detail::MatrixElement<Sum>{partial, columns}, sums,
-                 partial + kernel.row_blocks * columns);
-  }
 
   template <class Kernel>
   void launch_teams(char const* label, Kernel const& kernel, std::size_t league, std::size_t threads,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <Kokkos_Core.hpp>
 
@@ -26,8 +27,7 @@ constexpr std::size_t items_of_team(std::size_t count, std::size_t least, std::s
 constexpr std::size_t teams_for(std::size_t count, std::size_t items) { return (count + items - 1) / items; }
 
 /// Team sums of blocks of rows in blocks of columns. Neighbouring lanes take neighbouring columns, threads every so
-/// many-th row, and their sums are added in order. The last team of a block of columns adds up the sums of a few blocks
-/// of rows, in order too; more are left for another kernel. A result does not depend on the device.
+/// many-th row, and their sums are added in order; so are those of the blocks. A result does not depend on the device.
 template <class Sum, class Term, class Space>
 struct TeamColumnSums {
   static constexpr std::size_t team_lanes = 256;     ///< threads times vector lanes
@@ -40,8 +40,8 @@ struct TeamColumnSums {
   Term term;
   std::size_t rows, columns, lanes, column_blocks, block, row_blocks;
   Sum* sums;
-  Sum* partial = nullptr;        ///< (row blocks, columns), where there is more than one block
-  unsigned* arrivals = nullptr;  ///< (column blocks), where there are several and no more than `most_blocks`
+  Sum* partial = nullptr;        ///< (place in the tree, columns), where there is more than one block of rows
+  unsigned* arrivals = nullptr;  ///< (column block, bunch), likewise
 
   TeamColumnSums(Term const& terms, std::size_t row_count, std::size_t column_count, Sum* to)
       : term(terms),
@@ -56,11 +56,13 @@ struct TeamColumnSums {
   /// Rows of a block. A batch of a thread's rows takes about a third of the time in which the last team adds blocks up.
   static constexpr std::size_t block_of(std::size_t rows) {
     return rows <= largest_block ? largest_block
-                                 : std::min(largest_block, items_of_team(rows, largest_block / 4, most_blocks));
+                                 : std::min(largest_block, items_of_team(rows, largest_block / 4, TeamTree::bunch));
   }
   /// One block of rows at least, whose sums are 0 where there is none.
   std::size_t teams() const { return row_blocks * column_blocks; }
   std::size_t threads() const { return team_lanes / lanes; }
+  /// The blocks of rows.
+  KOKKOS_FUNCTION TeamTree tree() const { return {static_cast<std::uint32_t>(row_blocks)}; }
   static constexpr std::size_t scratch_bytes() { return team_lanes * sizeof(Sum) + sizeof(unsigned) + 128; }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
@@ -71,10 +73,13 @@ struct TeamColumnSums {
     Partial of_threads(team.team_scratch(0));
     if (row_blocks == 1) return add(team, of_threads, term, begin, end, column, sums);
     add(team, of_threads, term, begin, end, column, partial + row_block * columns);
-    if (arrivals == nullptr) return;
     Flag flag(team.team_scratch(0));
-    if (TeamArrivals{arrivals + column_block, static_cast<unsigned>(row_blocks)}.is_last(team, flag.data()))
-      add(team, of_threads, MatrixElement<Sum>{partial, columns}, 0, row_blocks, column, sums);
+    TeamTree const all = tree();
+    all.sum(team, static_cast<std::uint32_t>(row_block), arrivals + column_block * all.bunches(), flag.data(),
+            [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
+              add(team, of_threads, MatrixElement<Sum>{partial, columns}, first, first + count, column,
+                  place < all.places() ? partial + place * columns : sums);
+            });
   }
 
  private:

@@ -20,25 +20,13 @@ namespace trireme::detail {
 /// and so do the results' bits.
 struct GemmDivision {
   static constexpr std::uint32_t small_tile = 32, large_tile = 64;
-  static constexpr std::uint32_t bunch = 16;  ///< sums that one team adds up
 
   std::uint32_t extent;               ///< of a tile
   std::uint32_t column_tiles, tiles;  ///< of one product
   std::uint32_t parts, depth;         ///< parts of the depth, and how much of it is in each
 
-  /// Places of a tile's sums: of all parts, of all bunches of them, and so on.
-  KOKKOS_FUNCTION constexpr std::uint32_t stored_sums() const {
-    std::uint32_t places = 0;
-    for (std::uint32_t count = parts; count > 1; count = bunches_of(count)) places += count;
-    return places;
-  }
-  /// Bunches of a tile's sums, of which each counts who arrives.
-  KOKKOS_FUNCTION constexpr std::uint32_t bunches() const {
-    std::uint32_t all = 0;
-    for (std::uint32_t count = parts; count > 1; count = bunches_of(count)) all += bunches_of(count);
-    return all;
-  }
-  KOKKOS_FUNCTION static constexpr std::uint32_t bunches_of(std::uint32_t count) { return (count + bunch - 1) / bunch; }
+  /// The parts of a tile.
+  KOKKOS_FUNCTION constexpr TeamTree tree() const { return {parts}; }
 };
 
 /// True for types of which two groups' sums of a large tile fit the scratch memory.
@@ -130,8 +118,7 @@ class SliceCopy {
 };
 
 /// A team computes a tile of results over a part of the depth. Groups of its threads multiply different levels of a
-/// slice, while the slices behind it are copied; then the sums of the groups are added. Where there are several parts,
-/// the last team to arrive of a bunch of them adds these up, and the last of those the sums of the bunches, in order.
+/// slice, while the slices behind it are copied; then the sums of the groups are added, and those of several parts.
 template <class T, class Space, class Epilogue, std::uint32_t Extent>
 struct TiledGemm {
   static constexpr std::uint32_t threads = 256, block_columns = 4, block_rows = Extent / 8;
@@ -151,8 +138,8 @@ struct TiledGemm {
   GemmDivision division;
   Epilogue epilogue;
   bool stores_four;
-  Four<T>* sums = nullptr;       ///< (product, tile, stored sums, threads of a tile's fours), where there are parts
-  unsigned* arrivals = nullptr;  ///< (product, tile, bunches), likewise
+  Four<T>* sums = nullptr;       ///< (product, tile, place, fours of a tile), where there are several parts
+  unsigned* arrivals = nullptr;  ///< (product, tile, bunch), likewise
 
   static constexpr std::size_t scratch_bytes() { return stages * stage * sizeof(T) + sizeof(unsigned) + 2 * 64; }
 
@@ -168,20 +155,19 @@ struct TiledGemm {
     Four<T> values[own_fours];
     multiply(team, p, row, column, part, memory.data()->at, values);
 
-    Four<T>* stored = sums + std::size_t{tile_index} * division.stored_sums() * own_fours * threads;
-    unsigned* arrived = arrivals + tile_index * division.bunches();
-    for (std::uint32_t at = part, count = division.parts; count > 1;) {
-      keep(team, values, stored + std::size_t{at} * own_fours * threads);
-      std::uint32_t const bunch = at / division.bunch, first = bunch * division.bunch,
-                          size = count - first < division.bunch ? count - first : division.bunch;
-      if (!TeamArrivals{arrived + bunch, size}.is_last(team, flag.data())) return;
-      add(team, stored + std::size_t{first} * own_fours * threads, size, values);
-      stored += std::size_t{count} * own_fours * threads;
-      arrived += division.bunches_of(count);
-      at = bunch;
-      count = division.bunches_of(count);
-    }
-    store(team, p, row, column, values);
+    if (division.parts == 1) return store(team, p, row, column, values);
+    TeamTree const tree = division.tree();
+    Four<T>* const places = sums + std::size_t{tile_index} * tree.places() * own_fours * threads;
+    auto const at = [&](std::uint32_t place) { return places + std::size_t{place} * own_fours * threads; };
+    keep(team, values, at(part));
+    tree.sum(team, part, arrivals + tile_index * tree.bunches(), flag.data(),
+             [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
+               add(team, at(first), count, values);
+               if (place < tree.places())
+                 keep(team, values, at(place));
+               else
+                 store(team, p, row, column, values);
+             });
   }
 
  private:
