@@ -1,6 +1,6 @@
 // Products on a device that records, in float: by the vendor's library and in tiles of either extent, for some
 // divisions of the depth, and as trireme chooses. Prints a line for each: microseconds of one of many in a recording,
-// the least of a few runs. The rule of `pays_in_tiles` and the numbers of `divide_gemm` are taken from it.
+// the least of a few runs.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -81,13 +81,36 @@ double time_of(Space const& space, Enqueue const& enqueue) {
   return least;
 }
 
+/// The vendor's product and what comes behind it, where there is one.
+template <class Blas, class Add, class Behind>
+void by_library(Blas const& blas, Add const& add, Space const& space, tr::ProductBatch<float> const& batch,
+                Behind const& behind) {
+  if constexpr (!Blas::portable)
+    add("library", [&] {
+      blas.gemm(space, batch);
+      behind();
+    });
+}
+
+struct Fill {
+  Numbers numbers;
+  KOKKOS_FUNCTION void operator()(std::size_t i) const {
+    numbers(i) = static_cast<float>(i * 2654435761u % 2039) / 1019.0f - 1.0f;
+  }
+};
+Numbers numbers(Space const& space, char const* label, std::size_t count) {
+  Numbers const made(label, count);
+  Kokkos::parallel_for("fill", Kokkos::RangePolicy<Space>(space, 0, count), Fill{made});
+  return made;
+}
+
 void measure(Case const& c) {
   Space const space = Space();
   tr::detail::DeviceBlas<Space> const blas(space);
   tr::detail::TeamMemory<Space> memory;
   Context context(space);
-  Numbers const a("a", c.m * c.k * c.count), b("b", c.k * c.n * c.count), y("y", c.m * c.n * c.count),
-      bias("bias", c.n);
+  Numbers const a = numbers(space, "a", c.m * c.k * c.count), b = numbers(space, "b", c.k * c.n * c.count),
+                bias = numbers(space, "bias", c.n), y("y", c.m * c.n * c.count);
   tr::ProductBatch<float> const batch{.first = {.m = c.m,
                                                 .n = c.n,
                                                 .k = c.k,
@@ -108,8 +131,7 @@ void measure(Case const& c) {
   auto const add = [&](std::string const& label, auto const& enqueue) {
     line += fmt::format("  {} {:.2f}", label, time_of(space, enqueue));
   };
-  add("library", [&] {
-    blas.gemm(space, batch);
+  by_library(blas, add, space, batch, [&] {
     if (c.with_bias)
       tr::kernels::bias_activation(context, tr::ReLU{}, c.m, c.n, static_cast<float const*>(bias.data()), y.data(),
                                    y.data());

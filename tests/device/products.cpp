@@ -1,5 +1,5 @@
-// Products on a device, by the vendor's library or in tiles, against sums in double on the host; epilogues
-// against kernels of their own.
+// Products on a device, by the vendor's library or in tiles, against sums on the host; epilogues against kernels of
+// their own.
 #define BOOST_TEST_MODULE device_products
 #include "support/device.hpp"
 
@@ -22,8 +22,13 @@
 #include "trireme/activations/silu.hpp"
 #include "trireme/activations/softmax.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/backend/execution/device_products.hpp"
 #include "trireme/backend/execution/space_context.hpp"
+#include "trireme/backend/execution/team_memory.hpp"
 #include "trireme/backend/execution/thread_context.hpp"
+#include "trireme/backend/gemm/epilogue.hpp"
+#include "trireme/backend/gemm/gemm_division.hpp"
+#include "trireme/backend/gemm/product.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/gradient.hpp"
 #include "trireme/tensor/bfloat16.hpp"
@@ -44,8 +49,8 @@ struct Sizes {
 };
 /// Around the edges of tiles and of vectors, lengths that are no multiple of either, and depths in one part and
 /// several.
-constexpr Sizes shapes[] = {{1, 1, 1},     {16, 16, 16}, {17, 15, 33},  {5, 70, 3},  {64, 10, 100},
-                            {33, 128, 64}, {2, 3, 300},  {40, 50, 300}, {9, 32, 700}};
+constexpr Sizes shapes[] = {{1, 1, 1},   {16, 16, 16},  {17, 15, 33}, {5, 70, 3},   {64, 10, 100}, {33, 128, 64},
+                            {2, 3, 300}, {40, 50, 300}, {9, 32, 700}, {1, 70, 300}, {70, 1, 300}};
 
 /// Two matrices whose rows are `gap` longer than the product needs, at an offset from the beginning of their memory.
 template <class T>
@@ -150,24 +155,52 @@ void check_products(bool accumulate, bool short_operands = false) {
   });
 }
 
+/// The product in tiles of a division, added to what is there and with bias and ReLU. Rows of the results are a
+/// multiple of four apart, and have numbers between them that stay.
+template <class T>
+void check_tiles(Factors<T> const& f, std::uint32_t extent, std::size_t parts) {
+  if (extent == detail::GemmDivision::large_tile && !detail::takes_large_tiles<T>) return;
+  test::Device const space = test::device(1);
+  detail::TeamMemory<test::Device> memory;
+  std::size_t const ldc = (f.shape.n + 7) / 4 * 4;
+  auto const before = numbers<T>(f.shape.m * ldc, 3), bias = numbers<T>(f.shape.n, 4);
+  OnDevice<T> const a(f.a), b(f.b), sums(before), activated(before), device_bias(bias);
+  detail::GemmDivision const division = detail::divide_gemm(f.product(a, b, sums.data(), ldc), extent, parts);
+  for (bool const with_bias : {false, true}) {
+    Product<T> product = f.product(a, b, (with_bias ? activated : sums).data(), ldc);
+    product.accumulate = !with_bias;
+    if (with_bias)
+      detail::tiled_gemm(space, memory, ProductBatch<T>{product}, division,
+                         BiasActivationEpilogue<T, ReLU>{{}, device_bias.data(), product.c});
+    else
+      detail::tiled_gemm(space, memory, ProductBatch<T>{product}, division);
+  }
+  space.fence("tiles");
+  BOOST_TEST_CONTEXT("tiles of " << extent << ", parts " << division.parts) {
+    check_matrix(sums.values(), before, 0, f.shape, ldc, f.tolerance(),
+                 [&](std::size_t i, std::size_t j) { return f.sum(i, j) + static_cast<double>(before[i * ldc + j]); });
+    check_matrix(activated.values(), before, 0, f.shape, ldc, f.tolerance(), [&](std::size_t i, std::size_t j) {
+      return std::max(0.0, f.sum(i, j) + static_cast<double>(bias[j]));
+    });
+  }
+}
+
 /// Two groups of three products each, of which every one has another left factor, and those of a group the same right
 /// one. Their results lie `apart` elements behind each other.
-template <class T>
-void check_batch(Factors<T> const& first, std::size_t apart) {
+template <class T, class Multiply>
+void check_batch(Factors<T> const& first, std::size_t apart, Multiply const& multiply) {
   constexpr std::size_t groups = 2, group = 3;
-  Context context(test::device(1));
   Sizes const shape = first.shape;
   std::size_t const a_size = first.rows_a * first.lda, b_size = first.rows_b * first.ldb,
                     c_size = shape.m * shape.n + apart;
   auto const all_a = numbers<T>(groups * group * a_size, 1), all_b = numbers<T>(groups * b_size, 2),
              before = numbers<T>(groups * group * c_size, 3);
   OnDevice<T> const a(all_a), b(all_b), c(before);
-  context.gemm_batch(ProductBatch<T>{.first = first.product(a, b, c.data(), shape.n),
-                                     .count = groups,
-                                     .group = group,
-                                     .groups = {group * a_size, b_size, group * c_size},
-                                     .within = {a_size, 0, c_size}});
-  context.fence("products");
+  multiply(ProductBatch<T>{.first = first.product(a, b, c.data(), shape.n),
+                           .count = groups,
+                           .group = group,
+                           .groups = {group * a_size, b_size, group * c_size},
+                           .within = {a_size, 0, c_size}});
   auto const results = c.values();
   auto const part_of = [](std::vector<T> const& numbers, std::size_t size, std::size_t at) {
     auto const begin = numbers.begin() + static_cast<std::ptrdiff_t>(at * size);
@@ -180,6 +213,48 @@ void check_batch(Factors<T> const& first, std::size_t apart) {
       check_matrix(part_of(results, c_size, at), part_of(before, c_size, at), 0, shape, shape.n, f.tolerance(),
                    [&](std::size_t i, std::size_t j) { return f.sum(i, j); });
     }
+}
+
+template <class T>
+void check_batch(Factors<T> const& first, std::size_t apart) {
+  Context context(test::device(1));
+  check_batch<T>(first, apart, [&](ProductBatch<T> const& batch) {
+    context.gemm_batch(batch);
+    context.fence("products");
+  });
+}
+
+/// Products by the library alone: each layout, short operands, an epilogue that it may take, and groups.
+template <class T, class Library = Blas>
+void check_library() {
+  if constexpr (!Library::portable) {
+    test::Device const space = test::device(1);
+    Library const library(space);
+    for_each_layout<T>(true, [&](Factors<T> const& factors) {
+      for (bool const is_short : {false, sizeof(T) == 4}) {
+        Factors<T> const f = is_short ? shortened(factors) : factors;
+        std::size_t const count = f.shape.m * f.shape.n;
+        auto const before = numbers<T>(f.offset + count, 3), bias = numbers<T>(f.shape.n, 4);
+        OnDevice<T> const a(f.a), b(f.b), c(before), y(before), device_bias(bias);
+        Product<T> product = f.product(a, b, c.data() + f.offset, f.shape.n);
+        product.short_operands = is_short;
+        library.gemm(space, ProductBatch<T>{product});
+        product.c = y.data() + f.offset;
+        bool const taken =
+            library.gemm(space, product, BiasActivationEpilogue<T, Linear>{{}, device_bias.data(), product.c});
+        space.fence("products");
+        check_matrix(c.values(), before, f.offset, f.shape, f.shape.n, f.tolerance(),
+                     [&](std::size_t i, std::size_t j) { return f.sum(i, j); });
+        if (taken)
+          check_matrix(y.values(), before, f.offset, f.shape, f.shape.n, f.tolerance(),
+                       [&](std::size_t i, std::size_t j) { return f.sum(i, j) + static_cast<double>(bias[j]); });
+      }
+    });
+    check_batch<T>({{17, 15, 33}, false, true, 0}, 7, [&](ProductBatch<T> const& batch) {
+      library.gemm(space, batch);
+      space.fence("products");
+    });
+  }
 }
 
 /// A product with bias and activation, taken or not, against the host's numbers in double.
@@ -336,7 +411,7 @@ BOOST_AUTO_TEST_CASE(shallow_products_of_many_results_are_those_of_the_host) {
   check_product<float>({{1100, 970, 5}, false, false, 0}, false);
 }
 
-/// Many tiles, which are large ones, and few of so deep sums that teams add up bunches of their parts.
+/// Large enough for large tiles, and so deep that sums of parts are added up in several levels.
 BOOST_AUTO_TEST_CASE(large_and_deep_products_are_those_of_the_host) {
   check_product<float>({{770, 650, 37}, false, false, 0}, true);
   check_product<float>({{520, 1030, 20}, true, true, 1}, false);
@@ -345,10 +420,30 @@ BOOST_AUTO_TEST_CASE(large_and_deep_products_are_those_of_the_host) {
   check_product<double>({{20, 40, 5000}, false, true, 0}, false);
 }
 
+/// On GPUs too, where trireme might leave products of these sizes to a library: tiles of both extents, with one part of
+/// the depth, two, and two levels of them.
+BOOST_AUTO_TEST_CASE(tiles_of_any_division_are_those_of_the_host) {
+  for (std::size_t const parts : {1u, 2u, 17u})
+    for (std::uint32_t const extent : {detail::GemmDivision::small_tile, detail::GemmDivision::large_tile})
+      for (bool const transposed : {false, true}) {
+        check_tiles<float>({{70, 90, 600}, transposed, !transposed, 1}, extent, parts);
+        check_tiles<float>({{65, 30, 150}, transposed, transposed, 0}, extent, parts);
+        check_tiles<double>({{33, 70, 280}, transposed, !transposed, 0}, extent, parts);
+      }
+}
+
+/// Where a library is linked: those that trireme leaves to it, and those that it computes itself.
+BOOST_AUTO_TEST_CASE(products_of_a_library_are_those_of_the_host) {
+  check_library<float>();
+  check_library<double>();
+}
+
 BOOST_AUTO_TEST_CASE(groups_of_products_are_those_of_the_host) {
   for (bool const transpose_b : {false, true}) {
     check_batch<float>({{40, 24, 17}, false, transpose_b, 0}, 8);
     check_batch<float>({{5, 70, 33}, true, transpose_b, 0}, 7);
+    check_batch<float>({{40, 24, 300}, false, transpose_b, 0}, 7);
+    check_batch<float>({{170, 24, 700}, true, transpose_b, 0}, 0);
     check_batch<double>({{17, 15, 8}, true, transpose_b, 0}, 5);
   }
 }

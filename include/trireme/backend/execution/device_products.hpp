@@ -8,8 +8,10 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/execution/team_memory.hpp"
+#include "trireme/backend/gemm/async_copy.hpp"
 #include "trireme/backend/gemm/device_blas.hpp"
 #include "trireme/backend/gemm/epilogue.hpp"
+#include "trireme/backend/gemm/gemm_division.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/gemm/shallow_gemm.hpp"
 #include "trireme/backend/gemm/tiled_gemm.hpp"
@@ -31,6 +33,7 @@ void launch_tiles(Space const& space, TeamMemory<Space>& memory, ProductBatch<T>
   bool const stores_four = epilogue.takes_four(batch.first) && batch.groups.c % 4 == 0 && batch.within.c % 4 == 0;
   Gemm gemm{batch, division, epilogue, stores_four};
   if (division.parts > 1) {
+    // Memory of Kokkos is aligned to 64 bytes and more.
     gemm.sums = reinterpret_cast<Four<T>*>(
         memory.template numbers<T>(space, tiles * division.tree().places() * Extent * Extent));
     gemm.arrivals = memory.arrivals(space, tiles * division.tree().bunches());
@@ -72,7 +75,7 @@ class DeviceProducts {
     if (batch.first.m == 0 || batch.first.n == 0 || batch.size() == 0) return;
     if (batch.size() == 1 && is_shallow(batch.first, false)) return shallow_gemm(space, batch.first);
     if constexpr (!portable)
-      if (!pays_in_tiles(batch, false)) return blas_.gemm(space, batch);
+      if (!pays_in_tiles(batch, takes_large && batch.group > 1)) return blas_.gemm(space, batch);
     tiled_gemm(space, memory, batch, divide_gemm(batch));
   }
   template <class T, class Epilogue>
@@ -84,7 +87,8 @@ class DeviceProducts {
       return std::bool_constant<fits>{};
     } else {
       if constexpr (fits)
-        if (is_shallow(product, true) || pays_in_tiles(ProductBatch<T>{product}, true)) {
+        if (is_shallow(product, true) ||
+            pays_in_tiles(ProductBatch<T>{product}, takes_large && !DeviceBlas<Space>::template may_take<Epilogue>)) {
           by_own_kernel(space, memory, product, epilogue);
           return true;
         }
@@ -93,6 +97,9 @@ class DeviceProducts {
   }
 
  private:
+  /// Large products of others are better left to the library.
+  static constexpr bool takes_large = copies_async<Space>;
+
   template <class T, class Epilogue>
   static void by_own_kernel(Space const& space, TeamMemory<Space>& memory, Product<T> const& product,
                             Epilogue const& epilogue) {

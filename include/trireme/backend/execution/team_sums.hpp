@@ -32,7 +32,6 @@ template <class Sum, class Term, class Space>
 struct TeamColumnSums {
   static constexpr std::size_t team_lanes = 256;     ///< threads times vector lanes
   static constexpr std::size_t largest_block = 256;  ///< rows
-  static constexpr std::size_t most_blocks = 16;     ///< of rows, that one team adds up
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;
   using Partial = Kokkos::View<Sum[team_lanes], typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Flag = Kokkos::View<unsigned, typename Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
@@ -53,7 +52,7 @@ struct TeamColumnSums {
         row_blocks(row_count > block ? teams_for(row_count, block) : 1),
         sums(to) {}
 
-  /// Rows of a block. A batch of a thread's rows takes about a third of the time in which the last team adds blocks up.
+  /// Rows of a block: as few as leave one bunch of them, within limits.
   static constexpr std::size_t block_of(std::size_t rows) {
     return rows <= largest_block ? largest_block
                                  : std::min(largest_block, items_of_team(rows, largest_block / 4, TeamTree::bunch));
@@ -155,7 +154,7 @@ struct TeamTotals {
     while (count > 1 && count * width > 2048) count /= 2;
     return count;
   }();
-  /// Indices that one team sums faster than two, whose sums have to be added.
+  /// Indices that one team sums, which saves the additions of another.
   static constexpr std::size_t alone = 2 * threads;
   static constexpr std::size_t groups = threads < 8 ? 1 : 8;  ///< of threads, whose sums are added first
   using Team = typename Kokkos::TeamPolicy<Space>::member_type;

@@ -1,9 +1,17 @@
 /// Copies into a team's scratch memory that run while its threads compute.
 #pragma once
 
-#include <Kokkos_Macros.hpp>
+#include <Kokkos_Core.hpp>
 
 namespace trireme::detail {
+
+/// True for spaces whose threads go on while their copies are under way.
+template <class Space>
+inline constexpr bool copies_async = false;
+#ifdef KOKKOS_ENABLE_CUDA
+template <>
+inline constexpr bool copies_async<Kokkos::Cuda> = true;
+#endif
 
 /// Begins to copy a number, or to store a zero, which may take until `await_copies`. `from` is not read for a zero.
 /// CUDA devices from compute capability 8.0 on copy past the registers; others copy at once.
@@ -27,7 +35,7 @@ KOKKOS_INLINE_FUNCTION void end_group_of_copies() {
 #endif
 }
 
-/// Waits for the thread's copies, but for those of its last `Groups` groups. Other threads see them behind a barrier.
+/// Waits until at most `Groups` of the thread's groups are on their way. Other threads see its copies behind a barrier.
 template <int Groups>
 KOKKOS_FUNCTION void await_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

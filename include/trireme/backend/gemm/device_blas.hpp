@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <type_traits>
 
 #include <Kokkos_Core.hpp>
 
@@ -25,7 +24,7 @@ namespace trireme::detail {
 /// The state that a context keeps between products of a vendor's library; empty where none is linked.
 ///
 /// A product with an epilogue (epilogue.hpp) is one call, or is declined: then the result is false, and nothing is
-/// enqueued.
+/// enqueued. `may_take` is false for epilogues that are always declined.
 template <class Space>
 struct DeviceBlas {
   static constexpr bool portable = true;
@@ -38,6 +37,13 @@ struct DeviceBlas {
 template <>
 struct DeviceBlas<Kokkos::Cuda> {
   static constexpr bool portable = false;
+#ifdef TRIREME_HAVE_CUBLASLT
+  template <class Epilogue>
+  static constexpr bool may_take = has_cublas_lt_epilogue<Epilogue>;
+#else
+  template <class Epilogue>
+  static constexpr bool may_take = false;
+#endif
 
   explicit DeviceBlas(Kokkos::Cuda const& space) {
     cublasHandle_t handle{};
@@ -117,6 +123,8 @@ inline void check_rocblas(rocblas_status status, char const* call) {
 template <>
 struct DeviceBlas<Kokkos::HIP> {
   static constexpr bool portable = false;
+  template <class Epilogue>
+  static constexpr bool may_take = false;
 
   explicit DeviceBlas(Kokkos::HIP const& space) {
     rocblas_handle handle{};
@@ -138,8 +146,8 @@ struct DeviceBlas<Kokkos::HIP> {
     for (std::size_t i = 0; i < batch.group; ++i) multiply(batch[i], batch);
   }
   template <class T, class Epilogue>
-  std::false_type gemm(Kokkos::HIP const&, Product<T> const&, Epilogue const&) const {
-    return {};
+  bool gemm(Kokkos::HIP const&, Product<T> const&, Epilogue const&) const {
+    return false;
   }
 
  private:

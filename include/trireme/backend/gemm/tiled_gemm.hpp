@@ -2,82 +2,21 @@
 /// memory.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include <Kokkos_Core.hpp>
 
 #include "trireme/backend/gemm/async_copy.hpp"
-#include "trireme/backend/gemm/epilogue.hpp"
+#include "trireme/backend/gemm/gemm_division.hpp"
 #include "trireme/backend/gemm/product.hpp"
 #include "trireme/backend/simd/four.hpp"
 #include "trireme/backend/threads/team_arrivals.hpp"
 
 namespace trireme::detail {
 
-/// Division of products between teams: square tiles of results, and parts of the depth. It depends on the sizes alone,
-/// and so do the results' bits.
-struct GemmDivision {
-  static constexpr std::uint32_t small_tile = 32, large_tile = 64;
-
-  std::uint32_t extent;               ///< of a tile
-  std::uint32_t column_tiles, tiles;  ///< of one product
-  std::uint32_t parts, depth;         ///< parts of the depth, and how much of it is in each
-
-  /// The parts of a tile.
-  KOKKOS_FUNCTION constexpr TeamTree tree() const { return {parts}; }
-};
-
-/// True for types of which two groups' sums of a large tile fit the scratch memory.
-template <class T>
-inline constexpr bool takes_large_tiles = sizeof(T) <= 4;
-
-/// Square tiles of `extent` results, and at most `most_parts` of the depth.
-template <class T>
-constexpr GemmDivision divide_gemm(Product<T> const& p, std::uint32_t extent, std::size_t most_parts) {
-  constexpr std::size_t slice = 32;  // a part is some of them
-  auto const narrowed = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
-  std::size_t const depth = std::max<std::size_t>((p.k + most_parts * slice - 1) / (most_parts * slice), 1) * slice;
-  std::uint32_t const column_tiles = narrowed((p.n + extent - 1) / extent);
-  return {.extent = extent,
-          .column_tiles = column_tiles,
-          .tiles = narrowed((p.m + extent - 1) / extent) * column_tiles,
-          .parts = narrowed(std::max<std::size_t>((p.k + depth - 1) / depth, 1)),
-          .depth = narrowed(depth)};
-}
-
-template <class T>
-constexpr GemmDivision divide_gemm(ProductBatch<T> const& batch) {
-  // Some for each multiprocessor of a large device, which hide each other's waits for memory.
-  constexpr std::size_t wanted_teams = 264, enough_tiles = 128, least_depth = 64, most_parts = 256;
-  Product<T> const& p = batch.first;
-  auto const tiles_of = [&](std::size_t extent) {
-    return (p.m + extent - 1) / extent * ((p.n + extent - 1) / extent) * batch.size();
-  };
-  bool const is_large = takes_large_tiles<T> && tiles_of(GemmDivision::large_tile) >= enough_tiles;
-  std::uint32_t const extent = is_large ? GemmDivision::large_tile : GemmDivision::small_tile;
-  std::size_t const parts = std::min({wanted_teams / tiles_of(extent), p.k / least_depth, most_parts});
-  return divide_gemm(p, extent, std::max<std::size_t>(parts, 1));
-}
-
-/// True for products that tiles take less time for than a vendor's library, which launches two kernels or three for a
-/// product that is split along its depth, with a bias and an activation, and one for each product of a group. Measured
-/// on an H200. Products with a vector are faster by the library.
-/// \param has_epilogue  that a vendor's library would not take
-template <class T>
-constexpr bool pays_in_tiles(ProductBatch<T> const& batch, bool has_epilogue) {
-  constexpr std::size_t few = std::size_t{1} << 22, some = std::size_t{1} << 26, many = std::size_t{1} << 28;
-  constexpr std::size_t short_depth = 128;
-  Product<T> const& p = batch.first;
-  if (p.m == 1 || p.n == 1) return false;
-  std::size_t const multiplications = p.m * p.n * p.k * batch.size();
-  if (!has_epilogue && batch.group == 1) return multiplications <= few;
-  return multiplications <= some || (has_epilogue && multiplications <= many && p.k <= short_depth);
-}
-
-/// Copies slices of an operand, one after the other, to scratch memory: (level, extent). Neighbouring threads copy what
-/// are neighbours in memory: 32 along the extent, or 8 along the depth of 4 rows, which fall into different banks.
+/// Copies slices of an operand, one after the other, to scratch memory: (level, extent). Neighbouring threads copy
+/// neighbouring elements: 32 along the extent, or 8 along the depth of 4 rows, which fall into different banks.
 template <class T, std::uint32_t Extent, std::uint32_t Slice>
 class SliceCopy {
  public:
@@ -141,7 +80,7 @@ struct TiledGemm {
   Four<T>* sums = nullptr;       ///< (product, tile, place, fours of a tile), where there are several parts
   unsigned* arrivals = nullptr;  ///< (product, tile, bunch), likewise
 
-  static constexpr std::size_t scratch_bytes() { return stages * stage * sizeof(T) + sizeof(unsigned) + 2 * 64; }
+  static constexpr std::size_t scratch_bytes() { return sizeof(T) * stages * stage + sizeof(unsigned) + 128; }
 
   KOKKOS_FUNCTION void operator()(Team const& team) const {
     auto const index = static_cast<std::uint32_t>(team.league_rank());
@@ -153,14 +92,14 @@ struct TiledGemm {
     Memory const memory(team.team_scratch(0));
     Flag const flag(team.team_scratch(0));
     Four<T> values[own_fours];
-    multiply(team, p, row, column, part, memory.data()->at, values);
+    multiply(team, p, row, column, part, reinterpret_cast<T*>(memory.data()), values);
 
     if (division.parts == 1) return store(team, p, row, column, values);
     TeamTree const tree = division.tree();
     Four<T>* const places = sums + std::size_t{tile_index} * tree.places() * own_fours * threads;
     auto const at = [&](std::uint32_t place) { return places + std::size_t{place} * own_fours * threads; };
     keep(team, values, at(part));
-    tree.sum(team, part, arrivals + tile_index * tree.bunches(), flag.data(),
+    tree.sum(team, part, arrivals + std::size_t{tile_index} * tree.bunches(), flag.data(),
              [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
                add(team, at(first), count, values);
                if (place < tree.places())
@@ -255,8 +194,8 @@ struct TiledGemm {
   KOKKOS_FUNCTION void store(Team const& team, Product<T> const& p, std::size_t row, std::size_t column,
                              Four<T> const (&values)[own_fours]) const {
     for (std::uint32_t f = 0; f < own_fours; ++f) {
-      std::uint32_t const four = rank_of(team) + f * threads;
-      std::size_t const i = row + four / across, j = column + four % across * 4;
+      std::uint32_t const four = rank_of(team) + f * threads, column_of_tile = four % across * 4;
+      std::size_t const i = row + four / across, j = column + column_of_tile;
       if (i >= p.m || j >= p.n) continue;
       T const* const before = p.c + i * p.ldc + j;
       if (stores_four && j + 4 <= p.n) {
