@@ -4,17 +4,25 @@
 #include <cmath>
 
 #include "trireme/callbacks/control.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/uniform.hpp"
 
 namespace trireme {
 
 /// End of training when the running mean of the epoch's loss is NaN or infinite, checked after each batch with one
-/// small collective and no vote. A warning says so. Source: Keras `TerminateOnNaN`.
+/// small collective and no vote. A warning says so, or with `raise_error` an Error of all processes. Source: Keras
+/// `TerminateOnNaN`.
 struct TerminateOnNaN {
+  bool raise_error = false;  ///< `fit` throws, without `on_train_end`: what BackupAndRestore has saved stays
+
   template <class Run>
   Uniform<Control> on_train_batch_end(Run& run) const {
     return stop_if(run.loss(), [&](double loss) {
       if (std::isfinite(loss)) return false;
+      if (raise_error)
+        raise_uniform(Error(formatted("TerminateOnNaN: the loss is {} in epoch {} after batch {}", loss,
+                                      run.epoch() + 1, run.batch() + 1)));
       run.warning(
           formatted("Epoch {}, batch {}: the loss is {}, so training ends", run.epoch() + 1, run.batch() + 1, loss));
       return true;

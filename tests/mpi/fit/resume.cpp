@@ -3,12 +3,14 @@
 #define BOOST_TEST_MODULE resume
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_local_slices.hpp"
 #include "trireme/fit.hpp"
@@ -218,4 +221,30 @@ BOOST_AUTO_TEST_CASE(damage_is_found_by_the_chief_and_all_ranks_go_back) {
   auto const result = train(strategy, backup, never);
   BOOST_TEST(result.weights == expected.weights);
   BOOST_TEST((result.history.values == expected.history.values));
+}
+
+/// One rank alone computes the NaN. The orderly end removes the backup, as that of a complete run.
+BOOST_AUTO_TEST_CASE(an_error_for_a_loss_that_is_no_number_is_that_of_all_ranks_and_leaves_the_backup) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  BackupAndRestore backup{.path = folder.file(), .save_freq = 2};
+  auto samples = test::mlp_samples<float>(20);
+  samples.x(17, 0) = std::numeric_limits<float>::quiet_NaN();  // in batch 4
+  auto const train_until = [&](TerminateOnNaN const& callback) {
+    auto model =
+        compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+    fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false}, callback, backup);
+    BOOST_TEST(model.engine().iteration() == 4u);
+  };
+  auto const is_there = [&] {
+    world().barrier();
+    bool const found = std::filesystem::exists(folder.file());
+    world().barrier();
+    return found;
+  };
+  BOOST_TEST(test::uniform_message_of<Error>(world(), [&] { train_until({.raise_error = true}); }) ==
+             "TerminateOnNaN: the loss is nan in epoch 1 after batch 4");
+  BOOST_TEST(is_there());
+  train_until({});
+  BOOST_TEST(!is_there());
 }

@@ -165,6 +165,10 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_ends_training) {
     BOOST_TEST((callback.on_train_batch_end(run).value() == tr::Control::stop));
   }
   BOOST_TEST(run.messages.at(0) == "Epoch 1, batch 1: the loss is nan, so training ends");
+  tr::TerminateOnNaN const strict{.raise_error = true};
+  BOOST_CHECK_EXCEPTION(strict.on_train_batch_end(run), tr::Error, [](tr::Error const& error) {
+    return error.uniform() && error.what() == std::string("TerminateOnNaN: the loss is inf in epoch 1 after batch 1");
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_schedule_sees_the_epoch_and_the_rate_and_is_logged) {
