@@ -3,12 +3,13 @@
 # that has no network and none of trireme's packages: CUDA 13 and its cuBLAS are all that the programs expect there, and
 # cuDNN if you say so.
 #
-#   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--cudnn] [--host] [FOLDER]
+#   scripts/gpu-bundle.sh [--tests REGEX] [--benchmarks REGEX] [--cudnn] [--one-architecture] [--host] [FOLDER]
 #
 # --tests       programs of tests/device (all of them)
 # --benchmarks  programs of benchmarks/: training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt), where pjrt is there if CMake
 #               finds PJRT's header (scripts/pjrt.sh), and kernels_device_products
 # --cudnn       convolutions are cuDNN's, which has to be on that machine as on this one
+# --one-architecture  Kokkos's own alone (9.0), without code for an A100, which takes half of the time
 # --host        for threads instead of CUDA, with the device in software, to try the folder and its scripts without a GPU
 # FOLDER        build/gpu-bundle
 #
@@ -16,13 +17,14 @@
 source "$(dirname "$0")/dependencies.sh"
 cd "$project"
 
-tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt)|kernels_device_products' backend=cuda cudnn=OFF folder=build/gpu-bundle
+tests='.*' benchmarks='training_(mlp|cnn|wide|surrogate|sequences|deep|mixed|pjrt)|kernels_device_products' backend=cuda cudnn=OFF second=yes folder=build/gpu-bundle
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit 0 ;;
     --tests) tests=${2:-} && shift 2 ;;
     --benchmarks) benchmarks=${2:-} && shift 2 ;;
     --cudnn) cudnn=ON && shift ;;
+    --one-architecture) second="" && shift ;;
     --host) backend=openmp && shift ;;
     -*) die "unknown option '$1' (see --help)" ;;
     *) folder=$1 && shift ;;
@@ -36,7 +38,7 @@ if [ "$backend" = cuda ]; then
   command -v nvcc >/dev/null || die "nvcc is not on this machine; --host builds without it"
   arguments=("-DCMAKE_CXX_COMPILER=$(kokkos_cache cuda)/bin/nvcc_wrapper" -DTRIREME_BENCHMARK_FLAGS=-O3 "-DTRIREME_WITH_CUDNN=$cudnn")
   # A100s beside the architecture of Kokkos, of which its compiler wrapper takes one alone.
-  export NVCC_APPEND_FLAGS="-gencode arch=compute_80,code=sm_80"
+  [ -z "$second" ] || export NVCC_APPEND_FLAGS="-gencode arch=compute_80,code=sm_80"
 fi
 require_kokkos "$backend"
 build=build/gpu-bundle-$backend

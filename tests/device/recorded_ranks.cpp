@@ -18,6 +18,7 @@
 #include "trireme/strategies/data_parallel/compressed.hpp"
 #include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
+#include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 
 using namespace trireme;
 
@@ -102,6 +103,8 @@ BOOST_AUTO_TEST_CASE(adaptors_say_why_they_record_nothing) {
                       ", steps not recorded: gradients are brought together on the host"));
   BOOST_TEST(contains(placement(LocalSGD<Strategy, 2>(strategy)),
                       ", steps not recorded: the processes bring weights together, not gradients"));
+  BOOST_TEST(contains(placement(VirtualReplicas<Strategy, 4>(strategy)),
+                      ", steps not recorded: the shards of a batch are added up on the host"));
 }
 
 BOOST_AUTO_TEST_CASE(steps_of_several_processes_are_not_fused_and_the_placement_says_so) {

@@ -123,13 +123,18 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
     return parts_.results(totals, phase);
   }
 
-  /// A run resumes wherever each batch has as many shards.
-  std::string placement() const { return formatted("{} shards on {}", Shards, Space::name()); }
+  /// See EngineBase; with what was asked for and is not done.
+  std::string placement() const { return shards() + not_done_; }
+
+  /// Steps are never recorded, as `placement` says from now on.
+  void record_steps() { not_done_ += ", steps not recorded: the shards of a batch are added up on the host"; }
+  /// Nor fused.
+  void fuse_steps() { not_done_ += ", steps not fused: a batch is taken in shards"; }
 
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each shard. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", placement());
+    archive.placed("was placed otherwise", "placement", shards());
     parts_.state(archive);
   }
 
@@ -146,6 +151,9 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
                    tree->local())),
         tree_(std::move(tree)),
         sums_(std::make_unique<ShardSums<Group> const>(*tree_)) {}
+
+  /// A run resumes wherever each batch has as many shards.
+  static std::string shards() { return formatted("{} shards on {}", Shards, Space::name()); }
 
   void set_shards(Batch<T, L> const& batch) { parts_.partitions().set_shards(tree_->own().begin, batch.global_rows); }
 
@@ -197,6 +205,7 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
   std::unique_ptr<Tree const> tree_;
   std::unique_ptr<ShardSums<Group> const> sums_;
   std::vector<T> received_, staged_;
+  std::string not_done_;
 };
 
 /// `VirtualReplicas<MultiWorkerMirroredStrategy<>, 8>(world)`: every global batch is cut into 8 shards, whose
