@@ -7,6 +7,7 @@
 #include <Kokkos_Core.hpp>
 
 #if !defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_HIP)
+#include "support/twin_copies.hpp"
 #include "support/twin_device.hpp"
 #include "trireme/backend/execution/device_instances.hpp"
 #endif

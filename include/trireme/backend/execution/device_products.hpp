@@ -98,7 +98,7 @@ class DeviceProducts {
 
  private:
   /// Large products of others are better left to the library.
-  static constexpr bool takes_large = copies_async<Space>;
+  static constexpr bool takes_large = AsyncCopies<Space>::overlap;
 
   template <class T, class Epilogue>
   static void by_own_kernel(Space const& space, TeamMemory<Space>& memory, Product<T> const& product,

@@ -39,11 +39,12 @@ class SliceCopy {
 
   /// Begins to copy the next slice.
   /// \param left  levels that are left of the depth; there are zeros beyond
-  KOKKOS_FUNCTION void operator()(T* memory, std::uint32_t left) {
+  template <class Copies>
+  KOKKOS_FUNCTION void operator()(Copies& copies, T* memory, std::uint32_t left) {
     for (std::uint32_t l = 0; l < Slice / levels; ++l) {
       for (std::uint32_t i = 0; i < Extent / rows; ++i)
-        copy_or_clear_async(memory + to_ + l * levels * pitch + i * rows, from_ + i * extent_step_,
-                            inside_[i] && level_ + l * levels < left);
+        copies.copy_or_clear(memory + to_ + l * levels * pitch + i * rows, from_ + i * extent_step_,
+                             inside_[i] && level_ + l * levels < left);
       from_ += level_step_;
     }
   }
@@ -126,18 +127,19 @@ struct TiledGemm {
     Copy copy_left(p.a.block() + row * left_extent + begin * left_depth, left_extent, left_depth, p.m - row, rank);
     Copy copy_right(p.b + column * right_extent + begin * right_depth, right_extent, right_depth, p.n - column, rank);
     std::uint32_t const slices = (depth + slice - 1) / slice;
+    AsyncCopies<Space> copies;
     auto const copy = [&](std::uint32_t s) {
       if (s < slices) {
         T* const to = memory + s % stages * stage;
-        copy_left(to, depth - s * slice);
-        copy_right(to + slice * pitch, depth - s * slice);
+        copy_left(copies, to, depth - s * slice);
+        copy_right(copies, to + slice * pitch, depth - s * slice);
       }
-      end_group_of_copies();
+      copies.end_group();
     };
     for (std::uint32_t s = 0; s + 1 < stages; ++s) copy(s);
     T sum[block_rows][block_columns] = {};
     for (std::uint32_t s = 0; s < slices; ++s) {
-      await_copies<static_cast<int>(stages) - 2>();
+      copies.template await<static_cast<int>(stages) - 2>();
       // All threads have left the slice before, whose memory is copied to next.
       team.team_barrier();
       copy(s + stages - 1);
