@@ -34,8 +34,7 @@ void note(char const* label, std::uint32_t, std::uint64_t*) {
 /// Labels of an epoch, the second of a model: the first allocates. `watch(callback)` sets what is called.
 template <class Architecture, class Watch>
 std::size_t noted_in_training(Architecture const& architecture, Adam const& optimizer, std::size_t batches,
-                              Watch const& watch) {
-  constexpr std::size_t rows = 4;
+                              Watch const& watch, std::size_t rows = 4) {
   auto const samples = test::make_samples<double>(batches * rows, {6, 6, 2}, test::classes);
   OneDeviceStrategy<test::Device> const strategy(test::device(1));
   auto model = compile<double>(strategy, architecture, optimizer, SparseCategoricalCrossentropy{.from_logits = true},
@@ -77,4 +76,17 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_perceptron_takes_four_launches_beside_its_produ
   // belong to the products.
   std::size_t const few = launches(16), of_steps = launches(64) - few;
   BOOST_TEST(of_steps == 48u * 4u);
+}
+
+/// Sums of so many rows climb two levels of teams.
+BOOST_AUTO_TEST_CASE(a_step_of_a_perceptron_takes_nine_launches_for_any_number_of_rows) {
+  Sequential const network{Input<6, 6, 2>{}, Flatten{}, Dense<5, Tanh>{}, Dense<test::classes>{}};
+  for (std::size_t const rows : {4u, 5000u}) {
+    auto const launches = [&](std::size_t batches) {
+      return noted_in_training(network, Adam{}, batches, Kokkos::Tools::Experimental::set_begin_parallel_for_callback,
+                               rows);
+    };
+    std::size_t const one = launches(1);
+    BOOST_TEST(launches(3) - one == 2u * 9u);
+  }
 }

@@ -432,7 +432,7 @@ BOOST_AUTO_TEST_CASE(tiles_of_any_division_are_those_of_the_host) {
       }
 }
 
-/// Where a library is linked: those that trireme leaves to it, and those that it computes itself.
+/// Calls of the library itself, for sizes that trireme computes in tiles too; nothing where none is linked.
 BOOST_AUTO_TEST_CASE(products_of_a_library_are_those_of_the_host) {
   check_library<float>();
   check_library<double>();

@@ -31,8 +31,9 @@ struct trireme::detail::AsyncCopies<trireme::test::TwinDevice> {
   void end_group() { groups_[ended_++ % most_groups] = begun_; }
   template <int Groups>
   void await() {
-    static_assert(Groups < most_groups);
-    if (ended_ > Groups) make(groups_[(ended_ - Groups - 1) % most_groups]);
+    constexpr std::size_t pending = Groups;
+    static_assert(pending < most_groups);
+    if (ended_ > pending) make(groups_[(ended_ - pending - 1) % most_groups]);
   }
 
  private:
@@ -41,8 +42,7 @@ struct trireme::detail::AsyncCopies<trireme::test::TwinDevice> {
     void const* from;  ///< null for a zero
     std::size_t size;
   };
-  static constexpr std::size_t most = 64;
-  static constexpr int most_groups = 8;
+  static constexpr std::size_t most = 64, most_groups = 8;
 
   void make(std::size_t until) {
     for (; made_ < until; ++made_) {
@@ -58,6 +58,5 @@ struct trireme::detail::AsyncCopies<trireme::test::TwinDevice> {
   bool is_late_;
   std::array<Copy, most> copies_{};
   std::array<std::size_t, most_groups> groups_{};  ///< copies begun before a group's end
-  std::size_t begun_ = 0, made_ = 0;
-  int ended_ = 0;
+  std::size_t begun_ = 0, made_ = 0, ended_ = 0;
 };

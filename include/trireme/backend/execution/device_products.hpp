@@ -1,4 +1,4 @@
-/// Matrix products on a device: by which kernel, and its launch.
+/// DeviceProducts: the kernel for each matrix product on a device, and its launch.
 #pragma once
 
 #include <cstddef>
@@ -97,7 +97,7 @@ class DeviceProducts {
   }
 
  private:
-  /// Large products of others are better left to the library.
+  /// True if copies run beside the arithmetic, without which large products take longer than the library's.
   static constexpr bool takes_large = AsyncCopies<Space>::overlap;
 
   template <class T, class Epilogue>

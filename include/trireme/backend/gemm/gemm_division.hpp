@@ -1,5 +1,5 @@
-/// How matrix products are divided between the teams of a device, and which of them trireme computes beside a vendor's
-/// library.
+/// GemmDivision: tiles and parts of matrix products for the teams of a device; the products that are computed in tiles
+/// although a vendor's library is linked.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ constexpr GemmDivision divide_gemm(ProductBatch<T> const& batch) {
 
 /// True for products that tiles take less time for than a vendor's library, which launches two kernels for a product
 /// that is split along its depth, one more for bias and activation, and one for each product of a group. The limits are
-/// those of an H200 in float. Products with a vector are the library's.
+/// from an H200, in float, and from smaller teams than those of today. Products with a vector are the library's.
 /// \param spares_launches  true if the library would launch such a kernel more
 template <class T>
 constexpr bool pays_in_tiles(ProductBatch<T> const& batch, bool spares_launches) {
