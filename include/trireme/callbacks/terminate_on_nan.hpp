@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trireme/callbacks/control.hpp"
+#include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/uniform.hpp"
@@ -15,6 +16,8 @@ namespace trireme {
 /// `TerminateOnNaN`.
 struct TerminateOnNaN {
   bool raise_error = false;  ///< `fit` throws, without `on_train_end`: what BackupAndRestore has saved stays
+
+  void config(Config& c) const { c("raise_error", raise_error); }
 
   template <class Run>
   Uniform<Control> on_train_batch_end(Run& run) const {

@@ -274,6 +274,7 @@ BOOST_AUTO_TEST_CASE(callbacks_and_options_refuse_numbers_outside_of_their_range
                "faults, SIGKILL or SIGSTOP");
   BOOST_TEST(refusal(B{.signals = {0}}) == "BackupAndRestore::signals[0] is 0, which is outside of [1, 2^53]");
   check<CSVLogger>({}, {"path", "append"}, CSVLogger{.path = "log.csv"});
+  check<TerminateOnNaN>({}, {"raise_error"});
 #ifdef TRIREME_HAVE_PROTOZERO
   Config c;
   TensorBoard const board{.update_freq = static_cast<std::size_t>(-1)};
