@@ -221,9 +221,9 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
   return run.logs();
 }
 
-/// Outputs of the model for all of `data`, in its order, on every process, as xtensor arrays: (samples, output
-/// extents...); of several outputs, an array (a tuple) of these. Targets are not read. Data without samples give 0
-/// rows. Collective. Source: Keras `Model.predict`.
+/// Outputs of the model for all of `data`, in its order (of samples that each process owns: rank after rank), on every
+/// process, as xtensor arrays: (samples, output extents...); of several outputs, an array (a tuple) of these. Targets
+/// are not read. Data without samples give 0 rows. Collective. Source: Keras `Model.predict`.
 ///
 /// Compile-time errors: as of `fit`.
 /// \throws ShapeError on all processes if samples do not fit the model.
@@ -245,7 +245,7 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
   Progress progress;
   CallbackList list(run, engine, progress, callbacks...);
   BatchIterator batches(engine, data, {.role = IteratorRole::prediction});
-  Predictions predictions(engine);
+  Predictions predictions(engine, data.is_local());
 
   batches.start(0);
   run.begin_batches(batches.count());

@@ -9,8 +9,10 @@
 
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/mpi/uniform.hpp"
 
 namespace trireme {
 
@@ -56,6 +58,8 @@ struct ReduceLROnPlateau {
 
   template <class Run>
   void on_train_begin(Run& run) {
+    if (run.has_schedule())  // before hours of training, and not at their first plateau
+      raise_uniform(ValueError("ReduceLROnPlateau cannot set the learning rate of an optimizer with a schedule"));
     resolved_mode = resolve_mode(mode, "ReduceLROnPlateau", monitor, run);
     wait = 0;
     cooldown_counter = 0;

@@ -100,6 +100,8 @@ class Run {
 
   /// The rate of the next step, the same everywhere since every process makes the same steps.
   Uniform<double> learning_rate() const { return detail::UniformAccess::make(engine().optimizer().learning_rate()); }
+  /// True if the optimizer's schedule decides the rate, which cannot be set then.
+  bool has_schedule() const { return engine().optimizer().has_schedule(); }
   /// Sets the rate of the next step; every process has to set the same. Rates that differ end the run with an error of
   /// all processes, before the next epoch's first step, or at the end of the epoch or the run.
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.

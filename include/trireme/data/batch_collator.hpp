@@ -234,8 +234,6 @@ template <class X, class Y, class T, class L>
 void BatchCollator<X, Y, T, L>::weigh_classes(BatchBuffer<T, L>& slot) {
   if (options_.class_weight.empty()) return;
   std::size_t const ny = source_->y_size();
-  if (std::is_same_v<L, std::int32_t> && ny != 1)
-    throw ValueError("class_weight needs one label a sample; give sample weights instead");
   reserve(slot.weight, sized_ ? capacity_ : slot.batch.rows);
   for (std::size_t row = 0; row < slot.batch.rows; ++row)
     slot.weight[row] = weight_of_class(options_.class_weight, slot.batch.y + row * ny, ny);

@@ -118,6 +118,7 @@ class BatchIterator {
   std::size_t index() const { return next_ - 1; }
 
   /// Position in the data, for a run that goes on later with the same data. Reads all data that lie in memory, once.
+  /// Collective.
   template <class Archive>
   void state(Archive& archive) {
     if (!fingerprint_) fingerprint_ = fingerprint();
@@ -179,11 +180,16 @@ class BatchIterator {
     return all;
   }
 
+  /// Hash of the data of all processes, and of what is done with them. Collective if each process owns some.
   std::uint64_t fingerprint() const {
+    std::uint64_t samples = data_->checksum().hash;
+    if (data_->is_local())
+      for (std::uint64_t const own : engine_->group().allgather(data_->own_hash()))
+        samples = data::hash_combine(samples, own);
     auto const& class_weight = options_.class_weight;
     std::uint64_t const weights = data::hash_bytes(class_weight.data(), class_weight.size() * sizeof(double));
     std::uint64_t const steps = parts_ > 1 ? data::hash_combine(*limit_, parts_) : limit_.value_or(0);
-    return data::hash_combine(data::hash_combine(data_->checksum().hash, steps), weights);
+    return data::hash_combine(data::hash_combine(samples, steps), weights);
   }
 
   static Stream open(Engine const& engine, Data const& data, BatchIteratorOptions const& options) {

@@ -111,6 +111,10 @@ class BatchedDataset {
   /// Size of a pass and hash of the lineage, by which processes compare their data. Not collective.
   Checksum checksum() const { return {size().value_or(0), lineage().hash()}; }
 
+  /// Hash of this process's samples and of what was done to them: of data that each process owns another on each. Reads
+  /// all data that lie in memory; not collective.
+  std::uint64_t own_hash() const;
+
   /// Name of the data in messages: their role, and the name that they may have.
   std::string called(std::string const& role) const;
 
@@ -224,6 +228,13 @@ Lineage BatchedDataset<X, Y>::lineage() const {
   result.add("batch", size_.per_replica() ? "size per replica" : "size", size_.size());
   order_.trace(result);
   return result;
+}
+
+template <class X, class Y>
+std::uint64_t BatchedDataset<X, Y>::own_hash() const {
+  Lineage own;
+  source_->trace(own);
+  return own.hash();
 }
 
 template <class X, class Y>

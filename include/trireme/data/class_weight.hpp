@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace trireme::data {
@@ -18,6 +20,13 @@ double weight_of_class(std::vector<double> const& weights, L const* target, std:
   double const index = size == 1 ? std::rint(static_cast<double>(target[0]))
                                  : static_cast<double>(std::max_element(target, target + size) - target);
   return index >= 0 && index < static_cast<double>(weights.size()) ? weights[static_cast<std::size_t>(index)] : 1.0;
+}
+
+/// True if a target of these extents is of one class: one index, or a row of numbers whose largest marks it.
+template <class L>
+bool is_of_one_class(std::vector<std::size_t> const& extents) {
+  auto const longer = std::count_if(extents.begin(), extents.end(), [](std::size_t extent) { return extent != 1; });
+  return longer == 0 || (longer == 1 && !std::is_same_v<L, std::int32_t>);
 }
 
 }  // namespace trireme::data

@@ -6,6 +6,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_iterator_options.hpp"
+#include "trireme/data/class_weight.hpp"
 #include "trireme/data/requirements.hpp"
 #include "trireme/data/stream_options.hpp"
 
@@ -23,6 +24,8 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
   }
   if (!options.class_weight.empty() && requirements.targets.size() > 1)
     throw ValueError("class_weight is for models of one output; give sample weights instead");
+  if (!options.class_weight.empty() && !data::is_of_one_class<L>(data.y_extents()))
+    throw ValueError("class_weight needs one label a sample; give sample weights instead");
   data.verify(requirements, options.data());
   if (!wanted.in_order && data.is_local())
     throw ValueError(

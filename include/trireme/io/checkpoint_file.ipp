@@ -60,17 +60,15 @@ TRIREME_INLINE std::string CheckpointFile::read(std::span<NamedDestination const
                                                 std::string& report) const {
   bool damaged = false;
   for (std::string const& file : {newest(), path_, previous()}) {
-    if (::access(file.c_str(), F_OK) != 0) continue;
-    try {
-      verify_seal(file);
-    } catch (FileError const& error) {
-      damaged = true;
-      report += (report.empty() ? "" : "; ") + std::string(error.what());
-      move(file, file + ".damaged");  // otherwise the next save would replace the good one by it
-      continue;
+    if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
+    std::string const damage = damage_of(file);
+    if (damage.empty()) {
+      read_one(file, weights, tensors);
+      return file;
     }
-    read_one(file, weights, tensors);
-    return file;
+    damaged = true;
+    report += (report.empty() ? "" : "; ") + damage;
+    move(file, file + ".damaged");  // otherwise the next save would replace the good one by it
   }
   if (damaged) throw FileError(path_, formatted("holds no checkpoint that is undamaged: {}", report));
   return {};

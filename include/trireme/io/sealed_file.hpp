@@ -15,9 +15,9 @@ namespace trireme {
 /// Adds the seal, of 16 bytes, to a complete file before its commit. HDF5 does not mind it.
 void write_seal(AtomicFile& file);
 
-/// Checks the seal at the end of a file.
-/// \throws FileError unless it is that of all that is before it
-void verify_seal(std::string const& path);
+/// What is wrong with a file if the seal at its end is not that of all that is before it; empty if it is.
+/// \throws FileError if the system does not read the file, which says nothing of its content
+std::string damage_of(std::string const& path);
 
 namespace detail {
 

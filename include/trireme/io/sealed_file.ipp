@@ -62,13 +62,13 @@ TRIREME_INLINE void write_seal(AtomicFile& file) {
   file.append({seal.data(), seal.size()});
 }
 
-TRIREME_INLINE void verify_seal(std::string const& path) {
+TRIREME_INLINE std::string damage_of(std::string const& path) {
   detail::MappedFile const file(path);
   std::string_view const all = file.content();
-  if (all.size() < detail::seal_size) throw FileError(path, "is truncated");
+  if (all.size() < detail::seal_size) return FileError(path, "is truncated").what();
   auto const seal = detail::seal_of(all.substr(0, all.size() - detail::seal_size));
-  if (all.substr(all.size() - detail::seal_size) != std::string_view(seal.data(), seal.size()))
-    throw FileError(path, "is truncated or damaged: its checksum is not that of its content");
+  if (all.substr(all.size() - detail::seal_size) == std::string_view(seal.data(), seal.size())) return {};
+  return FileError(path, "is truncated or damaged: its checksum is not that of its content").what();
 }
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,14 +48,17 @@ auto output_arrays(ModelDescription const& model, std::size_t rows, T const* all
   }
 }
 
-/// Predictions of all processes in the order of the data, (samples, output extents...).
+/// Predictions of all processes in the order of the data, (samples, output extents...); of samples that each process
+/// owns, rank after rank.
 template <class Engine>
 class Predictions {
   using T = typename Engine::T;
 
  public:
   /// Predictions of the engine's model, still without rows.
-  explicit Predictions(Engine const& engine) : engine_(&engine), row_size_(engine.model().output_size()) {}
+  /// \param is_local  each process owns samples, whose rows come rank after rank
+  Predictions(Engine const& engine, bool is_local)
+      : engine_(&engine), is_local_(is_local), row_size_(engine.model().output_size()) {}
 
   /// Destination of the outputs for this process's rows of the batch, valid until the next call.
   template <class Batch>
@@ -81,18 +85,24 @@ class Predictions {
     auto const segments = engine_->group().allgatherv(segments_);
     auto const values = engine_->group().allgatherv(own_);
     std::size_t const processes = engine_->group().size();
+    std::size_t next = 0;
+    std::set<std::size_t> placed;  // the stages of a pipeline have the same rows
     for (std::size_t rank = 0; rank < processes; ++rank) {
       T const* from = values.part(rank).data();
       for (Segment const& segment : segments.part(rank)) {
-        std::copy_n(from, segment.rows * row_size_,
-                    all.begin() + static_cast<std::ptrdiff_t>(segment.first * row_size_));
-        from += segment.rows * row_size_;
+        std::size_t const size = segment.rows * row_size_;
+        if (segment.rows > 0 && placed.insert(segment.first).second) {
+          std::size_t const to = is_local_ ? std::exchange(next, next + segment.rows) : segment.first;
+          std::copy_n(from, size, all.begin() + static_cast<std::ptrdiff_t>(to * row_size_));
+        }
+        from += size;
       }
     }
     return all;
   }
 
   Engine const* engine_;
+  bool is_local_;
   std::size_t row_size_;
   std::size_t start_ = 0;
   std::vector<Segment> segments_;

@@ -3,12 +3,17 @@
 #define BOOST_TEST_MODULE own_data
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_local_slices.hpp"
 #include "trireme/fit.hpp"
@@ -17,6 +22,7 @@
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
 
@@ -118,6 +124,69 @@ BOOST_AUTO_TEST_CASE(metrics_over_own_samples_are_those_over_all_of_them) {
   auto model = compiled<double>(many);
   test::check_same_logs(evaluate(many, model, data::from_local_slices(many, mine.x, mine.y).batch(GlobalBatch{5})),
                         evaluate(one, reference, all.data().batch(GlobalBatch{all.size()})), 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(predictions_come_rank_after_rank_whatever_the_batches) {
+  auto const owned = owned_samples<double>();
+  auto const& mine = owned[world().rank()];
+  auto all = test::mlp_samples<double>(0);
+  for (auto const& own : owned) append(all, own, 0, own.size());
+  OneDeviceStrategy<> const one;
+  MultiWorkerMirroredStrategy<> const many(world());
+  auto reference = compiled<double>(one);
+  auto model = compiled<double>(many);
+  auto const expected = predict(one, reference, all.data().batch(GlobalBatch{all.size()}));
+  for (std::size_t const size : {5u, 100u}) {
+    auto const outputs = predict(many, model, data::from_local_slices(many, mine.x, mine.y).batch(GlobalBatch{size}));
+    BOOST_TEST_REQUIRE((outputs.shape() == expected.shape()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      test::check_close(outputs.data()[i], expected.data()[i], 1e-14, "output");
+  }
+}
+
+namespace {
+
+/// Trains for some epochs on own samples, of which the first input is `first` where there are any, and goes on from
+/// what an earlier call has left.
+template <class Strategy>
+void go_on(Strategy const& strategy, std::size_t epochs, test::Samples<double> mine, std::uint64_t seed, double first) {
+  if (mine.size() != 0) mine.x.data()[0] = first;
+  auto model = compile<double>(strategy, test::mlp(), SGD{.learning_rate = 0.1},
+                               SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 4});
+  fit(strategy, model, data::from_local_slices(strategy, mine.x, mine.y).shuffle(61, seed).batch(GlobalBatch{7}),
+      {.epochs = epochs, .verbose = false}, BackupAndRestore{.path = "own_data.npz", .delete_checkpoint = false});
+}
+
+template <class Strategy>
+void check_resume(Strategy const& strategy) {
+  auto const owned = owned_samples<double>();
+  auto const& mine = owned[world().rank()];
+  auto const remove = [] {
+    world().barrier();
+    if (world().is_chief())
+      for (auto const* const file : {"own_data.npz", "own_data.npz.previous"}) std::filesystem::remove(file);
+    world().barrier();
+  };
+  remove();
+  go_on(strategy, 1, mine, 1, 0.5);
+  std::string const refused =
+      "own_data.npz: holds a run that was trained on other data, or with other class weights or steps per epoch";
+  auto const message = [&](std::uint64_t seed, double first) {
+    return test::uniform_message_of<FileError>(world(), [&] { go_on(strategy, 3, mine, seed, first); });
+  };
+  BOOST_TEST(message(2, 0.5) == refused);
+  BOOST_TEST(message(1, 0.25) == refused);
+  bool const is_last = world().rank() == world().size() - 1;
+  BOOST_TEST(message(1, is_last ? 0.25 : 0.5) == refused);
+  go_on(strategy, 3, mine, 1, 0.5);
+  remove();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_does_not_go_on_with_other_samples_of_a_rank) {
+  check_resume(MultiWorkerMirroredStrategy<>(world()));
+  check_resume(ShardedStrategy<Kokkos::DefaultExecutionSpace, 1>(world()));
 }
 
 BOOST_AUTO_TEST_CASE(every_rank_shuffles_its_own_samples_in_each_epoch) {

@@ -36,6 +36,7 @@ struct ScriptedRun {
   std::vector<std::string> const& metric_names() const { return metrics_named; }
   Uniform<double> learning_rate() const { return uniform(rate); }
   void set_learning_rate(double value) { rate = value; }
+  static bool has_schedule() { return false; }
   int snapshot() const { return weights; }
   void restore(int const& handle) { weights = handle; }
   void save_weights(std::string const& path) { saved.push_back(path); }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "trireme/io/checkpoint_file.hpp"
 
 #include "folder.hpp"
@@ -142,6 +144,25 @@ BOOST_FIXTURE_TEST_CASE(if_all_are_damaged_that_is_an_error_and_no_fresh_start, 
     BOOST_TEST(message_of<tr::FileError>([&] {
                  read(checkpoint);
                }).starts_with(checkpoint.path() + ": holds no checkpoint that is undamaged: "));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_that_the_system_does_not_open_is_an_error_and_stays, Folder) {
+  for (auto const* kind : kinds) {
+    tr::CheckpointFile const checkpoint(file(kind));
+    write(checkpoint, 1);
+    write(checkpoint, 2);
+    rlimit before{};
+    BOOST_REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    std::string const message = message_of<tr::FileError>([&] { read(checkpoint); });
+    BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    BOOST_TEST(message == checkpoint.path() + ": cannot be read: Too many open files");
+    BOOST_TEST(!std::filesystem::exists(checkpoint.path() + ".damaged"));
+    BOOST_TEST(!std::filesystem::exists(checkpoint.previous() + ".damaged"));
+    BOOST_TEST(read(checkpoint) == 2);
   }
 }
 

@@ -54,6 +54,16 @@ void train_with(Environment& environment, Callback callback) {
   fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.verbose = false}, callback);
 }
 
+/// Two positions a sample, with the weights of two classes.
+template <class Loss, class Labels>
+void train_positions(Environment& environment, Loss const& loss, Labels const& y) {
+  MultiWorkerMirroredStrategy<> const strategy(environment.world());
+  auto model = compile(strategy, Sequential{Input<2, 3>{}, Dense<2>{}}, SGD{}, loss);
+  xt::xtensor<float, 3> const x = xt::zeros<float>({8, 2, 3});
+  fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}),
+      {.class_weight = {1, 2}, .verbose = false});
+}
+
 struct SetsNegativeRate {
   template <class Run>
   void on_epoch_begin(Run& run) {
@@ -94,6 +104,8 @@ Misuse const table[] = {
      [](Environment& e) { train(e, {.k = 0}); }},
     {"callback", "ReduceLROnPlateau::factor is 1.5, which is outside of [0, 1)",
      [](Environment& e) { train(e, {.factor = 1.5}); }},
+    {"plateau_of_a_schedule", "ReduceLROnPlateau cannot set the learning rate of an optimizer with a schedule",
+     [](Environment& e) { train(e, {.optimizer = {.learning_rate = CosineDecay{.decay_steps = 10}}}); }},
     {"validation_freq_0", "FitOptions::validation_freq is 0, which is outside of [1, 2^53]",
      [](Environment& e) { train(e, {.options = {.validation_freq = 0}}); }},
     {"epochs_below_0", "FitOptions::epochs is 18446744073709551615, which is outside of [0, 2^53]",
@@ -102,6 +114,16 @@ Misuse const table[] = {
      [](Environment& e) { train(e, {.options = {.steps_per_epoch = 0}}); }},
     {"class_weight_of_nan", "FitOptions::class_weight[1] is nan",
      [](Environment& e) { train(e, {.options = {.class_weight = {1, nan, 1}}}); }},
+    {"class_weight_of_several_labels", "class_weight needs one label a sample; give sample weights instead",
+     [](Environment& e) {
+       xt::xtensor<std::int32_t, 2> const labels = xt::ones<std::int32_t>({8, 2});
+       train_positions(e, SparseCategoricalCrossentropy{.from_logits = true}, labels);
+     }},
+    {"class_weight_of_several_rows", "class_weight needs one label a sample; give sample weights instead",
+     [](Environment& e) {
+       xt::xtensor<float, 3> const rows = xt::ones<float>({8, 2, 2});
+       train_positions(e, BinaryCrossentropy{}, rows);
+     }},
     {"no_steps_to_evaluate", "EvaluateOptions::steps is 0", [](Environment& e) { train(e, {.steps = 0}); }},
     {"rate_set_below_0", "the learning rate is -1, which is outside of [0, inf)",
      [](Environment& e) { train_with(e, SetsNegativeRate{}); }},
