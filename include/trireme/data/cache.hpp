@@ -36,6 +36,7 @@ class CachedSource : public SampleSource<X, Y> {
   bool weighted() const override { return memory_->source->weighted(); }
   HostTensor<X> const* inputs() const override { return memory_->source->inputs(); }
   HostTensor<Y> const* targets() const override { return memory_->source->targets(); }
+  bool in_memory_order() const override { return memory_->source->in_memory_order(); }
   void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(memory_); }
 

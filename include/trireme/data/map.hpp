@@ -45,6 +45,7 @@ class MappedSource : public SampleSource<OutX, OutY> {
     else
       return nullptr;
   }
+  bool in_memory_order() const override { return source_->in_memory_order(); }
   void trace(Lineage& lineage) const override {
     source_->trace(lineage);
     lineage.add("map", "numbers of a sample", this->x_size());

@@ -78,6 +78,8 @@ class SampleSource {
   virtual HostTensor<X> const* inputs() const { return nullptr; }
   /// The targets of all samples, in any order, if they lie in memory.
   virtual HostTensor<Y> const* targets() const { return nullptr; }
+  /// True if sample i of every pass is row i of these.
+  virtual bool in_memory_order() const { return false; }
   /// Adds all that identifies the samples of a source: the data and their transformations.
   virtual void trace(Lineage& lineage) const = 0;
   /// New reader, of one thread.

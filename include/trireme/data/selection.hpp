@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trireme/data/sample_source.hpp"
+#include "trireme/tensor/host_tensor.hpp"
 
 namespace trireme::data {
 
@@ -25,7 +26,12 @@ class SelectedSource : public SampleSource<X, Y> {
       : SampleSource<X, Y>(source->x_size(), source->y_size()),
         source_(std::move(source)),
         first_(first),
-        count_(count) {}
+        count_(count) {
+    // Of samples in another order it is not known beforehand which are drawn.
+    if (!source_->in_memory_order()) return;
+    inputs_ = rows_of(source_->inputs());
+    targets_ = rows_of(source_->targets());
+  }
 
   std::optional<std::size_t> size() const override;
   bool endless() const override { return source_->endless() && count_ == all; }
@@ -34,6 +40,9 @@ class SelectedSource : public SampleSource<X, Y> {
   bool varies() const override { return source_->varies(); }
   bool weighted() const override { return source_->weighted(); }
   std::span<X const> memory() const override { return source_->memory(); }
+  HostTensor<X> const* inputs() const override { return inputs_ ? &*inputs_ : nullptr; }
+  HostTensor<Y> const* targets() const override { return targets_ ? &*targets_ : nullptr; }
+  bool in_memory_order() const override { return source_->in_memory_order(); }
   void trace(Lineage& lineage) const override;
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
@@ -63,9 +72,18 @@ class SelectedSource : public SampleSource<X, Y> {
     std::unique_ptr<SampleReader<X, Y>> samples_;
   };
 
+  template <class T>
+  std::optional<HostTensor<T>> rows_of(HostTensor<T> const* all) const {
+    if (all == nullptr) return std::nullopt;
+    std::size_t const samples = all->samples(), begin = std::min(first_, samples);
+    return all->slice(begin, begin + std::min(count_, samples - begin));
+  }
+
   SourcePointer<X, Y> source_;
   std::size_t first_;
   std::size_t count_;
+  std::optional<HostTensor<X>> inputs_{};
+  std::optional<HostTensor<Y>> targets_{};
 };
 
 template <class X, class Y>

@@ -32,6 +32,7 @@ class TensorSource : public SampleSource<X, Y> {
   std::span<X const> memory() const override { return {x_.data, x_.size()}; }
   HostTensor<X> const* inputs() const override { return &x_; }
   HostTensor<Y> const* targets() const override { return &y_; }
+  bool in_memory_order() const override { return true; }
 
   void trace(Lineage& lineage) const override;
 

@@ -33,8 +33,8 @@ class CheckpointFile {
 
   /// Reads the newest checkpoint that is undamaged. `report` tells of those that are damaged, which are renamed to
   /// `….damaged`. \return the file that was read; empty if there is none at all
-  /// \throws FileError if all of them are damaged, or if the newest that is not holds other tensors; and, with all files
-  /// left as they are, if the system does not read one
+  /// \throws FileError if all of them are damaged, or if the newest that is not holds other tensors; and, with all
+  /// files left as they are, if the system does not read one
   std::string read(std::span<NamedDestination const> weights, StoredTensors& tensors, std::string& report) const;
 
   /// Removes the checkpoints, the newest last.

@@ -80,7 +80,9 @@ BOOST_AUTO_TEST_CASE(rows_that_lie_apart_stay_where_they_are_if_that_is_wanted) 
 BOOST_AUTO_TEST_CASE(indices_are_checked_where_they_lie) {
   Samples samples(10);
   for (float& x : samples.x) x = 2;
-  auto const data = data::from_tensor_slices(inputs(samples), samples.y).skip(2).shuffle(8, 3).batch(GlobalBatch{4});
+  // Of a repeated array it is not known beforehand which samples are taken.
+  auto const repeated = data::from_tensor_slices(inputs(samples), samples.y).repeat(1);
+  auto const data = repeated.skip(2).shuffle(8, 3).batch(GlobalBatch{4});
   data::StreamOptions const options{.indices = {{0, 2, 3}}, .scattered = true};
   auto const read = [&] {
     auto stream = data.stream<float, std::int32_t>({}, 0, 0, options);
@@ -296,6 +298,26 @@ BOOST_AUTO_TEST_CASE(class_weights_that_cannot_be_used_are_errors) {
   auto const plain = data::from_tensor_slices(x, y).batch(GlobalBatch{3});
   BOOST_TEST(message_of<ValueError>([&] { plain.stream<float, std::int32_t>({}, 0, 0, options); }) ==
              "class_weight has 3 numbers, but there are 2 classes");
+}
+
+BOOST_AUTO_TEST_CASE(labels_of_arrays_are_checked_beforehand_where_they_are_taken) {
+  std::vector<float> const x(8);
+  std::vector<std::int32_t> const y{0, 1, 0, 9, 1, 0, 0, 1};
+  auto const data = data::from_tensor_slices(x, y);
+  auto const error = [](auto const& samples) {
+    return message_of<ValueError>([&] {
+      samples.batch(GlobalBatch{2}).verify({.x_extents = {}, .target_extents = {}, .classes = 2}, "the data");
+    });
+  };
+  BOOST_TEST(error(data.take(3)) == "");
+  BOOST_TEST(error(data.skip(4)) == "");
+  BOOST_TEST(error(data.skip(9)) == "");
+  BOOST_TEST(error(data.take(4)) == "label 9 at index 3 of the data is outside of [0, 2)");
+  BOOST_TEST(error(data.skip(1).take(4).skip(1)) == "label 9 at index 1 of the data is outside of [0, 2)");
+  BOOST_TEST(error(data.skip(2).cache().shuffle(8, 1)) == "label 9 at index 1 of the data is outside of [0, 2)");
+  BOOST_TEST(error(data.repeat(2).take(9)) == "");      // at the batch that has it
+  BOOST_TEST(error(data.shuffle(8, 1).take(4)) == "");  // perhaps at a batch
+  BOOST_TEST(error(data.shuffle(8, 1).cache().take(4)) == "");
 }
 
 BOOST_AUTO_TEST_CASE(without_targets_a_batch_has_inputs_alone) {

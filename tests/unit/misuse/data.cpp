@@ -110,6 +110,8 @@ Misuse const table[] = {
      [](Environment& environment) { test(environment, generated(12).batch(GlobalBatch{std::size_t{1} << 63})); }},
     {"wrong_label_of_validation", "label 7 at index 5 of the validation data is outside of [0, 4)",
      [](Environment& environment) { validate(environment, digits(7)); }},
+    {"wrong_label_behind_take", "label 7 at index 5 of the training data is outside of [0, 4)",
+     [](Environment& environment) { train(environment, digits(7).take(8)); }},
     {"other_batch_size", "on rank 1: batch of the training data has the size 5 where rank 0 has the size 4",
      [](Environment& environment) { train(environment, digits().batch(GlobalBatch{other(environment, 4)})); }, 2},
     {"other_seed", "on rank 1: shuffle of the training data has the seed 8 where rank 0 has the seed 7",
