@@ -205,6 +205,14 @@ BOOST_AUTO_TEST_CASE(the_largest_are_chosen_and_nan_is_not_hidden) {
   gradients.begin(arena.data());
   gradients.finish();
   BOOST_TEST(std::isnan(arena[9]));
+  // More than are sent in a step: what is left of them is gone, and the next step has numbers.
+  arena.assign(16, nan);
+  gradients.begin(arena.data());
+  gradients.finish();
+  arena.assign(16, 1.0);
+  gradients.begin(arena.data());
+  gradients.finish();
+  for (double const sum : arena) BOOST_TEST(std::isfinite(sum));
 }
 
 BOOST_AUTO_TEST_CASE(compressed_training_comes_to_the_minimum_that_is_known) {

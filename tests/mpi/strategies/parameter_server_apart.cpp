@@ -368,6 +368,20 @@ BOOST_AUTO_TEST_CASE(states_of_layers_are_moved_by_the_servers) {
   });
 }
 
+/// A server that updates by the norm of all gradients waits for the other, whose message of weights is too large to go
+/// before the chief takes it.
+BOOST_AUTO_TEST_CASE(the_chief_saves_while_servers_wait_for_each_other) {
+  if (world().size() < 4) return;
+  ParameterServerStrategy<> const strategy(world(), {.servers = 2, .staleness = 8});
+  constexpr std::size_t wide = 600;
+  auto model =
+      compile(strategy, Sequential{Input<wide>{}, Dense<wide, Tanh>{}, Dense<test::classes>{}},
+              SGD{.learning_rate = 1e-3, .global_clipnorm = 1.0}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const samples = test::make_samples<float>(60, {wide}, test::classes, 1);
+  fit(strategy, model, samples.data().batch(GlobalBatch{1}), {.verbose = false},
+      ModelCheckpoint<"loss">{.path = "parameter_server_wide.npz", .save_freq = 1});
+}
+
 BOOST_AUTO_TEST_CASE(the_chief_saves_the_servers_weights_and_optimizer_after_so_many_updates) {
   for_each_division([](auto const& strategy) {
     auto const samples = test::mlp_samples<double>(240);

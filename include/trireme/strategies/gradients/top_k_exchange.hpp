@@ -71,6 +71,8 @@ class TopKExchange {
       own_values_[i] = residual[order_[i]];
       residual[order_[i]] = 0;
     }
+    for (T& rest : std::span(residual, order_.size()))
+      if (!std::isfinite(rest)) rest = 0;  // it would come with the next steps, after their weights are mended
     messages_.gather(std::span<Index const>(order_.data(), count_), std::span<Index>(indices_), indices);
     messages_.gather(std::span<T const>(own_values_), std::span<T>(values_), values);
     messages_.wait();

@@ -20,6 +20,7 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/host_mirror.hpp"
+#include "trireme/mpi/request.hpp"
 #include "trireme/strategies/engine/optimizer_update.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
 #include "trireme/strategies/parameter_server/server_messages.hpp"
@@ -162,17 +163,16 @@ class ParameterShard {
     for (std::size_t slot = 0; slot < updater_.slots().size(); ++slot)
       group.send(host_slot(slot), to, server_tags::state);
   }
-  /// Receives the state of the server `from`, elements `range`, into the whole model's parameters and slots. Returns
-  /// the number of updates that the server has made.
+  /// Begins to receive the state of the server `from`, elements `range`, into the whole model's parameters and slots,
+  /// and the number of updates that the server has made into `iteration`.
   template <class State>
-  static std::uint64_t receive_state(Communicator const& group, std::size_t from, ElementRange range,
-                                     std::size_t trained, State& state) {
-    std::uint64_t iteration = 0;
-    group.receive(std::span(&iteration, 1), from, server_tags::state);
-    group.receive(std::span(state.parameters).subspan(range.begin, range.size()), from, server_tags::state);
+  static void receive_state(Communicator const& group, std::size_t from, ElementRange range, std::size_t trained,
+                            State& state, std::uint64_t& iteration, Requests& requests) {
+    auto const receive = [&](auto values) { requests.push(group.ireceive(values, from, server_tags::state)); };
+    receive(std::span(&iteration, 1));
+    receive(std::span(state.parameters).subspan(range.begin, range.size()));
     std::size_t const begin = std::min(range.begin, trained), end = std::min(range.end, trained);
-    for (auto& slot : state.slots) group.receive(std::span(slot).subspan(begin, end - begin), from, server_tags::state);
-    return iteration;
+    for (auto& slot : state.slots) receive(std::span(slot).subspan(begin, end - begin));
   }
 
   /// Penalty of the regularizers on these elements.

@@ -20,6 +20,7 @@
 #include "trireme/models/layer_placement.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/gpu_awareness.hpp"
+#include "trireme/mpi/request.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/optimizer_progress.hpp"
@@ -231,11 +232,14 @@ class ServerState {
 
   template <class State>
   void receive_states(State& state) const {
-    for (std::size_t server = 0; server < servers().count(); ++server) {
-      auto const iteration = Shard::receive_state(*group_, servers().rank(server), servers().range(server),
-                                                  model_.description().elements, state);
-      if (server == 0) state.iteration = static_cast<std::int64_t>(iteration);
-    }
+    // From all at once: one may wait in an update for another, which is to send first.
+    std::vector<std::uint64_t> iterations(servers().count());
+    Requests requests;
+    for (std::size_t server = 0; server < servers().count(); ++server)
+      Shard::receive_state(*group_, servers().rank(server), servers().range(server), model_.description().elements,
+                           state, iterations[server], requests);
+    requests.wait_all();
+    state.iteration = static_cast<std::int64_t>(iterations[0]);
   }
 
   Model model_;
