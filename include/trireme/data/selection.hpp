@@ -73,10 +73,10 @@ class SelectedSource : public SampleSource<X, Y> {
   };
 
   template <class T>
-  std::optional<HostTensor<T>> rows_of(HostTensor<T> const* all) const {
-    if (all == nullptr) return std::nullopt;
-    std::size_t const samples = all->samples(), begin = std::min(first_, samples);
-    return all->slice(begin, begin + std::min(count_, samples - begin));
+  std::optional<HostTensor<T>> rows_of(HostTensor<T> const* tensor) const {
+    if (tensor == nullptr) return std::nullopt;
+    std::size_t const samples = tensor->samples(), begin = std::min(first_, samples);
+    return tensor->slice(begin, begin + std::min(count_, samples - begin));
   }
 
   SourcePointer<X, Y> source_;
