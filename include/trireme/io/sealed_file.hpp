@@ -15,7 +15,7 @@ namespace trireme {
 /// Adds the seal, of 16 bytes, to a complete file before its commit. HDF5 does not mind it.
 void write_seal(AtomicFile& file);
 
-/// What is wrong with a file if the seal at its end is not that of all that is before it; empty if it is.
+/// Message on a file that is truncated or damaged, as the checksum at its end tells; empty if the file is whole.
 /// \throws FileError if the system does not read the file, which says nothing of its content
 std::string damage_of(std::string const& path);
 

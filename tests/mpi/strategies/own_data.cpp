@@ -78,6 +78,20 @@ std::vector<test::Samples<T>> owned_samples() {
   return owned;
 }
 
+/// A model of all ranks for the samples that each owns, and the same on one device for all of them.
+struct OwnAndAll {
+  std::vector<test::Samples<double>> owned = owned_samples<double>();
+  test::Samples<double> const& mine = owned[world().rank()];
+  test::Samples<double> all = test::mlp_samples<double>(0);
+  OneDeviceStrategy<> one;
+  MultiWorkerMirroredStrategy<> many{world()};
+  decltype(compiled<double>(one)) reference = compiled<double>(one);
+  decltype(compiled<double>(many)) model = compiled<double>(many);
+  OwnAndAll() {
+    for (auto const& own : owned) append(all, own, 0, own.size());
+  }
+};
+
 using Scalars = std::tuple<float, double>;
 
 }  // namespace
@@ -113,28 +127,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_train_on_their_own_samples_as_one_device_on_
     }
 }
 
-BOOST_AUTO_TEST_CASE(metrics_over_own_samples_are_those_over_all_of_them) {
-  auto const owned = owned_samples<double>();
-  auto const& mine = owned[world().rank()];
-  auto all = test::mlp_samples<double>(0);
-  for (auto const& own : owned) append(all, own, 0, own.size());
-  OneDeviceStrategy<> const one;
-  MultiWorkerMirroredStrategy<> const many(world());
-  auto reference = compiled<double>(one);
-  auto model = compiled<double>(many);
+BOOST_FIXTURE_TEST_CASE(metrics_over_own_samples_are_those_over_all_of_them, OwnAndAll) {
   test::check_same_logs(evaluate(many, model, data::from_local_slices(many, mine.x, mine.y).batch(GlobalBatch{5})),
                         evaluate(one, reference, all.data().batch(GlobalBatch{all.size()})), 1e-14);
 }
 
-BOOST_AUTO_TEST_CASE(predictions_come_rank_after_rank_whatever_the_batches) {
-  auto const owned = owned_samples<double>();
-  auto const& mine = owned[world().rank()];
-  auto all = test::mlp_samples<double>(0);
-  for (auto const& own : owned) append(all, own, 0, own.size());
-  OneDeviceStrategy<> const one;
-  MultiWorkerMirroredStrategy<> const many(world());
-  auto reference = compiled<double>(one);
-  auto model = compiled<double>(many);
+BOOST_FIXTURE_TEST_CASE(predictions_come_rank_after_rank_whatever_the_batches, OwnAndAll) {
   auto const expected = predict(one, reference, all.data().batch(GlobalBatch{all.size()}));
   for (std::size_t const size : {5u, 100u}) {
     auto const outputs = predict(many, model, data::from_local_slices(many, mine.x, mine.y).batch(GlobalBatch{size}));
