@@ -10,6 +10,7 @@
 #include "pjrt/training.hpp"
 #include "trireme/activations/sigmoid.hpp"
 #include "trireme/activations/tanh.hpp"
+#include "trireme/layers/embedding.hpp"
 #include "trireme/layers/select.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
@@ -75,6 +76,14 @@ BOOST_AUTO_TEST_CASE(what_takes_the_input_beside_others_takes_it_as_it_is) {
       Graph{Input<test::mlp_inputs>{}, node<"drop">(Dropout{.rate = 0.25f}), node<"a", "drop">(Dense<6, Tanh>{}),
             node<"sum", "a", "input", "drop">(Add{}), node<"head">(Dense<test::classes, Tanh>{})},
       test::mlp_samples<double>(50));
+}
+
+BOOST_AUTO_TEST_CASE(indices_that_joins_hand_on_are_those_of_one_device) {
+  auto samples = test::make_samples<double>(50, {4}, test::classes, 3);
+  for (double& value : samples.x) value = std::floor(std::abs(value) * 300);
+  check<Mixed<BFloat16, double>>(Sequential{Input<4>{}, Concatenate{Flatten{}, Flatten{}}, Embedding<1500, 3>{},
+                                            Flatten{}, Dense<test::classes>{}},
+                                 samples);
 }
 
 BOOST_AUTO_TEST_CASE(floats_are_a_storage_for_doubles) {

@@ -47,7 +47,7 @@ struct ModelCheckpoint {
   std::string path{};
   bool verbose = false;
   bool save_best_only = false;
-  bool save_weights_only = false;
+  bool save_weights_only = false;  ///< as in Keras; there is no other form: a model's layers are the program's types
   Mode mode = Mode::automatic;
   SaveFreq save_freq = SaveFreq::epoch;
   std::optional<double> initial_value_threshold{};  ///< value that the first save has to improve on
@@ -167,11 +167,7 @@ struct ModelCheckpoint {
     if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
     if (folder_above_fields(path))
       run.on_chief([](auto const&, std::string const& name) { make_folder_of(name); }, file);
-    if (save_weights_only || file.ends_with(".weights.h5") || file.ends_with(".npz")) {
-      run.save_weights(file);
-    } else {
-      run.save_model(file);
-    }
+    run.save_weights(file);
   }
 };
 

@@ -142,8 +142,6 @@ class Run {
     model_->save_weights(path);
     detail::note_checkpoint(path);
   }
-  /// The same as `save_weights`. Collective.
-  void save_model(std::string const& path) const { save_weights(path); }
 
   /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.
   /// In on_save_point alone. Collective. \throws FileError on all processes; ValueError on all if they name different

@@ -25,8 +25,9 @@ double weight_of_class(std::vector<double> const& weights, L const* target, std:
 /// True if a target of these extents is of one class: one index, or a row of numbers whose largest marks it.
 template <class L>
 bool is_of_one_class(std::vector<std::size_t> const& extents) {
-  auto const longer = std::count_if(extents.begin(), extents.end(), [](std::size_t extent) { return extent != 1; });
-  return longer == 0 || (longer == 1 && !std::is_same_v<L, std::int32_t>);
+  bool const is_index = std::is_same_v<L, std::int32_t>;
+  auto const end = extents.end() - (is_index || extents.empty() ? 0 : 1);  // a row lies along the last axis
+  return std::all_of(extents.begin(), end, [](std::size_t extent) { return extent == 1; });
 }
 
 }  // namespace trireme::data

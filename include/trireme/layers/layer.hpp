@@ -139,6 +139,15 @@ consteval bool has_tables() {
     return requires(L const& layer) { layer.by_rows(); };
 }
 
+/// True if a layer of this type, or one within it, takes indices.
+template <class L>
+consteval bool has_lookups() {
+  if constexpr (is_composite<L>)
+    return L::has_lookups;
+  else
+    return requires { L::looks_up; };
+}
+
 /// A layer whose weights other models may have as well (Shared).
 template <class L>
 inline constexpr bool is_shared = requires(L const& layer) { layer.shared_weights; };

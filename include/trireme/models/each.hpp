@@ -94,6 +94,7 @@ struct Each {
   static constexpr bool wraps_layer = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = detail::has_tables<L>();
+  static constexpr bool has_lookups = detail::has_lookups<L>();
   static constexpr bool has_shared = detail::has_shared<L>();
   static constexpr std::string_view class_name = "Each";
 

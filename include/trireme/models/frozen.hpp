@@ -29,6 +29,7 @@ struct Frozen {
   static constexpr bool frozen = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = false;  ///< none with gradients
+  static constexpr bool has_lookups = detail::has_lookups<L>();
   static constexpr bool has_shared = detail::has_shared<L>();
   static constexpr std::string_view class_name = detail::class_name_of<L>();
   static_assert(detail::require_layer<L>());

@@ -33,6 +33,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
   static constexpr bool transparent = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Layers>());
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());
+  static constexpr bool has_lookups = (... || detail::has_lookups<Layers>());
   static constexpr bool has_shared = (... || detail::has_shared<Layers>());
 
   constexpr GraphBlock() = default;

@@ -186,14 +186,14 @@ class GraphPass {
   void store_outputs(Context& context, std::size_t node, Memory const& memory) const {
     for (std::size_t k = 0; k < wiring.nodes[node].outputs; ++k) {
       std::size_t const value = wiring.nodes[node].first_output + k;
-      if (!plan().in_result[value])
+      if (plan().is_stored[value])
         context.for_each("trireme::store", memory.rows * size(value),
                          kernels::Store<T, Stored>{memory.values(plan().values[value]), stored(value, memory)});
     }
   }
   /// Computes the numbers of a stored value again where a node first needs it.
   void expand(Context& context, std::size_t value, State& state) const {
-    if (value < wiring.sources || plan().in_result[value] || std::exchange(state.expanded[value], true)) return;
+    if (!plan().is_stored[value] || std::exchange(state.expanded[value], true)) return;
     context.for_each(
         "trireme::expand", state.memory.rows * size(value),
         kernels::Expand<T, Stored>{stored(value, state.memory), state.memory.values(plan().values_in_backward[value])});

@@ -34,7 +34,8 @@ struct GraphPlan {
   PerValue<Place> values{};              ///< in forward
   PerValue<Place> values_in_backward{};  ///< the same, unless values are stored in another type
   PerValue<Place> gradients{};
-  PerValue<std::size_t> stored{};  ///< offsets in the memory of another type
+  PerValue<bool> is_stored{};      ///< stored in another type
+  PerValue<std::size_t> stored{};  ///< offsets in the memory of that
 
   PerNode<bool> gathers{};   ///< layers of several inputs that do not lie side by side
   PerNode<bool> in_place{};  ///< layers that write the gradients of their inputs where they lie
@@ -46,7 +47,7 @@ struct GraphPlan {
 
 /// Plans the memory of a graph. Values stay from forward until backward, gradients until the last node that needs
 /// them. Parts of a tuple are made side by side where one layer takes them, and where they are the output. Values that
-/// are stored in another type share memory in the computed one as gradients do.
+/// are stored in another type share memory in the computed one as gradients do; indices of lookups are not.
 template <class Wired>
 class GraphPlanner {
   static constexpr std::size_t nodes = Wired::node_count, none = Wired::value_count;
@@ -63,6 +64,7 @@ class GraphPlanner {
     place_results();
     find_tuples();
     share_sums();
+    if (stores) find_stored();
     place_in_memory(stores);
     return plan_;
   }
@@ -109,7 +111,7 @@ class GraphPlanner {
     taker_.fill(nodes);
     for (std::size_t i = 0; i < nodes; ++i) {
       NodeWiring const& node = wiring_.nodes[i];
-      if (node.kind != NodeKind::layer) continue;
+      if (is_join(node.kind)) continue;
       bool const adjoin = node.inputs.size() == 1 || wiring_.adjoin(node.inputs);
       if (!adjoin) {
         bool are_own = true;
@@ -163,6 +165,12 @@ class GraphPlanner {
   /// Forward runs node i at time i, backward at this one; `nodes` is the time before the first.
   static constexpr std::size_t backward_time(std::size_t i) { return 2 * nodes + 1 - i; }
 
+  constexpr void find_stored() {
+    auto const indices = wiring_.indices();
+    for (std::size_t value = wiring_.sources; value < none; ++value)
+      plan_.is_stored[value] = !plan_.in_result[value] && !indices[value];
+  }
+
   constexpr void place_in_memory(bool stores) {
     std::array<BufferLife, 3 * buffers> lives{};
     auto const forward = [&](std::size_t buffer) -> BufferLife& { return lives[buffer]; };
@@ -173,13 +181,14 @@ class GraphPlanner {
       if (plan_.in_result[value]) continue;
       std::size_t const made = wiring_.producer[value], buffer = buffer_of(value), holder = holder_of(value);
       std::size_t const last = begins_with_gradient(value) ? nodes : wiring_.last_user[value];
-      forward(buffer).add(sizes_[value], made, last);
-      backward(buffer).add(sizes_[value], backward_time(last), backward_time(made));
+      bool const kept = stores && !plan_.is_stored[value];
+      forward(buffer).add(sizes_[value], made, kept ? backward_time(made) : last);
+      if (!kept) backward(buffer).add(sizes_[value], backward_time(last), backward_time(made));
       if (!plan_.in_result[holder])
         gradient(buffer_of(holder)).add(holder == value ? sizes_[value] : 0, backward_time(last), backward_time(made));
     }
     for (std::size_t i = 0; i < nodes; ++i) {
-      if (wiring_.nodes[i].kind != NodeKind::layer) continue;
+      if (is_join(wiring_.nodes[i].kind)) continue;
       std::size_t inputs = 0;
       for (std::size_t const value : wiring_.nodes[i].inputs) inputs += sizes_[value];
       if (plan_.gathers[i]) {
@@ -209,14 +218,15 @@ class GraphPlanner {
     for (std::size_t value = wiring_.sources; value < none; ++value) {
       if (plan_.in_result[value]) continue;
       std::size_t const buffer = buffer_of(value), before = before_in_buffer(value), holder = holder_of(value);
+      bool const kept = stores && !plan_.is_stored[value];
       plan_.values[value] = {Region::own, offsets[buffer] + before};
-      plan_.values_in_backward[value] = {Region::own, offsets[buffers + buffer] + before};
+      plan_.values_in_backward[value] = {Region::own, offsets[kept ? buffer : buffers + buffer] + before};
       if (plan_.in_result[holder])
         plan_.gradients[value] = plan_.gradients[holder];
       else
         plan_.gradients[value] = {Region::own, offsets[2 * buffers + buffer_of(holder)] + before_in_buffer(holder)};
       plan_.stored[value] = plan_.stored_elements;
-      plan_.stored_elements += (sizes_[value] + alignment_ - 1) / alignment_ * alignment_;
+      if (plan_.is_stored[value]) plan_.stored_elements += (sizes_[value] + alignment_ - 1) / alignment_ * alignment_;
     }
     for (std::size_t i = 0; i < nodes; ++i) {
       plan_.gathered[i] = {Region::own, offsets[nodes + i]};

@@ -226,10 +226,11 @@ class Head<T, Extents, Outputs<O...>, Metrics...> {
 
   template <class L>
   static bool masks(L const& loss) {
+    using Target = decltype(std::declval<kernels::OutputTargets<label>>().template at<typename L::target>(0).get());
     if constexpr (requires { loss.masks(); })
       return loss.masks();
     else
-      return requires(std::int32_t const* target) { loss.counts(target); };
+      return requires(Target target) { loss.counts(target); };
   }
 
   Extents output_;

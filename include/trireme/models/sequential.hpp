@@ -136,6 +136,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   }
 
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());
+  static constexpr bool has_lookups = (... || detail::has_lookups<Layers>());
   static constexpr bool has_shared = (... || detail::has_shared<Layers>());
   static constexpr std::uint32_t leaf_count = [] {
     if constexpr (has_input)

@@ -53,6 +53,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   static constexpr bool has_branches = true;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
   static constexpr bool has_tables = (... || detail::has_tables<Branches>());
+  static constexpr bool has_lookups = (... || detail::has_lookups<Branches>());
   static constexpr bool has_shared = (... || detail::has_shared<Branches>());
   std::string_view name{};
 

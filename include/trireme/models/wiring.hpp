@@ -55,7 +55,10 @@ class Values {
   std::size_t count_ = 0;
 };
 
-enum class NodeKind { layer, sum, concatenation };
+/// Kinds of nodes; a lookup is a layer that takes indices.
+enum class NodeKind { layer, lookup, sum, concatenation };
+
+constexpr bool is_join(NodeKind kind) { return kind == NodeKind::sum || kind == NodeKind::concatenation; }
 
 /// A layer whose output is some parts of its input, unchanged: those that `selected(parts)` names.
 template <class L>
@@ -70,7 +73,7 @@ constexpr NodeKind node_kind() {
   if constexpr (JoinsParts<L>)
     return joins_by_sum<L> ? NodeKind::sum : NodeKind::concatenation;
   else
-    return NodeKind::layer;
+    return has_lookups<L>() ? NodeKind::lookup : NodeKind::layer;
 }
 
 /// Counts nodes and values.
@@ -127,6 +130,21 @@ class Wiring {
   constexpr bool adjoin(Values const& values) const {
     std::size_t const node = producer[values[0]];
     return node == Nodes ? values.is_range(0, sources) : values.is_range(nodes[node].first_output, nodes[node].outputs);
+  }
+
+  /// True for values that a lookup takes, directly or behind joins, and for what was made with them: rounded, they
+  /// would be other indices.
+  constexpr PerValue<bool> indices() const {
+    PerValue<bool> found{};
+    for (std::size_t i = Nodes; i-- > 0;) {
+      NodeWiring const& node = nodes[i];
+      bool* const outputs = found.data() + node.first_output;
+      bool const makes_indices = std::find(outputs, outputs + node.outputs, true) != outputs + node.outputs;
+      std::fill(outputs, outputs + node.outputs, makes_indices);
+      if (node.kind == NodeKind::lookup || (is_join(node.kind) && makes_indices))
+        for (std::size_t const value : node.inputs) found[value] = true;
+    }
+    return found;
   }
 
   PerNode<NodeWiring> nodes{};

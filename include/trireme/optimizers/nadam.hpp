@@ -2,6 +2,8 @@
 /// Source: Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -65,13 +67,22 @@ struct Nadam {
  private:
   double momentum_at(std::uint64_t t) const { return beta_1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); }
 
-  /// Computed anew rather than kept, so that a step is a function of its number. Below the smallest double it is 0 and
-  /// stays so, hence at most some thousand factors for any beta_1 up to 0.9.
+  /// Computed anew rather than kept, so that a step is a function of its number.
   double product_until(std::uint64_t iteration) const {
-    double product = 1;
-    for (std::uint64_t t = 1; t <= iteration && product > 0; ++t) product *= momentum_at(t);
-    return product;
+    std::size_t const last = std::min<std::uint64_t>(iteration, warmup.size() - 1);
+    return std::pow(beta_1, static_cast<double>(iteration)) * warmup[last];
   }
+
+  /// Products of the factors 1 - 0.96^t / 2 from t = 1 on; all further ones round to 1.
+  static constexpr std::array<double, 1000> warmup = [] {
+    std::array<double, 1000> products{1};
+    double power = 1;
+    for (std::size_t t = 1; t < products.size(); ++t) {
+      power *= 0.96;
+      products[t] = products[t - 1] * (1 - 0.5 * power);
+    }
+    return products;
+  }();
 };
 
 /// Nadam's step on one element, or on a vector of elements.

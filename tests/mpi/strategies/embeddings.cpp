@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -18,12 +19,15 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
+#include "trireme/models/graph.hpp"
+#include "trireme/models/mixed.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/tensor/bfloat16.hpp"
 
 using namespace trireme;
 
@@ -128,6 +132,62 @@ BOOST_AUTO_TEST_CASE(rows_alone_give_the_bits_that_whole_tables_give_on_one_devi
       bits.push_back(test::weight_bits(model));
     }
     BOOST_TEST(bits[0] == bits[1]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_indices_that_a_join_hands_on_are_those_that_the_batch_names) {
+  // Memory of what comes between the layers serves gradients later in backward.
+  auto const network = [](std::size_t sparse_from) {
+    return Graph{Input<words>{},
+                 node<"deep">(Sequential{Dense<128, Tanh>{}, Dense<128, Tanh>{}}),
+                 node<"indices", "input">(Concatenate{Flatten{}, Flatten{}}),
+                 node<"rows">(Sequential{Embedding<vocabulary, 4>{.sparse_from = sparse_from}, Flatten{}}),
+                 node<"both", "deep", "rows">(Concatenate{}),
+                 node<"head">(Dense<test::classes>{})};
+  };
+  auto const samples = sentences<float>(23, 2);
+  auto const check = [&]<class Precision>(Precision) {
+    std::vector<std::uint64_t> bits;
+    for (std::size_t sparse_from : {0u, 1000u}) {
+      OneDeviceStrategy<> const strategy;
+      auto model = compile<Precision>(strategy, network(sparse_from), SGD{.learning_rate = 0.1},
+                                      SparseCategoricalCrossentropy{.from_logits = true},
+                                      CompileOptions{.parallelism = Parallelism::intra_op});
+      fit(strategy, model, samples.data().batch(GlobalBatch{4}), {.epochs = 2, .verbose = false});
+      bits.push_back(test::weight_bits(model));
+    }
+    BOOST_TEST(bits[0] == bits[1]);
+  };
+  check(float{});
+  check(Mixed<BFloat16>{});
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_a_norm_of_nan_has_spoilt_are_clear_in_the_next_step) {
+  auto const samples = sentences<double>(23, 2);
+  auto const data = samples.data().batch(GlobalBatch{4});
+  auto const check = [&](auto const& strategy, SGD const& optimizer) {
+    std::vector<std::uint64_t> bits;
+    for (std::size_t sparse_from : {0u, 1000u}) {
+      auto model =
+          compile<double>(strategy, network(sparse_from), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                          CompileOptions{.seed = 2, .parallelism = Parallelism::intra_op});
+      std::vector<double> const kept = model.engine().weights().host_parameters();
+      std::vector<double> values(kept.size(), std::numeric_limits<double>::quiet_NaN());
+      model.engine().weights().set_parameters(values);
+      fit(strategy, model, data, {.verbose = false});
+      values = kept;
+      model.engine().weights().set_parameters(values);
+      fit(strategy, model, data, {.verbose = false});
+      for (auto const& name : model.weight_names())
+        for (double const weight : model.weights(name)) BOOST_REQUIRE(std::isfinite(weight));
+      bits.push_back(test::weight_bits(model));
+    }
+    BOOST_TEST(bits[0] == bits[1]);
+  };
+  for (SGD const& optimizer :
+       {SGD{.learning_rate = 0.1, .clipnorm = 0.5}, SGD{.learning_rate = 0.1, .global_clipnorm = 0.5}}) {
+    check(OneDeviceStrategy<>(), optimizer);
+    check(Accumulate<OneDeviceStrategy<>, 2>(), optimizer);
   }
 }
 

@@ -221,6 +221,27 @@ BOOST_AUTO_TEST_CASE(a_snapshot_restored_within_another_period_brings_back_the_c
   test::check_equal_on_all(world(), model);
 }
 
+BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_restored_where_one_begins_counts_as_its_first_step) {
+  auto const samples = all_samples();
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = 0.7, .momentum = 0.5});
+  auto model = model_of(strategy, SGD{.learning_rate = 0.03});
+  step_on_own_rows(model, samples, 0);
+  auto const within = model.engine().weights().snapshot();
+  step_on_own_rows(model, samples, 1);
+  model.engine().weights().restore(within);
+  step_on_own_rows(model, samples, 2);  // its second
+  test::check_equal_on_all(world(), model);
+  // One from between two periods brings nothing to take: the outer optimizer's momentum moves no weight.
+  std::vector<double> const expected = model.engine().weights().host_parameters();
+  model.engine().weights().restore(model.engine().weights().snapshot());
+  model.engine().finish_epoch();
+  BOOST_TEST(model.engine().weights().host_parameters() == expected, boost::test_tools::per_element());
+  // At the end of an epoch the weights come together too.
+  model.engine().weights().restore(within);
+  model.engine().finish_epoch();
+  test::check_equal_on_all(world(), model);
+}
+
 BOOST_AUTO_TEST_CASE(with_a_mean_after_each_step_of_plain_sgd_over_even_shares_it_is_the_step_of_the_whole_batch) {
   std::size_t const rows = 4, batch = rows * world().size();
   auto const samples = test::mlp_samples<double>(3 * batch);

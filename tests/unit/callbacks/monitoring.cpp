@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_by_batches_looks_at_metrics_only_when_it_saves
   callback.on_train_batch_end(run);
   BOOST_TEST(run.collectives == 0u);  // nothing is compared, and no field asks for a value
   BOOST_TEST(run.saved.at(0) == "{x}1-1.npz");
-  tr::ModelCheckpoint<"loss"> best{.path = "best.keras", .save_best_only = true, .save_freq = 2};
+  tr::ModelCheckpoint<"loss"> best{.path = "best.npz", .save_best_only = true, .save_freq = 2};
   best.on_train_begin(run);
   best.on_train_batch_end(run);
   BOOST_TEST(run.collectives == 0u);
   best.on_train_batch_end(run);
   BOOST_TEST(run.collectives == 1u);
-  BOOST_TEST(run.saved.at(1) == "model:best.keras");
+  BOOST_TEST(run.saved.at(1) == "best.npz");
 }
 
 BOOST_AUTO_TEST_CASE(best_weights_come_back_whoever_ended_training) {

@@ -40,7 +40,6 @@ struct ScriptedRun {
   int snapshot() const { return weights; }
   void restore(int const& handle) { weights = handle; }
   void save_weights(std::string const& path) { saved.push_back(path); }
-  void save_model(std::string const& path) { saved.push_back("model:" + path); }
   Direction direction(std::string_view metric) const {
     if (metric == "accuracy") return Direction::up;
     if (metric == "mae") return Direction::down;

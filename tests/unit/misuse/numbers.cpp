@@ -55,10 +55,10 @@ void train_with(Environment& environment, Callback callback) {
 }
 
 /// Two positions a sample, with the weights of two classes.
-template <class Loss, class Labels>
+template <std::size_t Width = 2, class Loss, class Labels>
 void train_positions(Environment& environment, Loss const& loss, Labels const& y) {
   MultiWorkerMirroredStrategy<> const strategy(environment.world());
-  auto model = compile(strategy, Sequential{Input<2, 3>{}, Dense<2>{}}, SGD{}, loss);
+  auto model = compile(strategy, Sequential{Input<2, 3>{}, Dense<Width>{}}, SGD{}, loss);
   xt::xtensor<float, 3> const x = xt::zeros<float>({8, 2, 3});
   fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}),
       {.class_weight = {1, 2}, .verbose = false});
@@ -123,6 +123,11 @@ Misuse const table[] = {
      [](Environment& e) {
        xt::xtensor<float, 3> const rows = xt::ones<float>({8, 2, 2});
        train_positions(e, BinaryCrossentropy{}, rows);
+     }},
+    {"class_weight_of_several_numbers", "class_weight needs one label a sample; give sample weights instead",
+     [](Environment& e) {
+       xt::xtensor<float, 2> const numbers = xt::ones<float>({8, 2});
+       train_positions<1>(e, BinaryCrossentropy{}, numbers);
      }},
     {"no_steps_to_evaluate", "EvaluateOptions::steps is 0", [](Environment& e) { train(e, {.steps = 0}); }},
     {"rate_set_below_0", "the learning rate is -1, which is outside of [0, inf)",

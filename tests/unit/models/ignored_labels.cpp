@@ -23,6 +23,7 @@
 #include "trireme/models/outputs.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/side_by_side.hpp"
+#include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
@@ -31,6 +32,19 @@ using namespace trireme;
 namespace {
 
 constexpr std::int32_t left_out = 3;
+
+/// A loss of a program's own, of dense targets, which leaves out those that are negative.
+struct SquareOfKnown {
+  using target = DenseTarget;
+  static constexpr FixedString name = "square_of_known";
+  bool counts(double const* truth) const { return truth[0] >= 0; }
+  template <class T>
+  T operator()(T const* prediction, T const* truth, std::size_t, T scale, T* gradient) const {
+    T const error = counts(truth) ? prediction[0] - truth[0] : T{0};
+    if (gradient) gradient[0] = scale * 2 * error;
+    return error * error;
+  }
+};
 
 struct Fixture {
   OneDeviceStrategy<> strategy;
@@ -103,6 +117,27 @@ BOOST_FIXTURE_TEST_CASE(beside_dense_targets_a_label_may_be_ignored_too, Fixture
   fit(strategy, expected, data(classes), {.verbose = false});
   fit(strategy, found, data(labels), {.verbose = false});
   BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_loss_of_dense_targets_that_leaves_some_out_is_the_same_among_several, Fixture) {
+  xt::xtensor<double, 2> y({21, 1});
+  xt::xtensor<double, 2> const others = xt::zeros<double>({21, 1});
+  for (std::size_t i = 0; i < 21; ++i) y(i, 0) = i % 3 == 0 ? static_cast<double>(i) : -1;
+  auto alone = compile<double>(strategy, Sequential{Input<6>{}, Dense<1>{}}, SGD{.learning_rate = 0.01},
+                               SquareOfKnown{}, CompileOptions{.seed = 3});
+  auto among = compile<double>(
+      strategy, Sequential{Input<6>{}, Fork{Dense<1>{}, Dense<1>{}}}, SGD{.learning_rate = 0.01},
+      Outputs{output<"y">(SquareOfKnown{}), output<"other">(MeanSquaredError{})}, CompileOptions{.seed = 3});
+  auto const names = among.weight_names();
+  for (std::size_t i = 0; i < 2; ++i) among.set_weights(names[i], alone.weights(alone.weight_names()[i]));
+  auto const data = [&](auto const& targets) {
+    return data::from_tensor_slices(samples.x, targets).batch(GlobalBatch{8});
+  };
+  auto const expected = fit(strategy, alone, data(y), {.epochs = 2, .verbose = false});
+  auto const history = fit(strategy, among, data(std::tie(y, others)), {.epochs = 2, .verbose = false});
+  BOOST_TEST(history["y_loss"] == expected["loss"], boost::test_tools::per_element());
+  for (std::size_t i = 0; i < 2; ++i)
+    BOOST_TEST((among.weights(names[i]) == alone.weights(alone.weight_names()[i])), names[i]);
 }
 
 BOOST_FIXTURE_TEST_CASE(any_other_label_beside_the_classes_is_an_error, Fixture) {

@@ -14,12 +14,16 @@
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
+#include "trireme/layers/embedding.hpp"
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/layers/lstm.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/models/branches.hpp"
+#include "trireme/models/each.hpp"
 #include "trireme/models/frozen.hpp"
+#include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -152,6 +156,31 @@ BOOST_AUTO_TEST_CASE(sequences_branches_and_frozen_layers_compute_from_what_was_
       Sequential{input(), Steps{}, Dense<6, ReLU>{}, R{},
                  Residual{LayerNormalization<>{}, R{}, Frozen{Dense<6, ReLU>{}}, R{}, Dense<6>{}, R{}}, R{},
                  Frozen{Sequential{Dense<6, ReLU>{}, R{}, Dense<5>{}}}, R{}, LSTM<5>{}, R{}, Dense<test::classes>{}});
+}
+
+BOOST_AUTO_TEST_CASE(indices_that_joins_hand_on_are_not_rounded) {
+  using Table = Embedding<1000, 1>;
+  xt::xarray<double> x{{257, 300, 3}};  // BFloat16 has 256 and 300
+  xt::xarray<double> const y{{0, 0, 0}};
+  OneDeviceStrategy<> const strategy;
+  auto const check = [&](auto const& architecture, xt::xarray<double> const& expected) {
+    auto model = compile<Mixed<BFloat16, double>>(strategy, architecture, SGD{}, MeanSquaredError{});
+    for (auto const& name : model.weight_names()) {
+      auto table = model.weights(name);
+      for (std::size_t row = 0; row < 1000; ++row) table(row, 0) = static_cast<double>(row % 16);
+      model.set_weights(name, table);
+    }
+    xt::xarray<double> const found = predict(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}));
+    BOOST_TEST(found == expected, boost::test_tools::per_element());
+  };
+  auto const input = Input<3>{};
+  check(Sequential{input, Concatenate{Flatten{}}, Table{}, Flatten{}}, {{1, 12, 3}});
+  check(Sequential{input, Concatenate{Flatten{}, Flatten{}}, Table{}, Flatten{}}, {{1, 12, 3, 1, 12, 3}});
+  check(Sequential{input, Concatenate{Flatten{}, Flatten{}}, Frozen{Table{}}, Flatten{}}, {{1, 12, 3, 1, 12, 3}});
+  check(Sequential{input, Fork{Add{Flatten{}, Flatten{}}, Skip{}}, Each{Sequential{Table{}, Flatten{}}}, Concatenate{}},
+        {{2, 8, 6, 1, 12, 3}});
+  check(Sequential{input, Add{Flatten{}, Flatten{}}, Concatenate{Flatten{}, Flatten{}}, Table{}, Flatten{}},
+        {{2, 8, 6, 2, 8, 6}});
 }
 
 BOOST_AUTO_TEST_CASE(predictions_and_tests_round_as_training_does) {

@@ -109,6 +109,20 @@ BOOST_AUTO_TEST_CASE(every_optimizer_finds_the_minimum_of_a_parabola) {
   BOOST_TEST(distance(tr::Ftrl{.learning_rate = 1}) < 1e-12);
 }
 
+BOOST_AUTO_TEST_CASE(nadams_product_of_momenta_is_that_of_its_factors_and_ends_at_0) {
+  for (double const beta : {0.9, 0.999}) {
+    tr::Nadam const nadam{.beta_1 = beta};
+    long double product = 1;
+    for (std::uint64_t t = 1; t <= 3000; ++t) {
+      product *= beta * (1 - 0.5L * std::pow(0.96L, static_cast<long double>(t)));
+      if (t % 250 == 0 || t < 5)
+        BOOST_TEST(nadam.stored_number(t) == static_cast<double>(product), boost::test_tools::tolerance(1e-12));
+    }
+    BOOST_TEST(nadam.stored_number(0) == 1);
+    BOOST_TEST(nadam.stored_number(10'000'000) == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(ftrl_leaves_weights_alone_at_a_rate_of_0_and_has_numbers_before_the_first_gradient) {
   tr::PiecewiseConstantDecay const rate({1, 2}, {0.5, 0, 0.5});
   auto const with_pause = weights(tr::Ftrl{.learning_rate = rate}, 1.0, {0.25, 0.5, 7, -0.125});

@@ -44,6 +44,8 @@ class GraphTrace {
   GraphTrace(Wired const& wiring, X const& x, bool wants_dx)
       : results_(wiring.results),
         results_together_(wiring.results[0] >= wiring.sources && wiring.adjoin(wiring.results)) {
+    auto const indices = wiring.indices();
+    indices_.assign(indices.begin(), indices.end());
     add_values(x, wants_dx);
     sources_ = values_.size();
   }
@@ -118,11 +120,11 @@ class GraphTrace {
     }
   }
 
-  /// Rounds the outputs of a node, for the layers behind it and for backward. Results stay as they are computed: where
-  /// a host's kernels write them where the caller wants them.
+  /// Rounds the outputs of a node, for the layers behind it and for backward. Indices of lookups stay as they are, and
+  /// so do results: where a host's kernels write them where the caller wants them.
   void round_outputs(Builder& b, trireme::detail::NodeWiring const& wires, NumberFormat format) {
     for (std::size_t value = wires.first_output; value < wires.first_output + wires.outputs; ++value) {
-      if (results_.count(value) > 0 && (results_together_ || wires.outputs == 1)) continue;
+      if (indices_[value] || (results_.count(value) > 0 && (results_together_ || wires.outputs == 1))) continue;
       auto const rounded = b.round(values_[value], format);
       bool const is_input =
           std::ranges::any_of(wires.inputs, [&](std::size_t input) { return values_[input].id == values_[value].id; });
@@ -162,6 +164,7 @@ class GraphTrace {
   }
 
   Values results_;
+  std::vector<bool> indices_;  ///< values that a lookup takes
   bool results_together_;
   Tensors<T> values_;
   std::vector<bool> wanted_;

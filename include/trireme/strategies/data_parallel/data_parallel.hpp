@@ -213,6 +213,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
       synchronization_.finish();
     }
     parts_.update(step);
+    if constexpr (requires { synchronization_.tables().set_all_dirty(); })
+      if (parts_.optimizer().clips_by_norm()) synchronization_.tables().set_all_dirty();
     after_update();
   }
 
@@ -288,8 +290,8 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
 
   LocalWeights<T, Space> local_weights() {
     ModelDescription const& model = parts_.model().description();
-    return {parts_.context(), parts_.weights().data(),  parts_.partitions().gradients(),
-            model.elements,   model.reduced_elements(), parts_.optimizer().iteration()};
+    return {parts_.context(),         parts_.weights().data(),        parts_.partitions().gradients(), model.elements,
+            model.reduced_elements(), parts_.optimizer().iteration(), parts_.weights().take_restored()};
   }
 
   std::conditional_t<may_divide, std::unique_ptr<DividedUpdate<T, Space>>, detail::NoDividedUpdate> divided_{};

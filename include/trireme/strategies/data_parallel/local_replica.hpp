@@ -84,7 +84,10 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   void restore(Snapshot const& snapshot) {
     copy_view(this->parameters(), part(snapshot, 0, this->size()));
     if (anchor_.extent(0) > 0) copy_view(anchor_, part(snapshot, this->size(), anchor_.extent(0)));
+    restored_ = true;
   }
+  /// True once after a snapshot was restored.
+  bool take_restored() { return std::exchange(restored_, false); }
 
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
@@ -115,6 +118,7 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   }
 
   Arena<T, Space> anchor_{};
+  bool restored_ = false;
 };
 
 /// The replica of a synchronization with local steps: it steps on its own rows, and its weights are its own until an

@@ -3,6 +3,8 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -84,15 +86,17 @@ class PeriodicSynchronization {
   /// Keeps the weights that the processes have alike, before the first step of a period: also those that were written
   /// to a `weights_view`.
   void before_step(LocalWeights<T, Space> const& weights) {
+    find_begun(weights);
     if (steps_ == 0)
       kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
   }
   /// Counts a step; after the last one of a period the weights come together. Collective then.
   void after_update(LocalWeights<T, Space> const& weights) {
-    if (++steps_ == Every) synchronize(weights);
+    if (++steps_ >= Every) synchronize(weights);
   }
   /// Brings the weights together if a step was taken since. Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
+    find_begun(weights);
     if (steps_ > 0) synchronize(weights);
   }
 
@@ -124,6 +128,15 @@ class PeriodicSynchronization {
   static ModelDescription without_penalties(ModelDescription model) {
     for (auto& parameter : model.parameters) parameter.regularizer = {};
     return model;
+  }
+
+  /// A snapshot from within a period, restored where one begins, counts as its first step: the processes differ.
+  /// Collective if one was restored.
+  void find_begun(LocalWeights<T, Space> const& weights) {
+    if (!weights.restored || steps_ > 0) return;
+    std::vector<T> const values = to_host(Arena<T, Space>(weights.values, weights.size)), anchor = to_host(anchor_);
+    std::uint64_t const differs = std::memcmp(values.data(), anchor.data(), values.size() * sizeof(T)) != 0 ? 1 : 0;
+    steps_ = group_->allreduce_max(differs).value();
   }
 
   /// The outer optimizer's step from the weights at which the processes met last, with the mean of their changes as its

@@ -17,6 +17,7 @@ struct LocalWeights {
   std::size_t trained;  ///< elements of the parameters
   std::size_t size;     ///< with the states
   std::uint64_t step;   ///< optimizer steps that were done
+  bool restored;        ///< true if a snapshot was restored since the last call, on all processes
 };
 
 /// True if each process takes optimizer steps on its own rows, with weights of its own until the synchronization brings

@@ -131,6 +131,8 @@ class Updater : public OptimizerProgress<Optimizer> {
                        kernels::MoveState<T>{arena + s.offset, gradients + s.offset, static_cast<T>(s.decay)});
   }
 
+  /// True if clipping scales whole gradients, so that one that is NaN makes all NaN.
+  bool clips_by_norm() const { return clipnorm() != 0 || global_clipnorm() != 0; }
   /// True if a step is one pass over independent elements: then any thread may do its range of it.
   bool is_elementwise() const { return takes_elements && !clips() && !penalized(); }
   /// The same for all values that a step changes, the states included.
@@ -172,12 +174,12 @@ class Updater : public OptimizerProgress<Optimizer> {
     return 0;
   }
 
-  bool clips() const { return clipnorm() != 0 || global_clipnorm() != 0 || clipvalue() != 0; }
+  bool clips() const { return clips_by_norm() || clipvalue() != 0; }
 
   void clip(Context& context, T* gradients) {
     if (clipvalue() != 0)
       context.for_each("trireme::clip_value", elements_, kernels::ClipValue<T>{gradients, static_cast<T>(clipvalue())});
-    if (clipnorm() == 0 && global_clipnorm() == 0) return;
+    if (!clips_by_norm()) return;
     bool const global = global_clipnorm() != 0;
     clear_sums(context);
     for (std::size_t i = 0; i < parameters_.size(); ++i)

@@ -34,13 +34,10 @@ class SparseGradients final : public GradientSink<T> {
     View dirty{};  ///< indices of the rows that are not zero, some perhaps several times
     std::size_t dirty_count = 0;
     bool all_dirty = true;
-    bool named = false;          ///< true if backward has named the rows that it touches
-    T const* indices = nullptr;  ///< those, while the step lasts
-    std::size_t positions = 0;
+    bool named = false;  ///< true if backward has named the rows that it touches: the dirty ones
     // For a step in pieces: the rows that `keep` has added up elsewhere, each once, in ascending order.
     std::vector<T> kept{};
     bool kept_all = false, keeps_zeros = true;  ///< true if all rows are kept; true if all others are zero
-    View touched{};                             ///< rows of all pieces
   };
 
  public:
@@ -67,8 +64,7 @@ class SparseGradients final : public GradientSink<T> {
       if (gradients_ + table.offset != gradients || table.named) continue;
       clear(table);
       table.named = true;
-      table.indices = indices;
-      table.positions = count;
+      set_dirty(table, indices, count);
       return true;
     }
     return false;
@@ -78,7 +74,7 @@ class SparseGradients final : public GradientSink<T> {
     for (Table& table : tables_) {
       table.named = true;
       table.all_dirty = false;
-      table.positions = table.dirty_count = 0;
+      table.dirty_count = 0;
     }
   }
 
@@ -113,8 +109,11 @@ class SparseGradients final : public GradientSink<T> {
         }
       }
       table.all_dirty = !table.named;
-      if (table.named) keep_dirty(table, table.indices, table.positions);
     }
+  }
+  /// All rows may have changed since the sum: a norm that is NaN makes all of a gradient NaN.
+  void set_all_dirty() {
+    for (Table& table : tables_) table.all_dirty = true;
   }
 
  private:
@@ -147,7 +146,6 @@ class SparseGradients final : public GradientSink<T> {
       find_own_rows(table);
       add_rows(own_, gradients, earlier, table.columns);
       merge_own_rows(table.kept);
-      keep_dirty(table, indices_.data(), own_.size());
     }
     if (!table.named) table.kept_all = true, table.keeps_zeros = false;
     table.all_dirty = !table.named;
@@ -166,10 +164,9 @@ class SparseGradients final : public GradientSink<T> {
       if (table.named) {
         find_own_rows(table);
         merge_own_rows(table.kept);
-        reserve(table.touched, table.kept.size());
-        copy_from_host(table.touched.data(), table.kept.data(), table.kept.size());
-        table.indices = table.touched.data();
-        table.positions = table.kept.size();
+        reserve(table.dirty, table.kept.size());
+        copy_from_host(table.dirty.data(), table.kept.data(), table.kept.size());
+        table.dirty_count = table.kept.size();
       }
     }
     table.kept.clear();
@@ -189,8 +186,8 @@ class SparseGradients final : public GradientSink<T> {
     rows.swap(merged_);
   }
 
-  /// \param indices  in the space's memory.
-  void keep_dirty(Table& table, T const* indices, std::size_t count) {
+  /// \param indices  in the space's memory, copied since their memory may serve another purpose later in the step.
+  void set_dirty(Table& table, T const* indices, std::size_t count) {
     reserve(table.dirty, count);
     context_.for_each("trireme::copy", count, kernels::Copy<T>{indices, table.dirty.data()});
     table.dirty_count = count;
@@ -214,9 +211,9 @@ class SparseGradients final : public GradientSink<T> {
 
   /// Finds the rows that this process has touched, each once.
   void find_own_rows(Table const& table) {
-    own_.resize(table.named ? table.positions : 0);
+    own_.resize(table.named ? table.dirty_count : 0);
     if (own_.empty()) return;
-    copy_to_host(own_.data(), table.indices, own_.size());
+    copy_to_host(own_.data(), table.dirty.data(), own_.size());
     std::erase_if(own_, [&](T index) { return kernels::table_row(index, table.rows) == table.rows; });
     std::sort(own_.begin(), own_.end());
     own_.erase(std::unique(own_.begin(), own_.end()), own_.end());
