@@ -15,8 +15,8 @@ import re
 import sys
 
 STANDARD = {
-    "algorithm": """adjacent_find any_of clamp copy copy_n count count_if equal fill fill_n find find_if is_sorted lower_bound max
-        max_element min min_element mismatch nth_element replace set_union sort swap_ranges transform unique""",
+    "algorithm": """adjacent_find all_of any_of clamp copy copy_n count count_if equal fill fill_n find find_if is_sorted
+        lower_bound max max_element min min_element mismatch nth_element replace set_union sort swap_ranges transform unique""",
     "any": "any any_cast",
     "array": "array",
     "atomic": """atomic atomic_flag atomic_ref memory_order memory_order_acq_rel memory_order_acquire
