@@ -178,9 +178,7 @@ class PlacedModel {
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
     static_assert(detail::require_trainable<Model>());
     auto const use = begin_use("train_on_batch");
-    auto const inputs = data::sample_rows(std::forward<X>(x)).tensor;
-    auto const targets = data::sample_rows(std::forward<Y>(y)).tensor;
-    detail::ArrayBatch<T, L> const arrays(owned_.engine, inputs, targets, sample_weight);
+    detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
     owned_.engine.reset_metrics(Phase::train);
     owned_.engine.train_step(arrays.batch());
     publish_trained();

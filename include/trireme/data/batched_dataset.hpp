@@ -247,18 +247,7 @@ void BatchedDataset<X, Y>::verify(SampleRequirements const& needed, std::string 
   SampleDescription d = description_;
   d.x_name = d.x_called(role);
   d.y_name = d.y_called(role);
-  std::vector<std::vector<std::size_t>> targets;
-  for (TargetPart const& part : needed.targets) targets.push_back(part.extents);
-  SampleRequirements rest = needed;
-  if (!d.x_parts.empty() || !needed.inputs.empty()) {
-    verify_parts(d.x_parts, d.x_extents, needed.inputs, needed.x_extents, "samples", d.x_name);
-    rest.x_extents = d.x_extents;
-  }
-  if (!d.y_parts.empty() || !needed.targets.empty()) {
-    verify_parts(d.y_parts, d.y_extents, targets, needed.target_extents, "targets", d.y_name);
-    rest.target_extents = d.y_extents;
-  }
-  verify_extents(d.x_extents, d.x_name, d.y_extents, d.y_name, rest);
+  verify_extents({d.x_extents, d.x_parts, d.x_name}, {d.y_extents, d.y_parts, d.y_name}, needed);
   if (HostTensor<X> const* inputs = source_->inputs()) verify_indices(*inputs, needed.indices, d.x_name);
   HostTensor<Y> const* const labels = source_->targets();
   if (labels && needed.classes != 0) verify_labels(*labels, needed.classes, needed.ignored, d.y_name);

@@ -144,11 +144,17 @@ void verify_parts(std::vector<std::vector<std::size_t>> const& given, std::vecto
                   std::vector<std::vector<std::size_t>> const& needed, std::vector<std::size_t> const& all,
                   std::string const& what, std::string const& name);
 
-/// Checks the extents of samples against those that the model takes.
+/// Extents of one sample, or of its targets, as they were given.
+struct GivenExtents {
+  std::vector<std::size_t> extents;             ///< of several parts, (all their numbers)
+  std::vector<std::vector<std::size_t>> parts;  ///< of a tuple; none for one array
+  std::string name;                             ///< in messages
+};
+
+/// Checks the extents of samples against those that the model takes, of several inputs or outputs each its own.
 ///
 /// \throws ShapeError naming both extents.
-void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name, std::vector<std::size_t> const& y,
-                    std::string const& y_name, SampleRequirements const& needed);
+void verify_extents(GivenExtents const& x, GivenExtents const& y, SampleRequirements const& needed);
 
 }  // namespace trireme::data
 

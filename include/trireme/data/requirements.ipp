@@ -55,15 +55,19 @@ TRIREME_INLINE void verify_parts(std::vector<std::vector<std::size_t>> const& gi
         formatted("{} of {} have the extents {}, but the model takes {}", what, name, text(have), text(takes)));
 }
 
-TRIREME_INLINE void verify_extents(std::vector<std::size_t> const& x, std::string const& x_name,
-                                   std::vector<std::size_t> const& y, std::string const& y_name,
-                                   SampleRequirements const& needed) {
-  if (!fits(x, needed.x_extents))
-    throw ShapeError(formatted("samples of {} have the extents {}, but the model takes {}", x_name, format_extents(x),
-                               format_extents(needed.x_extents)));
-  if (!fits(y, needed.target_extents))
-    throw ShapeError(formatted("targets of {} have the extents {}, but the model's output and loss need {}{}", y_name,
-                               format_extents(y), format_extents(needed.target_extents),
+TRIREME_INLINE void verify_extents(GivenExtents const& x, GivenExtents const& y, SampleRequirements const& needed) {
+  std::vector<std::vector<std::size_t>> targets;
+  for (TargetPart const& part : needed.targets) targets.push_back(part.extents);
+  if (!x.parts.empty() || !needed.inputs.empty())
+    verify_parts(x.parts, x.extents, needed.inputs, needed.x_extents, "samples", x.name);
+  else if (!fits(x.extents, needed.x_extents))
+    throw ShapeError(formatted("samples of {} have the extents {}, but the model takes {}", x.name,
+                               format_extents(x.extents), format_extents(needed.x_extents)));
+  if (!y.parts.empty() || !needed.targets.empty())
+    verify_parts(y.parts, y.extents, targets, needed.target_extents, "targets", y.name);
+  else if (!fits(y.extents, needed.target_extents))
+    throw ShapeError(formatted("targets of {} have the extents {}, but the model's output and loss need {}{}", y.name,
+                               format_extents(y.extents), format_extents(needed.target_extents),
                                needed.classes == 0 ? "" : " (class indices)"));
 }
 

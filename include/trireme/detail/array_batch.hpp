@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/config.hpp"
@@ -13,6 +15,7 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/data/data_shard.hpp"
 #include "trireme/data/requirements.hpp"
+#include "trireme/data/sample_rows.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/mpi/same_config.hpp"
 #include "trireme/tensor/flat_elements.hpp"
@@ -26,12 +29,19 @@ class ArrayBatch {
   /// Collective. `sample_weight` has to outlive this object.
   /// \throws ShapeError or ValueError on all processes, if there is no sample, a label or index is outside of its
   /// range, or arrays do not fit the model or differ between processes.
-  template <class Engine, class Inputs, class Targets>
-  ArrayBatch(Engine& engine, Inputs const& inputs, Targets const& targets, std::vector<double> const& sample_weight) {
-    std::size_t const rows = inputs.samples();
+  template <class Engine, class X, class Y>
+  ArrayBatch(Engine& engine, X&& x, Y&& y, std::vector<double> const& sample_weight) {
     if constexpr (requires { engine.require_together(""); }) engine.require_together("train_on_batch");
-    require_same_config(engine.group(), "train_on_batch",
-                        [&](Config& c) { verify(engine, inputs, targets, sample_weight, c); });
+    std::optional<decltype(data::sample_rows(std::forward<X>(x)))> x_rows;
+    std::optional<decltype(data::sample_rows(std::forward<Y>(y)))> y_rows;
+    require_same_config(engine.group(), "train_on_batch", [&](Config& c) {
+      x_rows.emplace(data::sample_rows(std::forward<X>(x)));
+      y_rows.emplace(data::sample_rows(std::forward<Y>(y)));
+      verify(engine, *x_rows, *y_rows, sample_weight, c);
+    });
+    auto const& inputs = x_rows->tensor;
+    auto const& targets = y_rows->tensor;
+    std::size_t const rows = inputs.samples();
     auto const own = data::even_rows(rows, engine.data_shard(Phase::train));
     RowRange const mine{own.first_row, own.first_row + own.rows};
     x_ = converted<T>(inputs, mine, engine.model().input_size());
@@ -46,14 +56,15 @@ class ArrayBatch {
 
  private:
   /// Lists for comparison what has to be the same on all processes.
-  template <class Engine, class Inputs, class Targets>
-  static void verify(Engine& engine, Inputs const& inputs, Targets const& targets,
-                     std::vector<double> const& sample_weight, Config& c) {
+  template <class Engine, class X, class Y>
+  static void verify(Engine& engine, X const& x, Y const& y, std::vector<double> const& sample_weight, Config& c) {
+    auto const& inputs = x.tensor;
+    auto const& targets = y.tensor;
     std::size_t const rows = inputs.samples();
     if (rows == 0) throw ValueError("train_on_batch was given no samples");
-    require_sizes(inputs.size(), rows * engine.model().input_size(), "inputs");
-    require_sizes(targets.size(), rows * engine.model().target_size(), "targets");
     auto const needed = engine.model().sample_requirements();
+    data::verify_extents({x.extents(), x.parts, "the batch"}, {y.extents(), y.parts, "the batch"}, needed);
+    require_sizes(targets.size(), rows * engine.model().target_size(), "targets");
     data::verify_indices(inputs, needed.indices, "the batch");
     if (needed.classes != 0) data::verify_labels(targets, needed.classes, needed.ignored, "the batch");
     data::verify_labels(targets, needed.label_columns(), "the batch");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/graph_pass.hpp"
@@ -30,9 +32,10 @@ namespace kernels {
 template <class T>
 struct ChainUpdates {
   T const* state;
-  T const* next;  ///< this part's contribution to the mean
+  T const* next;  ///< this part's update
   T* update;      ///< in: of the parts before; out: of these and this one
-  T decay, share;
+  T decay;        ///< of all moves of this part
+  T share;
   KOKKOS_FUNCTION void operator()(std::size_t i) const { update[i] = decay * (update[i] - share * state[i]) + next[i]; }
 };
 
@@ -40,26 +43,29 @@ struct ChainUpdates {
 
 namespace detail {
 
-/// f(leaf layer, its input's extents) for each within a layer, or for those only that are not frozen.
+/// f(leaf layer, its input's extents, how often it runs in a pass) for each within a layer, or for those only that are
+/// not frozen.
 template <bool with_frozen, class L, class In, class F>
-constexpr void for_each_leaf(L const& layer, In const& in, F const& f) {
-  if constexpr (is_frozen<L> && !with_frozen)
+constexpr void for_each_leaf(L const& layer, In const& in, F const& f, std::size_t times = 1) {
+  if constexpr (is_frozen<L> && !with_frozen) {
     return;
-  else if constexpr (is_composite<L>)
+  } else if constexpr (is_composite<L>) {
+    if constexpr (requires { L::runs_on_each_part; }) times *= parts_count<In>;
     layer.for_each_layer(
-        in, [&](auto const& inner, auto const& extents) { for_each_leaf<with_frozen>(inner, extents, f); });
-  else
-    f(layer, in);
+        in, [&](auto const& inner, auto const& extents) { for_each_leaf<with_frozen>(inner, extents, f, times); });
+  } else {
+    f(layer, in, times);
+  }
 }
 
-/// f(offset, size, its description by the layer) for each tensor of an arena that training changes; `of(layer, in)`
-/// lists them.
+/// f(offset, size, its description by the layer, how often the layer runs in a pass) for each tensor of an arena that
+/// training changes; `of(layer, in)` lists them.
 template <class T, class L, class In, class Of, class F>
 void for_each_tensor(L const& layer, In const& in, Of const& of, F const& f) {
   std::size_t offset = 0;
-  for_each_leaf<false>(layer, in, [&](auto const& leaf, auto const& extents) {
+  for_each_leaf<false>(layer, in, [&](auto const& leaf, auto const& extents, std::size_t times) {
     for (auto const& tensor : of(leaf, extents)) {
-      f(offset, tensor.shape.size(), tensor);
+      f(offset, tensor.shape.size(), tensor, times);
       offset += aligned_count<T>(tensor.shape.size());
     }
   });
@@ -69,7 +75,7 @@ void for_each_tensor(L const& layer, In const& in, Of const& of, F const& f) {
 template <class L, class In>
 constexpr std::size_t parameter_count(L const& layer, In const& in) {
   std::size_t count = 0;
-  for_each_leaf<true>(layer, in, [&](auto const& leaf, auto const& extents) {
+  for_each_leaf<true>(layer, in, [&](auto const& leaf, auto const& extents, std::size_t) {
     for (auto const& p : parameters_of(leaf, extents)) count += p.shape.size();
   });
   return count;
@@ -80,18 +86,18 @@ constexpr std::size_t parameter_count(L const& layer, In const& in) {
 /// One layer, with one set of parameters, on each part of a tuple (a Siamese network):
 /// `Each{Sequential{Dense<64, ReLU>{}, Dense<16>{}}}`.
 ///
-/// Input and output: tuples of equally many tensors, 16 at most. Gradients are sums over the parts. Parts may differ in
-/// extents as long as the layer has the same parameters for all. As when a layer of Keras is called several times,
-/// normalizations take their statistics of each part for itself, and Dropout draws anew for each.
+/// Input and output: tuples of equally many tensors, 16 at most, of nested ones in all. Gradients are sums over the
+/// parts. Parts may differ in extents as long as the layer has the same parameters for all. As when a layer of Keras is
+/// called several times, normalizations take their statistics of each part for itself, and Dropout draws anew for each.
 ///
 /// Compile-time errors: a single tensor, or more than 16; a layer whose output is a tuple; parts for which the layer
 /// would have different numbers of parameters, where the compiler knows these.
 /// \throws ShapeError from `compile` if they differ and the compiler cannot know it (`dynamic` extents, a Shared
-/// layer).
+/// layer), or if a layer within nested ones runs on more than 16 parts.
 template <class L>
 struct Each {
   using composite = void;
-  static constexpr bool wraps_layer = true;
+  static constexpr bool wraps_layer = true, runs_on_each_part = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
   static constexpr bool has_tables = detail::has_tables<L>();
   static constexpr bool has_lookups = detail::has_lookups<L>();
@@ -235,10 +241,11 @@ struct Each {
         f.keys.global_rows > 0 ? static_cast<double>(f.rows) / static_cast<double>(f.keys.global_rows) : 1.0;
     detail::for_each_tensor<T>(
         layer, in, [](auto const& leaf, auto const& extents) { return detail::states_of(leaf, extents); },
-        [&](std::size_t offset, std::size_t size, StateShape const& state) {
+        [&](std::size_t offset, std::size_t size, StateShape const& state, std::size_t times) {
+          double const decay = std::pow(state.decay, static_cast<double>(times));
           context.for_each("trireme::chain_updates", size,
                            kernels::ChainUpdates<T>{f.states + offset, next + offset, f.state_updates + offset,
-                                                    static_cast<T>(state.decay), static_cast<T>(share)});
+                                                    static_cast<T>(decay), static_cast<T>(share)});
         });
   }
 
@@ -246,7 +253,7 @@ struct Each {
   void add_gradients(Context& context, In const& in, T const* from, T* to) const {
     detail::for_each_tensor<T>(
         layer, in, [](auto const& leaf, auto const& extents) { return detail::parameters_of(leaf, extents); },
-        [&](std::size_t offset, std::size_t size, ParameterShape const&) {
+        [&](std::size_t offset, std::size_t size, ParameterShape const&, std::size_t) {
           context.for_each("trireme::add_gradients", size, kernels::AddTo<T>{from + offset, to + offset});
         });
   }
@@ -267,6 +274,13 @@ struct Each {
 
   template <class In>
   constexpr void require_same_parameters(In const& in) const {
+    detail::for_each_leaf<true>(
+        layer, in.template part<0>(),
+        [](auto const&, auto const&, std::size_t times) {
+          if (times > most_parts)
+            throw ShapeError(formatted("a layer within nested Each runs on {} parts: 16 is the most", times));
+        },
+        parts_count<In>);
     if constexpr (is_compared_when_compiling<In>)
       static_assert(
           counts_are_equal(L{}, In{}),

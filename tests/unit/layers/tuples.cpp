@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <trireme/activations/relu.hpp>
 #include <trireme/activations/tanh.hpp>
+#include <trireme/compile.hpp>
 #include <trireme/core/error.hpp>
 #include <trireme/layers/batch_normalization.hpp>
 #include <trireme/layers/conv2d.hpp>
@@ -17,14 +21,18 @@
 #include <trireme/layers/layer_normalization.hpp>
 #include <trireme/layers/lstm.hpp>
 #include <trireme/layers/select.hpp>
+#include <trireme/losses/mean_squared_error.hpp>
 #include <trireme/models/branches.hpp>
 #include <trireme/models/each.hpp>
 #include <trireme/models/sequential.hpp>
 #include <trireme/models/tuples.hpp>
+#include <trireme/optimizers/sgd.hpp>
+#include <trireme/strategies/data_parallel/one_device.hpp>
 
 #include "gradient_check.hpp"
 #include "support/kokkos_fixture.hpp"
 #include "support/message_of.hpp"
+#include "support/small_training.hpp"
 
 using namespace trireme;
 using test::check_gradients;
@@ -120,4 +128,30 @@ BOOST_AUTO_TEST_CASE(dropout_draws_anew_for_each_part) {
   std::fill(harness.x.begin(), harness.x.end(), 1.0);
   auto const y = harness.forward();
   BOOST_TEST(!std::equal(y.begin(), y.begin() + 100, y.begin() + 100));
+}
+
+BOOST_AUTO_TEST_CASE(nested_layers_on_each_part_run_on_sixteen_parts_at_most) {
+  auto const nested = Each{Sequential{Fork{Skip{}, Skip{}, Skip{}}, Each{Dropout{.rate = 0.5f}}, Add{}}};
+  using X = Extents<3>;
+  BOOST_TEST(message(nested, Parts<X, X, X, X, X>{}) == "");
+  BOOST_TEST(message(nested, Parts<X, X, X, X, X, X>{}) ==
+             "a layer within nested Each runs on 18 parts: 16 is the most");
+}
+
+BOOST_AUTO_TEST_CASE(statistics_of_nested_parts_move_once_for_each_one_after_the_other) {
+  auto const normalize = BatchNormalization<>{.momentum = 0.5};
+  OneDeviceStrategy<> const strategy;
+  auto const trained = [&](auto const& layers) {
+    auto model = compile<double>(strategy, layers, SGD{}, MeanSquaredError{});
+    std::vector<double> const first{1, 2, 4}, second{3, -1, 1}, y{0, 0, 0};
+    model.train_on_batch(std::tie(first, second), y);
+    return std::pair(model.weights(model.weight_names()[2]), model.weights(model.weight_names()[3]));
+  };
+  Inputs const pair{Input<1>{}, Input<1>{}};
+  auto const expected = trained(Sequential{pair, Select<0, 0, 1, 1>{}, Each{normalize}, Add{}});
+  auto const found = trained(Sequential{pair, Each{Sequential{Fork{Skip{}, Skip{}}, Each{normalize}, Add{}}}, Add{}});
+  BOOST_TEST(test::distance(found.first, expected.first) < 1e-14);
+  BOOST_TEST(test::distance(found.second, expected.second) < 1e-14);
+  // The mean of 7/3 and of 1, each twice, from 0 on.
+  BOOST_TEST(expected.first(0) == 7.0 / 3 * 0.1875 + 0.75, boost::test_tools::tolerance(1e-14));
 }

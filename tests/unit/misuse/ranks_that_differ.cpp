@@ -64,6 +64,18 @@ auto steps(std::size_t rows, float value = 0, double weight = 1) {
   };
 }
 
+/// A step on arrays of a tuple with so many samples each.
+auto step_on_parts(std::size_t first, std::size_t second) {
+  return [=](World const& strategy) {
+    auto model = compile(strategy, Sequential{Inputs{Input<1>{}, Input<2>{}}, Concatenate{}, Dense<4>{}}, SGD{},
+                         MeanSquaredError{});
+    xt::xtensor<float, 2> const a = xt::zeros<float>({first, std::size_t{1}}),
+                                b = xt::zeros<float>({second, std::size_t{2}});
+    xt::xtensor<float, 2> const y = xt::ones<float>({first, std::size_t{4}});
+    model.train_on_batch(std::tie(a, b), y);
+  };
+}
+
 template <class F>
 Misuse differs(char const* name, char const* says, F run) {
   return {name, says, run, 2};
@@ -166,6 +178,8 @@ Misuse const table[] = {
             }),
     differs("rows_of_a_batch", "train_on_batch: rank 1 has samples 5 where rank 0 has 4",
             [](Environment& e) { either(e, steps(4), steps(5)); }),
+    differs("parts_of_a_batch", "the arrays of a tuple (a tensor, a tensor) hold different numbers of samples: 4, 3",
+            [](Environment& e) { either(e, step_on_parts(4, 4), step_on_parts(4, 3)); }),
     differs("content_of_a_batch", "train_on_batch: rank 1 has the checksum of the inputs",
             [](Environment& e) { either(e, steps(4), steps(4, 1)); }),
     differs("weights_of_a_batch", "train_on_batch: rank 1 has the checksum of the sample weights",

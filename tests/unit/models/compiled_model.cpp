@@ -174,6 +174,14 @@ BOOST_FIXTURE_TEST_CASE(train_on_batch_refuses_arrays_that_do_not_fit, Fixture) 
   BOOST_CHECK_THROW(model.train_on_batch(samples.x, samples.y, std::vector<double>(6)), ShapeError);
   BOOST_CHECK_THROW(model.train_on_batch(test::make_samples<float>(7, {5}, 4).x, samples.y), ShapeError);
   BOOST_CHECK_THROW(model.train_on_batch(test::mlp_samples<float>(0).x, std::vector<std::int32_t>{}), ValueError);
+  // As many numbers in other extents.
+  BOOST_TEST(message_of<ShapeError>([&] {
+               model.train_on_batch(xt::xtensor<float, 3>(xt::zeros<float>({7, 3, 2})), samples.y);
+             }) == "samples of the batch have the extents (3, 2), but the model takes (6,)");
+  auto pairs = compile(strategy, Sequential{Input<6>{}, Dense<2>{}}, SGD{}, MeanSquaredError{});
+  xt::xtensor<float, 2> const x = xt::zeros<float>({4, 6}), y = xt::zeros<float>({2, 4});
+  BOOST_TEST(message_of<ShapeError>([&] { pairs.train_on_batch(x, y); }) ==
+             "targets of the batch have the extents (4,), but the model's output and loss need (2,)");
   auto labels = samples.y;
   labels[2] = 4;
   BOOST_CHECK_THROW(model.train_on_batch(samples.x, labels), ValueError);

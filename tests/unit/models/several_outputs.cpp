@@ -245,6 +245,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
                data::from_tensor_slices(std::tuple{data.first.x, std::vector<float>(12)}, data.y());
              }) == "the arrays of a tuple (a tensor, a tensor) hold different numbers of samples: 13, 12");
 
+  BOOST_TEST(message_of<ShapeError>([&] { model.train_on_batch(data.x(), std::tie(data.kind, data.number)); }) ==
+             "targets of the batch have the extents (2,) and (), but the model takes (1,) and (2,)");
+
   auto one = compile<double>(strategy, Sequential{Input<9>{}, Dense<1>{}}, SGD{}, MeanSquaredError{});
   BOOST_TEST(message_of<ShapeError>([&] {
                evaluate(strategy, one, data::from_tensor_slices(data.x(), data.number).batch(GlobalBatch{4}));

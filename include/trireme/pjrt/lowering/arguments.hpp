@@ -22,11 +22,11 @@ namespace trireme::lowering {
 struct StepLayout {
   static constexpr std::size_t rows = 0, first_row = 1, global_rows = 3, keys = 4;
 };
-/// Layout of a step's numbers, in double precision: a scale for each output, the positions of the first output, and the
+/// Layout of a step's numbers, in double precision: a scale for each output, the rows of the global batch, and the
 /// optimizer's.
 template <std::size_t outputs>
 struct NumberLayout {
-  static constexpr std::size_t scale = 0, positions = outputs, optimizer = outputs + 1;
+  static constexpr std::size_t scale = 0, rows = outputs, optimizer = outputs + 1;
 };
 
 /// Arguments of a model's programs: tensors of its parameters and of a batch of `rows` rows for each of `replicas`,
@@ -153,12 +153,12 @@ class ModelArguments {
   static void give(Builder& b, Tensors<T> const& now, Tensors<T> const& before) {
     for (std::size_t i = 0; i < now.size(); ++i) b.result(now[i], before[i]);
   }
-  /// Adds the penalty of the weights before the step to the sum of penalties, once for each position of the batch.
+  /// Adds the penalty of the weights before the step to the sum of penalties, once for each row of the global batch.
   template <class N>
   void give_penalty(Builder& b, std::vector<Scalar<double>> const& before, Tensors<T> const& weights,
                     N const& numbers) const {
     for (auto const& sum : before) {
-      auto const times = b.element(numbers, Numbers::positions);
+      auto const times = b.element(numbers, Numbers::rows);
       b.result(b.add(sum, b.multiply(times, penalty(b, infos(), weights))), sum);
     }
   }

@@ -72,7 +72,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     ProfilingRegion const region("trireme::train_step");
     auto const positions = global_positions(parts_.model(), parts_.group(), batch);
     auto const numbers = [&](double* to) {
-      Inputs::write_numbers(to, positions, parts_.model(), parts_.optimizer().iteration(),
+      Inputs::write_numbers(to, positions, batch.global_rows, parts_.model(), parts_.optimizer().iteration(),
                             parts_.optimizer().learning_rate());
     };
     if (parts_.group().size() == 1) {
@@ -82,6 +82,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
       apply_gradients(numbers);
     }
     parts_.optimizer().set_iteration(parts_.optimizer().iteration() + 1);
+    sums_.penalized_rows() += static_cast<double>(batch.global_rows);
   }
 
   /// Adds this process's part of a batch to the test metrics. Not collective.
@@ -129,7 +130,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     for (std::size_t i = 0; i < of_replicas.size(); ++i) sums[i % sums.size()] += of_replicas[i];
     parts_.group().allreduce_sum(sums);
     auto values = parts_.model().results(sums.data());
-    if (penalized_ && sums[1] > 0) values[0] += mean_penalty(phase, sums[1]);
+    if (penalized_) values[0] += mean_penalty(phase);
     return detail::UniformAccess::make(values);
   }
 
@@ -162,6 +163,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
     double penalty = sums_.penalty_to_host();
     archive.summands("sums", parts_.group(), sums, Model::totals_width);
     archive("penalty", penalty);
+    archive("penalized_rows", sums_.penalized_rows());
     if (!archive.loads()) return;
     for (std::size_t r = 0; r < parts_.replicas(); ++r)
       sums_.set(parts_.client(), Phase::train, r, sums.data() + r * Model::totals_width, penalty);
@@ -244,8 +246,8 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
   }
 
   /// Mean penalty: in training from the sum over the steps, since it changes with each; in a test that of the weights.
-  double mean_penalty(Phase phase, double positions) const {
-    if (phase == Phase::train) return sums_.penalty_to_host() / positions;
+  double mean_penalty(Phase phase) const {
+    if (phase == Phase::train) return sums_.mean_penalty();
     double sum = 0;
     auto const weights = parts_.host_parameters();
     for (auto const& info : parts_.description().parameters)

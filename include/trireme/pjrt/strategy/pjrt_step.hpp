@@ -43,12 +43,12 @@ class StepInputs {
       *to++ = key[1];
     }
   }
-  /// Writes a step's numbers. `positions`: the counted positions of the global batch.
-  static void write_numbers(double* to, PerOutput<Model::outputs> const& positions, Model const& model,
-                            std::uint64_t iteration, double rate) {
+  /// Writes a step's numbers. `positions`, `rows`: the counted positions, and the rows, of the global batch.
+  static void write_numbers(double* to, PerOutput<Model::outputs> const& positions, std::size_t rows,
+                            Model const& model, std::uint64_t iteration, double rate) {
     using Numbers = lowering::NumberLayout<Model::outputs>;
     std::ranges::copy(reciprocals<Model::outputs>(positions), to + Numbers::scale);
-    to[Numbers::positions] = positions[0];
+    to[Numbers::rows] = static_cast<double>(rows);
     auto const numbers =
         lowering::OptimizerLowering<typename Model::Optimizer>::numbers(model.optimizer(), iteration + 1, rate);
     std::copy(numbers.begin(), numbers.end(), to + Numbers::optimizer);

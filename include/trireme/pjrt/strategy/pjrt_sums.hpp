@@ -24,13 +24,16 @@ class RunningSums {
 
   /// Sums of a phase on a device.
   Buffer& totals(Phase phase, std::size_t device) { return totals_[static_cast<std::size_t>(phase)][device]; }
-  /// Sum of penalties on a device.
+  /// Sum of penalties on a device, each times the rows of its global batch.
   Buffer& penalty(std::size_t device) { return penalty_[device]; }
+  /// Sum of these rows.
+  double& penalized_rows() { return penalized_rows_; }
 
   /// Sets all sums of a phase to zero.
   void reset(Client const& client, Phase phase) {
     std::array<double, width> const zeros{};
     for (std::size_t r = 0; r < replicas_; ++r) set(client, phase, r, zeros.data(), 0);
+    if (phase == Phase::train) penalized_rows_ = 0;
   }
   /// Sets the sums of a replica on all its devices.
   void set(Client const& client, Phase phase, std::size_t replica, double const* sums, double penalty) {
@@ -53,11 +56,14 @@ class RunningSums {
     penalty_[0].to_host(&sum);
     return sum;
   }
+  /// Mean penalty of a trained row; waits for the sum.
+  double mean_penalty() const { return penalized_rows_ > 0 ? penalty_to_host() / penalized_rows_ : 0; }
 
  private:
   std::size_t replicas_, shards_;
   std::array<std::vector<Buffer>, 2> totals_;
   std::vector<Buffer> penalty_;
+  double penalized_rows_ = 0;
 };
 
 }  // namespace trireme::pjrt

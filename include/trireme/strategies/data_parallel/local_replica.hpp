@@ -172,12 +172,19 @@ class LocalReplica
   auto metrics(Phase phase) {
     auto const& updater = this->optimizer();
     std::vector<double> totals = this->partitions().totals().sum(phase);
-    totals.push_back(0);
-    if (updater.penalized())
-      totals.back() = phase == Phase::train ? updater.trained_penalty() : totals[1] * this->penalty();
+    std::size_t const penalties = totals.size();
+    if (updater.penalized()) {
+      std::vector<double> const trained = updater.trained_penalty();
+      double const own = phase == Phase::train ? 0 : this->penalty(),
+                   rows = phase == Phase::train ? trained[1] : totals[1];
+      totals.insert(totals.end(), {phase == Phase::train ? trained[0] : rows * own, rows, own});
+    }
     this->group().allreduce_sum(totals);
     auto values = this->model().results(totals.data());
-    if (totals[1] > 0) values[0] += totals.back() / totals[1];
+    if (updater.penalized()) {
+      double const rows = totals[penalties + 1], processes = static_cast<double>(this->group().size());
+      values[0] += rows > 0 ? totals[penalties] / rows : totals[penalties + 2] / processes;
+    }
     return detail::UniformAccess::make(values);
   }
 
@@ -199,13 +206,13 @@ class LocalReplica
   void state(Archive& archive) {
     auto const& group = this->group();
     this->partition_sums(archive);
-    std::vector<double> penalty{this->optimizer().trained_penalty()};
-    archive.summands("penalties", group, penalty, 1);
+    std::vector<double> penalty = this->optimizer().trained_penalty();
+    archive.summands("penalties", group, penalty, penalty.size());
     std::vector<T> values;
     if (!archive.loads()) values = group.gatherv(own_values(), 0).values();
     archive.on_chief("own", values);
     if (!archive.loads()) return;
-    this->optimizer().set_trained_penalty(penalty[0]);
+    this->optimizer().set_trained_penalty(penalty);
     loaded_.clear();
     if (archive.moved()) return;  // all go on from the means
     values.resize(group.broadcast(values.size()).value());

@@ -148,7 +148,7 @@ class Replica {
 
   /// The optimizer's step, and the states', from the sums over all processes.
   void update(Step const& step) {
-    optimizer_.apply(context(), weights_.data(), partitions_.gradients(), step.positions[0],
+    optimizer_.apply(context(), weights_.data(), partitions_.gradients(), step.global_rows,
                      [&](auto const& next, auto const& take) { recorder_.with_rule(next, take); });
     optimizer_.move_states(context(), weights_.data(), partitions_.gradients(), step.global_rows);
   }
@@ -191,7 +191,7 @@ class Replica {
 
   void reset_metrics(Phase phase) {
     partitions_.totals().reset(phase);
-    if (phase == Phase::train) optimizer_.set_trained_penalty(0);
+    if (phase == Phase::train) optimizer_.set_trained_penalty();
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
@@ -204,8 +204,7 @@ class Replica {
   /// Loss and metrics from totals over all processes.
   Uniform<std::array<double, Model::log_names.size()>> results(std::vector<double> const& totals, Phase phase) {
     auto values = model_.results(totals.data());
-    if (optimizer_.penalized() && totals[1] > 0)
-      values[0] += optimizer_.mean_penalty(context(), phase, weights_.data(), totals[1]);
+    if (optimizer_.penalized()) values[0] += optimizer_.mean_penalty(context(), phase, weights_.data());
     return detail::UniformAccess::make(values);
   }
   /// The penalty of the weights.
@@ -228,8 +227,9 @@ class Replica {
   template <class Archive>
   void state(Archive& archive) {
     partition_sums(archive);
-    double penalty = optimizer_.trained_penalty();  // the same in all processes
-    archive("penalty", penalty);
+    std::vector<double> penalty = optimizer_.trained_penalty();  // the same in all processes
+    archive("penalty", penalty[0]);
+    archive("penalized_rows", penalty[1]);
     if (archive.loads()) optimizer_.set_trained_penalty(penalty);
   }
   /// The sums of the partitions alone.

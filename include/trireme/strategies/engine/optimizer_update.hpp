@@ -49,7 +49,7 @@ class Updater : public OptimizerProgress<Optimizer> {
         elements_(keeps_state ? description.elements : 0),
         sums_(make_view<Sums>(space, "trireme::tensor_sums",
                               std::max<std::size_t>(1, description.parameters.size() * width))),
-        penalty_(make_view<Sums>(space, "trireme::penalty", 1)) {
+        penalty_(make_view<Sums>(space, "trireme::penalty", 2)) {
     std::size_t const slots = this->optimizer().slots();
     if (slots > max_slots)
       throw ValueError(formatted("an optimizer with {} slots: at most {} are supported", slots, max_slots));
@@ -89,25 +89,30 @@ class Updater : public OptimizerProgress<Optimizer> {
     context.fence("trireme: penalty complete");
     return to_host(now)[0];
   }
-  /// The penalties summed up over steps, since they change with each: those of the weights before the step, times its
-  /// positions.
-  double trained_penalty() const { return to_host(penalty_)[0]; }
-  /// The mean over so many positions of the penalty: in a test that of the weights; in training it changes with every
-  /// step and has been summed up.
-  double mean_penalty(Context& context, Phase phase, T const* parameters, double positions) const {
-    return phase == Phase::train ? trained_penalty() / positions : penalty(context, parameters);
+  /// The penalties summed up over steps, since they change with each: those of the weights before the step, times the
+  /// rows of its global batch; and the sum of these rows.
+  std::vector<double> trained_penalty() const { return to_host(penalty_); }
+  /// Sets both sums: to 0 where they begin.
+  void set_trained_penalty(std::vector<double> const& sums = {0, 0}) { copy_view(penalty_, host_view(sums)); }
+  /// The mean penalty of a sample: in a test that of the weights, in training over the steps.
+  double mean_penalty(Context& context, Phase phase, T const* parameters) const {
+    if (phase == Phase::test) return penalty(context, parameters);
+    std::vector<double> const sums = trained_penalty();
+    return sums[1] > 0 ? sums[0] / sums[1] : 0;
   }
-  /// Sets the sum of penalties: 0 where a sum begins.
-  void set_trained_penalty(double penalty) { copy_view(penalty_, host_view(&penalty, 1)); }
 
-  /// Applies the mean gradient of a global batch, taken over so many positions.
-  void apply(Context& context, T* parameters, T* gradients, double positions) {
-    apply(context, parameters, gradients, positions, [](auto const& next, auto const& step) { step(next); });
+  /// Applies the mean gradient of a global batch of so many rows.
+  void apply(Context& context, T* parameters, T* gradients, std::size_t global_rows) {
+    apply(context, parameters, gradients, global_rows, [](auto const& next, auto const& step) { step(next); });
   }
   /// The same by take(next, step), which calls `step` with `next` or with another rule for the same elements.
   template <class Take>
-  void apply(Context& context, T* parameters, T* gradients, double positions, Take const& take) {
-    add_penalty(context, parameters, positions, penalty_.data());
+  void apply(Context& context, T* parameters, T* gradients, std::size_t global_rows, Take const& take) {
+    if (penalized()) {
+      double const rows = static_cast<double>(global_rows);
+      add_penalty(context, parameters, rows, penalty_.data());
+      context.for_each("trireme::penalized_rows", 1, kernels::AddNumber{penalty_.data() + 1, rows});
+    }
     for (auto const& p : parameters_)
       if (p.regularizer.active())
         context.for_each(

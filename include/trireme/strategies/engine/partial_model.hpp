@@ -109,7 +109,7 @@ class PartialModel {
   double* totals(Phase phase) { return totals_[static_cast<std::size_t>(phase)].data(); }
   void reset_metrics(Phase phase) {
     fill_view(context_.space(), totals_[static_cast<std::size_t>(phase)], 0);
-    if (phase == Phase::train) updater_.set_trained_penalty(0);
+    if (phase == Phase::train) updater_.set_trained_penalty();
   }
 
   /// Loss and metrics since the reset, exact over all processes. Collective.
@@ -118,7 +118,7 @@ class PartialModel {
     std::vector<double> totals = to_host(totals_[static_cast<std::size_t>(phase)]);
     group_->allreduce_sum(totals);
     auto values = model_.results(totals.data());
-    if (updater_.penalized() && totals[1] > 0) values[0] += mean_penalty(phase, totals[1]);
+    if (updater_.penalized()) values[0] += mean_penalty(phase);
     return detail::UniformAccess::make(values);
   }
 
@@ -152,12 +152,13 @@ class PartialModel {
   void state(Archive& archive, std::string const& placement) {
     archive.placed("was placed otherwise", "placement", placement);
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
-    std::vector<double> sums = to_host(own_sums), penalty{updater_.trained_penalty()};
+    std::vector<double> sums = to_host(own_sums), trained = updater_.trained_penalty(), penalty{trained[0]};
     archive.summands("sums", *group_, sums, Model::totals_width);
     archive.summands("penalties", *holders_, penalty, 1);  // every copy of the model has the same
+    archive("penalized_rows", trained[1]);                 // and every process
     if (!archive.loads()) return;
     copy_view(own_sums, host_view(sums));
-    updater_.set_trained_penalty(penalty[0]);
+    updater_.set_trained_penalty({penalty[0], trained[1]});
   }
 
   /// `in_place`: true if messages are sent from the space's memory.
@@ -170,8 +171,8 @@ class PartialModel {
   using Totals = Kokkos::View<double*, typename Space::memory_space>;
 
   /// Each process computes the penalty of the parameters that it updates.
-  double mean_penalty(Phase phase, double positions) {
-    return holders_->allreduce_sum(updater_.mean_penalty(context_, phase, own_parameters(), positions)).value();
+  double mean_penalty(Phase phase) {
+    return holders_->allreduce_sum(updater_.mean_penalty(context_, phase, own_parameters())).value();
   }
 
   Model model_;

@@ -169,6 +169,12 @@ struct Penalty {
   }
 };
 
+struct AddNumber {
+  double* sum;
+  double number;
+  KOKKOS_FUNCTION void operator()(std::size_t) const { *sum += number; }
+};
+
 template <class T>
 struct PenaltyGradient {
   T const* w;

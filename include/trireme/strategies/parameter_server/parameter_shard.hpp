@@ -122,11 +122,11 @@ class ParameterShard {
     context_.fence("trireme: gradient added before the next one arrives");
   }
 
-  /// The optimizer's step, and the states', for a mean gradient over so many positions and rows. All servers take the
-  /// same steps in the same order: norms are sums over them.
-  void update(T* gradients, double positions, std::size_t rows) {
+  /// The optimizer's step, and the states', for the mean gradient of a global batch of so many rows. All servers
+  /// take the same steps in the same order: norms are sums over them.
+  void update(T* gradients, std::size_t rows) {
     ProfilingRegion const region("trireme::ParameterShard::update");
-    updater_.apply(context_, weights_.data(), gradients, positions);
+    updater_.apply(context_, weights_.data(), gradients, rows);
     updater_.move_states(context_, weights_.data(), gradients, rows);
     context_.fence("trireme: weights complete before they are sent");
   }
@@ -176,7 +176,7 @@ class ParameterShard {
   }
 
   /// Penalty of the regularizers on these elements.
-  double penalty() { return updater_.penalty(context_, weights_.data()); }
+  double mean_penalty(Phase phase) { return updater_.mean_penalty(context_, phase, weights_.data()); }
 
  private:
   SpaceContext<Space> context_;

@@ -48,9 +48,9 @@ class ServerClient {
 
   /// Requests its weights after so many updates or more.
   void pull(std::size_t server, std::uint64_t version) const { call(server, {.kind = Kind::pull, .number = version}); }
-  /// Announces a gradient: update `number`, a mean over so many positions, from a batch of so many rows.
-  void push(std::size_t server, std::uint64_t number, double positions, std::size_t rows) const {
-    call(server, {.kind = Kind::push, .number = number, .positions = positions, .rows = rows});
+  /// Announces a gradient: update `number`, from a batch of so many rows.
+  void push(std::size_t server, std::uint64_t number, std::size_t rows) const {
+    call(server, {.kind = Kind::push, .number = number, .rows = rows});
   }
 
   // Of all.

@@ -167,13 +167,13 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
     auto const positions = global_positions(parts_.model(), group, batch);
     if (parts_.is_worker()) worker->differentiate(batch, positions, parts_.iteration(), true);
     if (roles().ranks == 1) {
-      shard->update(worker->gradients(), positions[0], batch.global_rows);
+      shard->update(worker->gradients(), batch.global_rows);
     } else {
       if (parts_.is_worker())
         for (std::size_t server = 0; server < servers.count(); ++server) requests_.push(worker->push(servers, server));
       if (shard) {
         for (std::size_t rank = 0; rank < roles().workers; ++rank) shard->receive(group, rank, rank > 0);
-        shard->update(shard->gradients(), positions[0], batch.global_rows);
+        shard->update(shard->gradients(), batch.global_rows);
       }
       exchange_weights();
     }
@@ -219,7 +219,7 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
     worker.differentiate(batch, positions, step_number_, false);
     std::uint64_t const number = servers.number_update();
     for (std::size_t server = 0; server < servers.count(); ++server) {
-      servers.push(server, number, positions[0], batch.global_rows);
+      servers.push(server, number, batch.global_rows);
       requests_.push(worker.push(servers, server));
     }
     requests_.wait_all();

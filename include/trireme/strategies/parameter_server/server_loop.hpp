@@ -72,7 +72,7 @@ class ServerLoop {
       case Kind::push:
         if (shard.updater().iteration() != call.number) return false;
         shard.receive(group, worker, false);
-        shard.update(shard.gradients(), call.positions, call.rows);
+        shard.update(shard.gradients(), call.rows);
         return true;
       case Kind::fetch:
         shard.send_state(group, worker);

@@ -19,7 +19,6 @@ struct ServerCall {
   };
   Kind kind = Kind::leave;
   std::uint64_t number = 0;
-  double positions = 0;    ///< push: over which the mean is taken
   std::uint64_t rows = 0;  ///< push: of the batch
 };
 

@@ -72,7 +72,7 @@ class ServerState {
 
   void reset_metrics(Phase phase) {
     if (worker()) worker()->replica().reset_metrics(phase);
-    if (shard() && phase == Phase::train) shard()->updater().set_trained_penalty(0);
+    if (shard() && phase == Phase::train) shard()->updater().set_trained_penalty();
   }
 
   /// Exact over all processes, and collective; while the processes go their own pace, of a worker's own batches only,
@@ -82,15 +82,13 @@ class ServerState {
     if (worker()) totals = worker()->replica().partitions().totals().sum(phase);
     totals.push_back(0);
     if (weights_.apart()) {
-      totals.back() = worker()->replica().penalty() * totals[1];
+      totals.back() = worker()->replica().penalty();
     } else {
-      // In a test the penalty is that of the weights, whatever their number of samples.
-      if (shard()) totals.back() = phase == Phase::train ? shard()->updater().trained_penalty() : shard()->penalty();
+      if (shard()) totals.back() = shard()->mean_penalty(phase);
       group_->allreduce_sum(totals);
-      if (phase == Phase::test) totals.back() *= totals[1];
     }
     auto values = model_.results(totals.data());
-    if (totals[1] > 0) values[0] += totals.back() / totals[1];
+    values[0] += totals.back();
     return detail::UniformAccess::make(values);
   }
 
@@ -154,12 +152,19 @@ class ServerState {
     archive.placed("was placed otherwise", "placement", formatted("{}, each of {}", placement(), replica));
     std::vector<double> sums, penalty;
     if (worker()) sums = worker()->replica().partitions().totals().all(Phase::train);
-    if (shard()) penalty.push_back(shard()->updater().trained_penalty());
+    double rows = 0;  // the same on all servers
+    if (shard()) {
+      std::vector<double> const trained = shard()->updater().trained_penalty();
+      penalty.push_back(trained[0]);
+      rows = trained[1];
+    }
+    rows = group_->allreduce_max(rows).value();
     archive.summands("sums", *group_, sums, Model::totals_width);
     archive.summands("penalties", *group_, penalty, 1);
+    archive("penalized_rows", rows);
     if (!archive.loads()) return;
     if (worker()) worker()->replica().partitions().totals().set(Phase::train, sums);
-    if (shard()) shard()->updater().set_trained_penalty(penalty[0]);
+    if (shard()) shard()->updater().set_trained_penalty({penalty[0], rows});
   }
 
   /// The tasks of the processes, as readable text. Not collective.

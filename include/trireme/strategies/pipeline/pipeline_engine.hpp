@@ -92,7 +92,7 @@ class PipelineEngine
     back_.wait_all();
     replicas_.add_up(context.space());
     T* const held = parts_.weights().data();
-    parts_.optimizer().apply(context, held, arenas.gradient_sums(), step.positions[0]);
+    parts_.optimizer().apply(context, held, arenas.gradient_sums(), step.global_rows);
     parts_.optimizer().move_states(context, held + parameters_, arenas.update_sums(), step.global_rows);
   }
 

@@ -69,7 +69,7 @@ class ShardedEngine
                 parts_.totals(Phase::train), step.keys);
     context.set_exchange(nullptr);
     arenas.finish();
-    parts_.optimizer().apply(context, arenas.own_parameters(), arenas.own_gradients(), step.positions[0]);
+    parts_.optimizer().apply(context, arenas.own_parameters(), arenas.own_gradients(), step.global_rows);
     parts_.optimizer().move_states(context, arenas.states(), arenas.updates(), step.global_rows);
     arenas.spread();
   }
