@@ -45,8 +45,8 @@ STANDARD = {
     "iterator": "istreambuf_iterator prev",
     "limits": "numeric_limits",
     "map": "map",
-    "memory": """make_shared make_shared_for_overwrite make_unique make_unique_for_overwrite shared_ptr unique_ptr
-        weak_ptr""",
+    "memory": """enable_shared_from_this make_shared make_shared_for_overwrite make_unique make_unique_for_overwrite shared_ptr
+        unique_ptr weak_ptr""",
     "mutex": "lock_guard mutex scoped_lock try_to_lock unique_lock",
     "new": "bad_alloc",
     "numbers": "numbers",

@@ -20,8 +20,8 @@ struct ClientOption {
   std::int64_t value;
 };
 
-/// Owner of a PJRT client, shared by the objects on its devices.
-class Client {
+/// Owner of a PJRT client, shared by the arrays and events of its devices: std::make_shared makes it.
+class Client : public std::enable_shared_from_this<Client> {
  public:
   /// Client of a plugin, with the plugin's own options. \throws PluginError with the plugin's message
   Client(std::shared_ptr<Plugin const> plugin, std::vector<ClientOption> const& options) : plugin_(std::move(plugin)) {

@@ -31,7 +31,7 @@ class PjrtReplicas {
   using Model = ModelType;
   using Group = GroupType;
   using T = typename Model::scalar;
-  /// The weights at one moment, on the devices.
+  /// The weights at one moment, on the devices, which may outlive the model.
   using Snapshot = std::shared_ptr<pjrt::ArenaArrays<T> const>;
 
   /// Collective: the chief's initial weights are broadcast. `cache`: a folder for compiled programs, or empty.
@@ -206,7 +206,7 @@ class PjrtReplicas {
 
   Model model_;
   std::shared_ptr<Group const> group_;
-  std::shared_ptr<pjrt::Client const> client_;  // outlives the arrays on its devices
+  std::shared_ptr<pjrt::Client const> client_;
   std::size_t replicas_;
   mutable pjrt::ModelPrograms<Model> programs_;  // compiled when they are first needed
   pjrt::ArenaArrays<T> weights_;
