@@ -86,6 +86,27 @@ struct Square {
     return x * x;
   }
 };
+/// The squared error of samples whose target is known; a negative number at an end marks the others.
+struct SquareOfKnown {
+  static constexpr FixedString name = "square_of_known";
+  using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
+
+  template <class T>
+  KOKKOS_FUNCTION auto counts(T const* truth) const {
+    return truth[0] >= T(0) && truth[2] >= T(0);
+  }
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const* truth, std::size_t size, T scale, T* gradient) const {
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      T const error = math::where(truth[i] < T(0), T(0), prediction[i] - truth[i]);
+      sum += error * error;
+      if (gradient != nullptr) gradient[i] = T(2) * scale / static_cast<T>(size) * error;
+    }
+    return sum / static_cast<T>(size);
+  }
+};
 struct Distance {
   template <class P, class Z>
   KOKKOS_FUNCTION auto operator()(P p, Z z) const {
@@ -116,6 +137,20 @@ BOOST_AUTO_TEST_CASE(losses_are_means_over_the_global_batch) {
   check_loss<Linear>(Targets::numbers, ElementwiseLoss<Distance>{});
   check_loss<Sigmoid>(Targets::answers, BinaryCrossentropy{.label_smoothing = 0.1}, BinaryAccuracy{},
                       metrics::SquaredHinge{});
+}
+
+BOOST_AUTO_TEST_CASE(positions_that_a_loss_leaves_out_do_not_count_in_the_mean) {
+  auto const x = test::make_samples<double>(29, {5}, 2, 3).x;
+  auto y = targets<double>(29, Targets::distribution);
+  for (std::size_t i = 0; i < 29; i += 3)
+    for (std::size_t j = 0; j < outputs; ++j) y(i, j) = -9;
+  auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{8});
+  auto const make = [](auto const& strategy) {
+    return compile<double>(strategy, Sequential{Input<5>{}, Dense<outputs>{}}, SGD{.learning_rate = 0.05},
+                           SquareOfKnown{}, metrics::MeanOf<SquareOfKnown>{}, CompileOptions{.seed = 3});
+  };
+  auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
+  test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_fill_up_a_batch_may_be_where_a_loss_has_no_value) {

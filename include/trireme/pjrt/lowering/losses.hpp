@@ -1,6 +1,7 @@
 /// Losses in a program: those of every output by itself by their own formulas, and those of a position as a whole.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -28,6 +29,15 @@ struct PositionLosses {
   Value<T, Extents<dynamic, C>> gradient;
   std::optional<Value<bool, Extents<dynamic>>> counts;
 };
+
+/// Sets the mask of positions that count; value and gradient of the others become 0.
+template <class T, std::size_t C>
+void leave_out_others(Builder& b, PositionLosses<T, C>& losses, Value<bool, Extents<dynamic>> const& counts) {
+  losses.values = b.select(counts, losses.values, b.constant_like<T>(T{0}, losses.values));
+  losses.gradient = b.select(b.repeat_back(counts, losses.gradient.extents), losses.gradient,
+                             b.constant_like<T>(T{0}, losses.gradient));
+  losses.counts = counts;
+}
 
 /// Lowering of a loss; each has a specialization with positions(builder, loss, prediction (N, C), target, scale (N)).
 template <class Loss>
@@ -62,10 +72,7 @@ struct LossLowering<SparseCategoricalCrossentropy> {
                                b.constant_like<T>(nan, result.gradient));
     if (loss.masks()) {
       auto const counts = b.compare<"NE">(labels, b.constant_like<std::int32_t>(loss.ignore_class, labels));
-      result.values = b.select(counts, result.values, b.constant_like<T>(T{0}, result.values));
-      result.gradient = b.select(b.repeat_back(counts, result.gradient.extents), result.gradient,
-                                 b.constant_like<T>(T{0}, result.gradient));
-      result.counts = counts;
+      leave_out_others(b, result, counts);
     }
     return result;
   }
@@ -117,6 +124,15 @@ class TracedRows {
   Row sum(Number const& x) const { return {b_, b_.sum_back(tensor(x))}; }
   Row largest(Number const& x) const { return {b_, b_.max_back(tensor(x))}; }
   T size() const { return static_cast<T>(extents_[1]); }
+  /// The numbers of all positions at each output.
+  std::vector<Row> columns(Number const& x) const {
+    std::vector<Row> all;
+    for (std::size_t i = 0; i < extents_[1]; ++i) {
+      auto const column = b_.columns(tensor(x), i, Extents<dynamic, dynamic>{{extents_[0], 1}});
+      all.push_back(of_position(b_.reshape(column, Extents<dynamic>{{extents_[0]}})));
+    }
+    return all;
+  }
 
   Value<T, Extents<dynamic, C>> tensor(Number const& x) const { return x.in(b_, extents_); }
   Value<T, Extents<dynamic>> tensor(Row const& x) const { return x.in(b_, Extents<dynamic>{{extents_[0]}}); }
@@ -140,6 +156,12 @@ TracedCondition<Extents<dynamic, C>> are_zero_one_labels(Traced<T, Extents<dynam
   return Number(b, b.repeat_back(all, tensor.extents)) == Number(1);
 }
 
+/// True if `counts` of a loss gives a condition for the traced numbers of a position's target.
+template <class Loss, class Row>
+concept CountsTraced = requires(Loss const& loss, Row const* truth) {
+  { loss.counts(truth) } -> std::same_as<TracedCondition<Extents<dynamic>>>;
+};
+
 /// A loss whose formula takes every output by itself: the formula of one output, for all of them.
 template <class Loss>
   requires requires { Loss::outputs; }
@@ -154,7 +176,17 @@ struct LossLowering<Loss> {
     auto const p = rows.of(prediction), z = rows.of(truth);
     typename TracedRows<T, C>::Number gradient;
     auto const value = loss(&p, &z, 1, rows.spread(rows.of_position(scale) / parts), &gradient);
-    return rows.losses(rows.sum(value) / parts, gradient);
+    auto result = rows.losses(rows.sum(value) / parts, gradient);
+    if constexpr (requires(T const* target) { loss.counts(target); }) {
+      static_assert(CountsTraced<Loss, Row>,
+                    "trireme: 'counts' of this loss cannot be compiled for a PJRT device, since it is no template over "
+                    "the type of the target's numbers, or its result is no 'auto' that depends on them");
+      if constexpr (CountsTraced<Loss, Row>) {
+        auto const target = rows.columns(z);
+        leave_out_others(b, result, loss.counts(target.data()).in(b, result.values.extents));
+      }
+    }
+    return result;
   }
 };
 
