@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pjrt/training.hpp"
+#include "support/masked_penalties.hpp"
 #include "support/tuple_models.hpp"
 #include "trireme/metrics/binary_accuracy.hpp"
 #include "trireme/metrics/sparse_categorical_accuracy.hpp"
@@ -121,4 +122,9 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_inputs_or_one_value_train_as_on_one_device
           auto const number = HostTensor<float>{nullptr, samples.number.data(), {samples.first.size(), 1}, {}};
           return data::from_tensor_slices(samples.first.x, std::tuple{number, number}, samples.first.weight);
         });
+}
+
+BOOST_AUTO_TEST_CASE(the_loss_has_the_whole_penalty_whichever_samples_have_labels) {
+  for (std::size_t replicas : {1u, 3u})
+    BOOST_TEST_CONTEXT(replicas << " replicas") test::check_masked_penalties(test::pjrt_strategy(replicas));
 }
