@@ -70,7 +70,7 @@ struct SteadySteps {
 inline void warm_threads() {
   ThreadPool& pool = ThreadPool::of(Kokkos::DefaultHostExecutionSpace());
   ThreadBarrier barrier(pool.threads(), pool.patience());
-  pool.run_at_once(pool.threads(), [&](std::size_t) {
+  pool.run_at_once(barrier, [&](std::size_t) {
     barrier();  // so that each has a task
     [&]<int... Use>(std::integer_sequence<int, Use...>) {
       (::trireme::detail::pack_buffer<float, Use>(std::size_t{1} << 18), ...);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
@@ -61,7 +62,7 @@ TRIREME_INLINE void GroupThreads::announce() { round_.raise(); }
 TRIREME_INLINE void GroupThreads::attempt(std::size_t rank) {
   try {
     job_.run(job_.f, rank);
-  } catch (detail::GroupEnded const&) {  // another thread's error is the cause
+  } catch (detail::BarrierEnded const&) {  // another thread's error is the cause
   } catch (...) {
     errors_[rank] = std::current_exception();
     barrier_->end();

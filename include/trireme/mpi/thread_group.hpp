@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/core/extremum.hpp"
 #include "trireme/mpi/gathered.hpp"
 #include "trireme/mpi/uniform.hpp"
@@ -26,46 +26,18 @@ namespace trireme {
 
 namespace detail {
 
-/// Thrown at barriers of a group that has ended, since one of its threads failed. No std::exception: that thread's
-/// error is the one to report.
-struct GroupEnded {};
-
 /// Barrier of a group's threads, with a pointer of each that the others read between two barriers.
-class GroupBarrier {
+class GroupBarrier : public ThreadBarrier {
  public:
   /// \param patience  the time that a thread spins before it sleeps
   GroupBarrier(std::size_t threads, std::chrono::nanoseconds patience)
-      : shown_(threads), patience_(patience), threads_(static_cast<std::uint32_t>(threads)) {}
-
-  std::size_t threads() const { return threads_; }
-  std::chrono::nanoseconds patience() const { return patience_; }
-
-  /// Returns when all threads have arrived. \throws GroupEnded
-  void wait();
-
-  /// Ends the group: threads that wait at the barrier, or arrive at it, throw GroupEnded.
-  void end() {
-    ended_.store(true);
-    next_round();
-  }
-  /// Makes it as new. No thread waits at it, or arrives meanwhile.
-  void restart() {
-    arrived_.store(0);
-    ended_.store(false);
-  }
+      : ThreadBarrier(threads, patience), shown_(threads) {}
 
   /// Pointer of thread `rank`, which the others read.
   void const*& shown(std::size_t rank) { return shown_[rank]; }
 
  private:
-  void next_round() { round_.raise(); }
-
   std::vector<void const*> shown_;
-  std::chrono::nanoseconds patience_;
-  std::uint32_t threads_;
-  alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  alignas(64) Signal round_;
-  std::atomic<bool> ended_{false};
 };
 
 }  // namespace detail
@@ -93,7 +65,7 @@ class ThreadGroup {
 
   /// Waits until all threads of the group call it.
   void barrier() const {
-    if (size() > 1) barrier_->wait();
+    if (size() > 1) (*barrier_)();
   }
 
   /// Sum of every thread's value.
@@ -215,7 +187,7 @@ class ThreadGroup {
   static void attempt(std::exception_ptr& error, F const& f) {
     try {
       f();
-    } catch (detail::GroupEnded const&) {
+    } catch (detail::BarrierEnded const&) {
       throw;
     } catch (...) {
       error = std::current_exception();

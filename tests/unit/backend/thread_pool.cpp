@@ -1,11 +1,13 @@
 // Tasks of the thread pool: each once, by any thread, and all by the caller where no other thread runs.
 #define BOOST_TEST_MODULE thread_pool
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +20,8 @@
 #include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_place.hpp"
 #include "trireme/backend/threads/thread_pool.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
 
 using namespace trireme;
 
@@ -59,7 +63,7 @@ BOOST_AUTO_TEST_CASE(tasks_at_once_may_meet) {
   for (int round = 0; round < 300; ++round) {
     ThreadBarrier barrier(threads, pool.patience());
     std::vector<std::size_t> given(threads), sums(threads);
-    pool.run_at_once(threads, [&](std::size_t task) {
+    pool.run_at_once(barrier, [&](std::size_t task) {
       for (std::size_t step = 1; step <= 3; ++step) {
         given[task] = task * step;
         barrier();
@@ -81,10 +85,13 @@ BOOST_AUTO_TEST_CASE(callers_at_once_each_get_all_their_tasks_done) {
       for (int round = 0; round < 1000; ++round) {
         std::vector<int> runs(7, 0);
         auto const task = [&](std::size_t i) { ++runs[i]; };
-        if (round % 10 == 0)
-          pool.run_at_once(3, task), runs.resize(3);
-        else
+        if (round % 10 == 0) {
+          ThreadBarrier barrier(3, pool.patience());
+          pool.run_at_once(barrier, task);
+          runs.resize(3);
+        } else {
           pool.run(7, task);
+        }
         if (std::count(runs.begin(), runs.end(), 1) != static_cast<std::ptrdiff_t>(runs.size())) ++wrong;
       }
     });
@@ -112,9 +119,97 @@ BOOST_AUTO_TEST_CASE(each_task_runs_once_while_threads_lose_their_cores) {
     BOOST_REQUIRE(std::count(runs.begin(), runs.end(), 1) == 7);
     if (round % 50 == 0) {
       ThreadBarrier barrier(3, pool.patience());
-      pool.run_at_once(3, [&](std::size_t) { barrier(); });
+      pool.run_at_once(barrier, [&](std::size_t) { barrier(); });
     }
   }
+}
+
+// Of errors of several tasks it is the first task's, whichever thread ran it.
+BOOST_AUTO_TEST_CASE(an_error_of_a_task_reaches_the_caller_and_the_pool_goes_on) {
+  ThreadPool pool(3);
+  for (std::size_t round = 0; round < 600; ++round) {
+    std::size_t const first = round % 7;
+    auto const run = [&] {
+      pool.run(7, [&](std::size_t task) {
+        if (task >= first) throw ValueError(formatted("task {}", task));
+      });
+    };
+    BOOST_REQUIRE_EQUAL(test::message_of<ValueError>(run), formatted("task {}", first));
+    std::vector<int> runs(7, 0);
+    pool.run(7, [&](std::size_t task) { ++runs[task]; });
+    BOOST_REQUIRE(std::count(runs.begin(), runs.end(), 1) == 7);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tasks_end_that_wait_for_one_that_threw) {
+  constexpr std::size_t threads = 4;
+  ThreadPool pool(threads);
+  for (std::size_t round = 0; round < 400; ++round) {
+    std::size_t const thrower = round % threads, steps = round / threads % 3;
+    ThreadBarrier failing(threads, pool.patience());
+    auto const run = [&] {
+      pool.run_at_once(failing, [&](std::size_t task) {
+        for (std::size_t step = 0; step < 3; ++step) {
+          if (task == thrower && step == steps) throw ValueError(formatted("task {}", task));
+          failing();
+        }
+      });
+    };
+    BOOST_REQUIRE_EQUAL(test::message_of<ValueError>(run), formatted("task {}", thrower));
+    ThreadBarrier barrier(threads, pool.patience());
+    std::atomic<std::size_t> done = 0;
+    pool.run_at_once(barrier, [&](std::size_t) {
+      barrier();
+      ++done;
+    });
+    BOOST_REQUIRE(done == threads);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(more_tasks_may_meet_than_threads_share) {
+  constexpr std::size_t threads = ThreadPool::most_tasks + 6;
+  ThreadPool pool(threads);
+  ThreadBarrier barrier(threads, pool.patience());
+  std::vector<int> runs(threads, 0);
+  pool.run_at_once(barrier, [&](std::size_t task) {
+    barrier();
+    ++runs[task];
+  });
+  BOOST_TEST(std::count(runs.begin(), runs.end(), 1) == static_cast<std::ptrdiff_t>(threads));
+  pool.run(threads, [&](std::size_t task) { ++runs[task]; });
+  BOOST_TEST(std::count(runs.begin(), runs.end(), 2) == static_cast<std::ptrdiff_t>(threads));
+}
+
+BOOST_AUTO_TEST_CASE(tasks_that_wait_for_each_other_need_a_thread_each) {
+  ThreadPool pool(3);
+  ThreadBarrier barrier(4, pool.patience());
+  BOOST_TEST(test::message_of<Error>([&] { pool.run_at_once(barrier, [&](std::size_t) { barrier(); }); }) ==
+             "4 tasks that wait for each other need a thread each, but this process has 3; a child of fork has none of "
+             "its parent's threads");
+}
+
+BOOST_AUTO_TEST_CASE(tasks_that_wait_for_each_other_are_an_error_in_a_child_of_fork) {
+  ThreadPool pool(3);
+  ThreadBarrier barrier(3, pool.patience());
+  pool.run_at_once(barrier, [&](std::size_t) { barrier(); });
+  pid_t const child = fork();
+  if (child == 0) {
+    alarm(60);  // else it would outlive this program if it waited
+    try {
+      pool.run_at_once(barrier, [&](std::size_t) { barrier(); });
+    } catch (Error const& error) {
+      _exit(std::string(error.what())
+                    .starts_with("3 tasks that wait for each other need a thread each, but this "
+                                 "process has 1;")
+                ? 0
+                : 1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  pool.run_at_once(barrier, [&](std::size_t) { barrier(); });
 }
 
 // A child of fork has none of the other threads: as if they never got a core.
@@ -146,7 +241,7 @@ BOOST_AUTO_TEST_CASE(threads_stay_on_the_processors_of_their_places) {
   ThreadPool pool(4, places);
   std::vector<cpu_set_t> seen(4);
   ThreadBarrier barrier(4, pool.patience());
-  pool.run_at_once(4, [&](std::size_t task) {
+  pool.run_at_once(barrier, [&](std::size_t task) {
     barrier();  // so that each has a thread of its own
     sched_getaffinity(0, sizeof(cpu_set_t), &seen[task]);
   });

@@ -5,12 +5,13 @@
 /// begun, and runs all others itself; and where threads lose their core within tasks they take fewer (SharingPolicy).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "trireme/backend/threads/profiling.hpp"
 #include "trireme/backend/threads/sharing_policy.hpp"
 #include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_place.hpp"
 
 namespace trireme {
@@ -44,7 +46,7 @@ class ThreadPool {
 #endif
   };
 
-  /// Tasks that threads share at most: of more the caller runs all.
+  /// Tasks that threads share at most, or as many as there are threads: of more the caller runs all.
   static constexpr std::size_t most_tasks = 1024;
 
   /// \param threads  including the caller's own
@@ -63,8 +65,9 @@ class ThreadPool {
   /// The time that its threads spin before they sleep.
   std::chrono::nanoseconds patience() const { return patience_; }
 
-  /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. f must not throw. While
-  /// another thread uses the pool the caller runs all of them.
+  /// f(task) for each task below `tasks`, the first by the caller; returns when all are done. While another thread uses
+  /// the pool the caller runs all of them. Where calls throw, the error of the lowest such task is thrown again here,
+  /// once none is running.
   /// \param kind  the same for calls of the same work, by which the pool compares ways of sharing; null: by F
   template <class F>
   void run(std::size_t tasks, F const& f, void (*kind)() = nullptr) {
@@ -74,11 +77,21 @@ class ThreadPool {
     run(tasks, job, kind ? kind : reinterpret_cast<void (*)()>(job.run));
   }
 
-  /// The same for tasks that wait for each other: at most as many as threads. Waits for the pool.
+  /// The same for tasks that wait for each other at `barrier`, as many as it has threads. Waits for the pool. A call
+  /// that throws ends the barrier, so that no other waits for it.
+  /// \throws Error if the pool has fewer threads, or if this process is a child of fork, which has none of them
   template <class F>
-  void run_at_once(std::size_t tasks, F const& f) {
-    if (tasks == 1) return f(std::size_t{0});
-    run_at_once(tasks, Job::of(f));
+  void run_at_once(ThreadBarrier& barrier, F const& f) {
+    if (barrier.threads() == 1) return f(std::size_t{0});
+    auto const task = [&](std::size_t index) {
+      try {
+        f(index);
+      } catch (...) {
+        barrier.end();
+        throw;
+      }
+    };
+    run_at_once(barrier.threads(), Job::of(task));
   }
 
  private:
@@ -121,6 +134,9 @@ class ThreadPool {
 
   void run(std::size_t tasks, Job job, void (*kind)());
   void run_at_once(std::size_t tasks, Job job);
+  /// Runs a task, and keeps its error for the caller.
+  void attempt(Job const& job, std::size_t task);
+  void keep(std::exception_ptr error, std::size_t task);
   void run_by_policy(std::size_t tasks, Job job, void (*kind)());
   /// Opens all tasks but the first to the other threads, and runs that and those that none of them takes.
   void share(std::size_t tasks, Job job);
@@ -130,6 +146,7 @@ class ThreadPool {
   void set_measured(bool measured);
   /// Keeps the workers off a processor; -1: off none.
   void keep_off(int cpu);
+  /// Leaves the pool to other callers. \throws what a task has thrown
   void release();
   void announce(std::uint64_t round);
   /// Runs open tasks of the round, a thread's own one first: its rows are in its core's cache.
@@ -139,6 +156,8 @@ class ThreadPool {
   void work(std::size_t thread);
 
   std::size_t usable_processors() const;
+  /// False in a child of fork, which has none of its parent's threads.
+  bool has_workers() const;
 
 #ifdef __linux__
   pid_t process_ = getpid();
@@ -148,6 +167,7 @@ class ThreadPool {
   detail::SharingPolicy policy_;  ///< of the thread that has set busy_, as are these:
   bool limited_ = false;
   int avoided_cpu_ = -1;  ///< of the workers
+  std::vector<Claim> claims_;
   Job job_{};
   std::atomic<std::size_t> tasks_{0};
   alignas(64) std::atomic<std::uint64_t> round_{0};
@@ -157,7 +177,9 @@ class ThreadPool {
   alignas(64) detail::Signal left_;
   std::atomic<std::int64_t> lost_{0};  ///< nanoseconds of the round in which workers' tasks had no core, if measured
   alignas(64) std::atomic<bool> busy_{false};
-  std::array<Claim, most_tasks> claims_{};
+  std::mutex error_mutex_;
+  std::exception_ptr error_;  ///< of the round's tasks that threw, that of the lowest
+  std::size_t failed_task_ = 0;
   std::vector<Worker> workers_;
 };
 

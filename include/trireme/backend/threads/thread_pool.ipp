@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,25 +28,26 @@
 #include "trireme/backend/threads/one_blas_thread.hpp"
 #include "trireme/backend/threads/sharing_policy.hpp"
 #include "trireme/backend/threads/signal.hpp"
+#include "trireme/backend/threads/thread_barrier.hpp"
 #include "trireme/backend/threads/thread_place.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
 
 namespace trireme {
 
 TRIREME_INLINE ThreadPool::ThreadPool(std::size_t threads, std::vector<Cpus> places)
-    : places_(std::move(places)), policy_(threads), workers_(threads - 1) {
+    : places_(std::move(places)), policy_(threads), claims_(std::max(most_tasks, threads)), workers_(threads - 1) {
   patience_ = usable_processors() >= threads ? patience_on_own_cores : std::chrono::nanoseconds(0);
   for (std::size_t thread = 1; thread < threads; ++thread)
     workers_[thread - 1].thread = std::thread([this, thread] { work(thread); });
 }
 
 TRIREME_INLINE ThreadPool::~ThreadPool() {
-#ifdef __linux__
-  if (process_ != getpid()) {  // a child has none of its parent's threads
+  if (!has_workers()) {
     for (Worker& worker : workers_) worker.thread.detach();
     return;
   }
-#endif
   ended_.store(true, std::memory_order_relaxed);
   announce(round_.load(std::memory_order_relaxed) + 1);
   for (Worker& worker : workers_) worker.thread.join();
@@ -62,9 +65,17 @@ TRIREME_INLINE std::size_t ThreadPool::usable_processors() const {
 #endif
 }
 
+TRIREME_INLINE bool ThreadPool::has_workers() const {
+#ifdef __linux__
+  return process_ == getpid();
+#else
+  return true;
+#endif
+}
+
 TRIREME_INLINE void ThreadPool::run(std::size_t tasks, Job job, void (*kind)()) {
   detail::OneBlasThread const one;  // a BLAS that starts threads: this is one of many, or does the work of many
-  if (workers_.empty() || tasks > most_tasks || busy_.exchange(true, std::memory_order_acquire)) {
+  if (workers_.empty() || tasks > claims_.size() || busy_.exchange(true, std::memory_order_acquire)) {
     for (std::size_t task = 0; task < tasks; ++task) job(task);
   } else {
     run_by_policy(tasks, job, kind);
@@ -73,6 +84,11 @@ TRIREME_INLINE void ThreadPool::run(std::size_t tasks, Job job, void (*kind)()) 
 }
 
 TRIREME_INLINE void ThreadPool::run_at_once(std::size_t tasks, Job job) {
+  if (std::size_t const present = has_workers() ? threads() : 1; tasks > present)
+    throw Error(formatted(
+        "{} tasks that wait for each other need a thread each, but this process has {}; a child of fork has none of "
+        "its parent's threads",
+        tasks, present));
   detail::OneBlasThread const one;
   while (busy_.exchange(true, std::memory_order_acquire)) busy_.wait(true, std::memory_order_relaxed);
   set_limited(false);
@@ -95,7 +111,7 @@ TRIREME_INLINE void ThreadPool::run_by_policy(std::size_t tasks, Job job, void (
   auto const processor = measured ? detail::thread_time() : std::chrono::nanoseconds(0);
   if (sharing == Sharing::alone ||
       (limited && std::ranges::none_of(workers_, [&](Worker const& worker) { return worker.may_work(round.begin); }))) {
-    for (std::size_t task = 0; task < tasks; ++task) job(task);
+    for (std::size_t task = 0; task < tasks; ++task) attempt(job, task);
   } else {
     share(tasks, job);
   }
@@ -117,7 +133,7 @@ TRIREME_INLINE void ThreadPool::share(std::size_t tasks, Job job) {
   std::uint64_t const round = round_.load(std::memory_order_relaxed) + 1;
   for (std::size_t task = 1; task < tasks; ++task) claims_[task].state.store(2 * round, std::memory_order_release);
   announce(round);
-  job(0);
+  attempt(job, 0);
   take(round, 1, nullptr);
 }
 
@@ -145,16 +161,32 @@ TRIREME_INLINE void ThreadPool::set_measured(bool measured) {
 
 TRIREME_INLINE void ThreadPool::keep_off(int cpu) {
   if (cpu == avoided_cpu_) return;
-#ifdef __linux__
-  if (process_ != getpid()) return;  // a child has none of its parent's threads
-#endif
+  if (!has_workers()) return;
   avoided_cpu_ = cpu;
   for (Worker& worker : workers_) worker.place.avoid(cpu);
 }
 
 TRIREME_INLINE void ThreadPool::release() {
+  std::exception_ptr const error = std::exchange(error_, nullptr);
   busy_.store(false);
   busy_.notify_one();
+  if (error) std::rethrow_exception(error);
+}
+
+TRIREME_INLINE void ThreadPool::attempt(Job const& job, std::size_t task) {
+  try {
+    job(task);
+  } catch (detail::BarrierEnded const&) {  // another task's error is the cause
+  } catch (...) {
+    keep(std::current_exception(), task);
+  }
+}
+
+TRIREME_INLINE void ThreadPool::keep(std::exception_ptr error, std::size_t task) {
+  std::lock_guard const lock(error_mutex_);
+  if (error_ && failed_task_ < task) return;
+  error_ = std::move(error);
+  failed_task_ = task;
 }
 
 TRIREME_INLINE void ThreadPool::announce(std::uint64_t round) {
@@ -177,7 +209,7 @@ TRIREME_INLINE void ThreadPool::take(std::uint64_t round, std::size_t own, Worke
     if (worker && measured_.load(std::memory_order_relaxed))
       run_measured(*worker, task);
     else
-      job_(task);
+      attempt(job_, task);
     left_.count_down();
   }
 }
@@ -185,7 +217,7 @@ TRIREME_INLINE void ThreadPool::take(std::uint64_t round, std::size_t own, Worke
 TRIREME_INLINE void ThreadPool::run_measured(Worker& worker, std::size_t task) {
   auto const begin = Clock::now();
   auto const processor = detail::thread_time();
-  job_(task);
+  attempt(job_, task);
   auto const used = detail::thread_time() - processor;
   auto const lost = counted(Clock::now() - begin - used).count();
   lost_.fetch_add(lost, std::memory_order_relaxed);

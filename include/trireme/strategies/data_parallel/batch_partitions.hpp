@@ -125,7 +125,8 @@ class BatchPartitions {
     if constexpr (is_host_space<Space>) {
       if (by_samples) {
         ThreadPool& threads = pool();
-        ThreadBarrier barrier(plan_.threads, threads.patience());
+        std::size_t const partitions = used_partitions(plan_, batch.rows);
+        ThreadBarrier barrier(partitions, threads.patience());
         auto const pass = [&](std::size_t partition) {
           PartitionSum exchange(cross_replica_sum_, partition, barrier);
           ThreadContext context(&exchange);
@@ -133,9 +134,9 @@ class BatchPartitions {
           train_partition(context, partition, products_.sink(partition, rows, gradients(partition)));
         };
         ProfilingLoop const loop(context_.space(), "trireme::train");
-        std::size_t const partitions = used_partitions(plan_, batch.rows);
-        if (mixes_rows_)
-          threads.run_at_once(partitions, pass);
+        // Partitions that threads take in turn are replicas, each with statistics of its own: none waits for another.
+        if (mixes_rows_ && partitions <= plan_.threads)
+          threads.run_at_once(barrier, pass);
         else
           threads.run(partitions, pass);
         std::size_t const parts = plan_.fine_rows > 0 ? partitions : plan_.threads;
