@@ -15,14 +15,20 @@ namespace trireme::detail {
 /// A signal that this process may watch: how often it came, and what handled it before.
 struct SignalSlot {
   std::atomic<unsigned> count{0};
-  std::size_t watches = 0;
-  struct sigaction before{};
+  std::atomic<std::size_t> watches{0};
+  struct sigaction before{};    ///< what our handler calls
+  struct sigaction replaced{};  ///< what the last watch restores
+  /// True if another handler had replaced ours when a last watch ended, and has not given it back: it may call ours.
+  bool left = false;
 };
-static_assert(std::atomic<unsigned>::is_always_lock_free);  // as all that a handler uses must be
+// As all that a handler uses must be:
+static_assert(std::atomic<unsigned>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
 inline std::array<SignalSlot, NSIG> signal_slots{};
 
 /// A watch of one signal. While it lives the signal ends nothing: it is counted, and a handler that the program has set
-/// before is called too. The last watch of a signal gives it back to that handler. Any thread may hold one.
+/// before is called too. The last watch of a signal gives it back to that handler, unless another one was set
+/// meanwhile. One that was set while an earlier watch lived may itself call ours: it is then not called until the last
+/// watch ends, since the two would call each other without end. Any thread may hold a watch.
 class SignalWatch {
  public:
   /// \throws ValueError if the system lets no program handle the signal
@@ -41,6 +47,13 @@ class SignalWatch {
 
  private:
   static void handle(int signal, siginfo_t* info, void* context);
+  /// Makes the signal end the program, or what else it does by default, once its handler has returned.
+  static void act_by_default(int signal);
+  /// Makes the watch's handler that of the signal. \return false, with errno, if the system does not let it
+  static bool install(int signal, SignalSlot& slot);
+  static bool is_handle(struct sigaction const& action) {
+    return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &SignalWatch::handle;
+  }
   static std::mutex& mutex();
   std::size_t index() const { return static_cast<std::size_t>(signal_); }
 

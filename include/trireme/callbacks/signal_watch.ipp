@@ -18,23 +18,43 @@ namespace trireme::detail {
 TRIREME_INLINE SignalWatch::SignalWatch(int signal) : signal_(signal) {
   std::lock_guard const lock(mutex());
   SignalSlot& slot = signal_slots[index()];
-  if (slot.watches == 0) {
-    struct sigaction action{};
-    action.sa_sigaction = &SignalWatch::handle;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    ::sigemptyset(&action.sa_mask);
-    // `before` is there before the first signal can be handled.
-    if (::sigaction(signal, nullptr, &slot.before) != 0 || ::sigaction(signal, &action, nullptr) != 0)
-      raise_uniform(ValueError(formatted("signal {} cannot be handled: {}", signal, std::strerror(errno))));
+  // A watch lives before the first signal can be handled.
+  if (slot.watches++ == 0 && !install(signal, slot)) {
+    slot.watches = 0;
+    raise_uniform(ValueError(formatted("signal {} cannot be handled: {}", signal, std::strerror(errno))));
   }
-  ++slot.watches;
   begun_ = slot.count;
 }
 
 TRIREME_INLINE SignalWatch::~SignalWatch() {
   std::lock_guard const lock(mutex());
   SignalSlot& slot = signal_slots[index()];
-  if (--slot.watches == 0) ::sigaction(signal_, &slot.before, nullptr);
+  if (slot.watches == 1) {
+    struct sigaction current{};
+    ::sigaction(signal_, nullptr, &current);
+    if (is_handle(current))
+      ::sigaction(signal_, &slot.replaced, nullptr);
+    else
+      slot.left = true;
+  }
+  --slot.watches;
+}
+
+TRIREME_INLINE bool SignalWatch::install(int signal, SignalSlot& slot) {
+  struct sigaction found{};
+  if (::sigaction(signal, nullptr, &found) != 0) return false;
+  if (is_handle(found)) {  // given back by a handler that replaced it; it must not call itself
+    slot.replaced = slot.before;
+    slot.left = false;
+    return true;
+  }
+  slot.replaced = found;
+  if (!slot.left) slot.before = found;  // there before the first signal can be handled
+  struct sigaction action{};
+  action.sa_sigaction = &SignalWatch::handle;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  ::sigemptyset(&action.sa_mask);
+  return ::sigaction(signal, &action, nullptr) == 0;
 }
 
 TRIREME_INLINE void SignalWatch::handle(int signal, siginfo_t* info, void* context) {
@@ -44,6 +64,16 @@ TRIREME_INLINE void SignalWatch::handle(int signal, siginfo_t* info, void* conte
     slot.before.sa_sigaction(signal, info, context);
   else if (slot.before.sa_handler != SIG_DFL && slot.before.sa_handler != SIG_IGN)
     slot.before.sa_handler(signal);
+  else if (slot.before.sa_handler == SIG_DFL && slot.watches == 0)
+    act_by_default(signal);
+}
+
+TRIREME_INLINE void SignalWatch::act_by_default(int signal) {
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+  ::raise(signal);  // held back until the handler returns
 }
 
 TRIREME_INLINE std::mutex& SignalWatch::mutex() {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <boost/test/unit_test.hpp>
 
 using trireme::detail::SignalWatch;
@@ -69,6 +71,76 @@ BOOST_AUTO_TEST_CASE(the_programs_own_handler_is_called_and_kept) {
   std::raise(SIGUSR1);
   BOOST_TEST(calls == 12);
   BOOST_TEST((action_of(SIGHUP).sa_handler == SIG_IGN));
+}
+
+// As libraries do: they set a handler, and later give back the one that they found.
+BOOST_AUTO_TEST_CASE(a_watch_begins_where_a_library_has_given_back_the_handler_of_an_earlier_one) {
+  struct sigaction library{}, found{};
+  library.sa_handler = SIG_IGN;
+  {
+    SignalWatch const first(SIGWINCH);
+    ::sigaction(SIGWINCH, &library, &found);
+  }
+  BOOST_TEST((action_of(SIGWINCH).sa_handler == SIG_IGN));  // the watch does not end what it did not begin
+  ::sigaction(SIGWINCH, &found, nullptr);
+  {
+    SignalWatch const second(SIGWINCH);
+    std::raise(SIGWINCH);
+    BOOST_TEST(second.received());
+  }
+  BOOST_TEST((action_of(SIGWINCH).sa_handler == SIG_DFL));
+}
+
+// The handler of the library calls the one that it found, as ours does: neither may call the other without end.
+BOOST_AUTO_TEST_CASE(a_library_whose_handler_calls_ours_keeps_it) {
+  static struct sigaction found;
+  static int library_calls = 0;
+  struct sigaction library{};
+  library.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+    ++library_calls;
+    found.sa_sigaction(signal, info, context);
+  };
+  library.sa_flags = SA_SIGINFO;
+  {
+    SignalWatch const first(SIGURG);
+    ::sigaction(SIGURG, &library, &found);
+    std::raise(SIGURG);
+    BOOST_TEST(first.received());
+    BOOST_TEST(library_calls == 1);
+  }
+  for (int later = 0; later < 3; ++later) {
+    {
+      SignalWatch const watch(SIGURG);
+      std::raise(SIGURG);
+      BOOST_TEST(watch.received());
+    }
+    BOOST_TEST((action_of(SIGURG).sa_sigaction == library.sa_sigaction));
+  }
+  ::sigaction(SIGURG, &found, nullptr);
+  {
+    SignalWatch const last(SIGURG);
+    std::raise(SIGURG);
+    BOOST_TEST(last.received());
+  }
+  BOOST_TEST((action_of(SIGURG).sa_handler == SIG_DFL));
+  BOOST_TEST(library_calls == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_ends_the_program_where_a_handler_outlives_its_watch) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    struct sigaction found{};
+    {
+      SignalWatch const watch(SIGALRM);
+      ::sigaction(SIGALRM, nullptr, &found);
+    }
+    ::sigaction(SIGALRM, &found, nullptr);
+    std::raise(SIGALRM);
+    ::_exit(0);
+  }
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM));
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_that_nobody_may_handle_is_named) {
