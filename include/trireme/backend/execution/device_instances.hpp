@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -77,7 +78,7 @@ TRIREME_DEVICE_RUNTIME(Kokkos::HIP, hip, hip_device);
 namespace detail {
 
 /// The instance of a device that the library makes, one for each, which lives until Kokkos ends; of Kokkos's own device
-/// the default instance. \throws ValueError if the process sees no such device.
+/// the default instance. Any thread may call it. \throws ValueError if the process sees no such device.
 template <class Space>
 Space device_instance(std::size_t device) {
   using Runtime = DeviceRuntime<Space>;
@@ -87,6 +88,8 @@ Space device_instance(std::size_t device) {
   if (Space const space; Runtime::own(space) == device) return space;
   using Instances = std::map<std::size_t, std::pair<typename Runtime::Stream, Space>>;
   static Instances instances;
+  static std::mutex mutex;
+  std::lock_guard const lock(mutex);
   if (instances.empty())
     Kokkos::push_finalize_hook([] {
       for (auto all = std::exchange(instances, {}); auto& [number, instance] : all) {
