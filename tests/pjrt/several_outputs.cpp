@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pjrt/training.hpp"
+#include "support/logits.hpp"
 #include "support/masked_penalties.hpp"
 #include "support/tuple_models.hpp"
 #include "trireme/metrics/binary_accuracy.hpp"
@@ -127,4 +128,9 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_inputs_or_one_value_train_as_on_one_device
 BOOST_AUTO_TEST_CASE(the_loss_has_the_whole_penalty_whichever_samples_have_labels) {
   for (std::size_t replicas : {1u, 3u})
     BOOST_TEST_CONTEXT(replicas << " replicas") test::check_masked_penalties(test::pjrt_strategy(replicas));
+}
+
+BOOST_AUTO_TEST_CASE(outputs_on_logits_train_and_are_predicted_as_on_one_device) {
+  for (std::size_t replicas : {1u, 3u})
+    BOOST_TEST_CONTEXT(replicas << " replicas") test::check_outputs_on_logits(test::pjrt_strategy(replicas), 1e-11);
 }

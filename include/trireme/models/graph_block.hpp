@@ -44,6 +44,17 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
     return std::get<count>(values(in));
   }
 
+  using final_activation = typename FinalActivation<std::tuple_element_t<count - 1, std::tuple<Layers...>>>::type;
+  constexpr auto without_activation() const { return with_last(node<count - 1>().without_activation()); }
+  /// The same of one of several outputs, as in Sequential.
+  template <std::size_t I>
+  using final_activation_of =
+      typename FinalActivationOf<std::tuple_element_t<count - 1, std::tuple<Layers...>>, I>::type;
+  template <std::size_t Bits>
+  constexpr auto without_activations() const {
+    return with_last(node<count - 1>().template without_activations<Bits>());
+  }
+
   static constexpr std::size_t node_count = count;
   template <std::size_t I>
   constexpr auto const& node() const {
@@ -84,6 +95,15 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
   }
 
  private:
+  template <class L>
+  constexpr auto with_last(L const& layer) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      using Nodes = std::tuple<std::tuple_element_t<I, std::tuple<Layers...>>..., L>;
+      return GraphBlock<NodeInputs<Inputs...>, std::tuple_element_t<I, std::tuple<Layers...>>..., L>(
+          Nodes(node<I>()..., layer));
+    }(std::make_index_sequence<count - 1>());
+  }
+
   template <std::size_t I>
   static constexpr Values taken(std::array<Values, count + 1> const& values) {
     return [&]<std::size_t... V>(std::index_sequence<V...>) {

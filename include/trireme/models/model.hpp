@@ -42,8 +42,11 @@ class Model {
   using Head = detail::Head<T, OutputExtents, Loss, Metrics...>;
   using label = typename Head::label;
 
-  /// True if the loss takes the argument of the model's last activation; `architecture_` then ends before it.
-  static constexpr bool on_logits = detail::takes_logits<Loss, Architecture>();
+  /// The outputs, bit I for output I, whose loss takes the argument of their last activation; `architecture_` then ends
+  /// before that.
+  static constexpr std::size_t outputs_on_logits = detail::outputs_on_logits<Loss, Architecture>;
+  /// True if there is one.
+  static constexpr bool on_logits = outputs_on_logits != 0;
 
   /// True if some weights may have sparse gradients: of the rows that occur alone.
   static constexpr bool has_tables = detail::has_tables<Architecture>();
@@ -211,9 +214,7 @@ class Model {
   /// logits.
   template <class Context>
   void activate(Context& context, std::size_t rows, T const* z, T* y) const {
-    if constexpr (on_logits)
-      detail::run_forward(context, Activation<typename Loss::link>{}, output_,
-                          forward_pass(rows, z, y, nullptr, nullptr));
+    if constexpr (on_logits) detail::activate_outputs<Loss, Architecture>(context, output_, rows, z, y);
   }
 
   /// The inputs of rows as layers take them: several of them each apart in `memory` (rows, input), one as `x` itself.

@@ -56,6 +56,17 @@ template <class L>
 struct FinalActivation<L> {
   using type = typename L::final_activation;
 };
+
+/// The activation that output I of a layer with several ends in; void: none.
+template <class L, std::size_t I>
+struct FinalActivationOf {
+  using type = void;
+};
+template <class L, std::size_t I>
+  requires requires { typename L::template final_activation_of<I>; }
+struct FinalActivationOf<L, I> {
+  using type = typename L::template final_activation_of<I>;
+};
 }  // namespace detail
 
 /// Layers one after the other: `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. It is a layer itself, so
@@ -129,10 +140,15 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
 
   using final_activation =
       typename detail::FinalActivation<std::tuple_element_t<last - 1, std::tuple<Layers...>>>::type;
-  constexpr auto without_activation() const {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return trireme::Sequential(std::get<I>(layers_)..., std::get<last - 1>(layers_).without_activation());
-    }(std::make_index_sequence<last - 1>());
+  constexpr auto without_activation() const { return with_last(std::get<last - 1>(layers_).without_activation()); }
+  /// Of several outputs, the activation that output I ends in; and the layers without those of the outputs whose bit is
+  /// set.
+  template <std::size_t I>
+  using final_activation_of =
+      typename detail::FinalActivationOf<std::tuple_element_t<last - 1, std::tuple<Layers...>>, I>::type;
+  template <std::size_t Bits>
+  constexpr auto without_activations() const {
+    return with_last(std::get<last - 1>(layers_).template without_activations<Bits>());
   }
 
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());
@@ -163,6 +179,13 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
  private:
   template <std::size_t I>
   using LayerAt = std::tuple_element_t<I, std::tuple<Layers...>>;
+
+  template <class L>
+  constexpr auto with_last(L const& layer) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return trireme::Sequential(std::get<I>(layers_)..., layer);
+    }(std::make_index_sequence<last - 1>());
+  }
 
   /// True if layer I and the next one run as one under a context. Stored outputs are rounded, which makes values equal
   /// that a maximum told apart.

@@ -61,6 +61,11 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   constexpr explicit SideBySide(B const&... branches) : branches_{branches...} {}
   constexpr SideBySide() = default;
 
+  /// Of branches whose outputs are those of the whole: the activation that branch I ends in.
+  template <std::size_t I>
+    requires(Join::in_place && I < count)
+  using final_activation_of = typename FinalActivation<std::tuple_element_t<I, std::tuple<Branches...>>>::type;
+
   template <class In>
   constexpr auto output(In const& in) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -114,6 +119,22 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     }(std::make_index_sequence<count>());
   }
 
+ protected:
+  /// make(branches...) of these branches, without the final activation of those whose bit is set.
+  template <std::size_t Bits, class Make>
+  constexpr auto without_activations_of(Make const& make) const {
+    auto const branch = [this]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+      if constexpr ((Bits >> i & 1) != 0)
+        return std::get<i>(branches_).without_activation();
+      else
+        return std::get<i>(branches_);
+    };
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return make(branch(std::integral_constant<std::size_t, I>())...);
+    }(std::make_index_sequence<count>());
+  }
+
+ private:
   std::tuple<Branches...> branches_{};
 };
 

@@ -39,6 +39,11 @@ struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branche
                   "trireme: Parallel needs as many branches as its input has parts");
     return Base::output(in);
   }
+
+  template <std::size_t Bits>
+  constexpr auto without_activations() const {
+    return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Parallel(b...); });
+  }
 };
 template <class... B>
 Parallel(B const&...) -> Parallel<detail::as_layer_t<B>...>;
@@ -54,6 +59,11 @@ struct Fork : detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches.
   using graph_of = Fork;
   static constexpr std::string_view class_name = "Fork";
   using detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...>::SideBySide;
+
+  template <std::size_t Bits>
+  constexpr auto without_activations() const {
+    return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Fork(b...); });
+  }
 };
 template <class... B>
 Fork(B const&...) -> Fork<detail::as_layer_t<B>...>;

@@ -4,9 +4,13 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "trireme/activations/relu.hpp"
@@ -16,8 +20,13 @@
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
+#include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/means.hpp"
+#include "trireme/models/branches.hpp"
+#include "trireme/models/graph.hpp"
+#include "trireme/models/outputs.hpp"
+#include "trireme/models/tuples.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 
@@ -103,4 +112,86 @@ BOOST_AUTO_TEST_CASE(sigmoid_trains_on_its_logits) {
       compiled(Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{}, Dense<1, Sigmoid>{}}, BinaryCrossentropy{});
   auto reference = compiled(base, BinaryCrossentropy{.from_logits = true});
   check_same_training(model, reference, data);
+}
+
+// Of several outputs each by itself: some on logits, some not.
+
+BOOST_AUTO_TEST_CASE(each_of_several_outputs_trains_on_its_logits_and_is_predicted_behind_its_activation) {
+  auto const samples = test::mlp_samples<T>(23);
+  std::vector<T> yes, numbers;
+  for (std::int32_t label : samples.y) {
+    yes.push_back(static_cast<T>(label % 2));
+    numbers.push_back(static_cast<T>(label) / 4);
+  }
+  auto const data = data::from_tensor_slices(samples.x, std::tie(samples.y, yes, numbers)).batch(GlobalBatch{8});
+  auto const losses = [](bool from_logits) {
+    return Outputs{output<"kind">(SparseCategoricalCrossentropy{.from_logits = from_logits}, Probabilities{}),
+                   output<"yes">(BinaryCrossentropy{.from_logits = from_logits}), output<"number">(MeanSquaredError{})};
+  };
+  auto const only_losses =
+      Outputs{output<"kind">(Logits{.from_logits = true}), output<"yes">(BinaryCrossentropy{.from_logits = true}),
+              output<"number">(MeanSquaredError{})};
+  Input<test::mlp_inputs> const input;
+  Dense<9, ReLU> const hidden;
+  auto const train = [&](auto const& architecture, auto const& outputs) {
+    OneDeviceStrategy<> const strategy;
+    auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.01}, outputs, CompileOptions{.seed = 5});
+    // Logits of several hundreds, and the same weights whatever their names.
+    std::uint64_t seed = 0;
+    for (auto const& name : model.weight_names()) {
+      auto values = model.weights(name);
+      auto const random = test::make_samples<T>(values.size(), {}, 2, ++seed).x;
+      std::copy(random.begin(), random.end(), values.begin());
+      model.set_weights(name, xt::xarray<T>(values * (seed == 3 ? 100 : 1)));
+    }
+    auto history = fit(strategy, model, data, validation(data), {.epochs = 2, .verbose = false});
+    std::vector<xt::xarray<T>> weights;
+    for (auto const& name : model.weight_names()) weights.push_back(model.weights(name));
+    return std::tuple(std::move(history), std::move(weights), predict(strategy, model, data));
+  };
+  auto const [expected, expected_weights, logits] =
+      train(Sequential{input, hidden, Fork{Dense<test::classes>{}, Dense<1>{}, Dense<1, Sigmoid>{}}}, only_losses);
+  auto const check = [&](auto const& architecture) {
+    auto const [history, weights, predictions] = train(architecture, losses(false));
+    for (char const* name : {"loss", "kind_loss", "yes_loss", "number_loss", "val_loss", "val_kind_loss"})
+      BOOST_TEST(history[name] == expected[name], boost::test_tools::per_element());
+    BOOST_TEST(expected["kind_loss"][0] > 20);  // clipped, a loss is at most 16.2
+    for (std::size_t i = 0; i < weights.size(); ++i) BOOST_TEST((weights[i] == expected_weights[i]), i);
+    check_probabilities(predictions[0], test::classes);
+    for (std::size_t i = 0; i < 23; ++i) {
+      BOOST_TEST(std::abs(predictions[1](i, 0) - 1 / (1 + std::exp(-logits[1](i, 0)))) < 1e-6f);
+      BOOST_TEST(predictions[2](i, 0) == logits[2](i, 0));
+    }
+  };
+  check(Sequential{input, hidden, Fork{Dense<test::classes, Softmax>{}, Dense<1, Sigmoid>{}, Dense<1, Sigmoid>{}}});
+  check(Sequential{input, hidden,
+                   Fork{Sequential{Dense<test::classes>{}, Softmax{}}, Dense<1, Sigmoid>{}, Dense<1, Sigmoid>{}}});
+  check(Sequential{input, hidden, Fork{Dense<test::classes>{}, Dense<1>{}, Dense<1>{}},
+                   Parallel{Softmax{}, Sigmoid{}, Sigmoid{}}});
+  check(Graph{input, node<"hidden">(hidden),
+              node<"heads">(Fork{Dense<test::classes, Softmax>{}, Dense<1, Sigmoid>{}, Dense<1, Sigmoid>{}})});
+}
+
+BOOST_AUTO_TEST_CASE(a_graph_whose_last_node_has_several_inputs_trains_on_its_logits) {
+  auto const samples = test::mlp_samples<T>(23);
+  auto const data = samples.data().batch(GlobalBatch{8});
+  auto const branches = [&](auto const& last, Logits const& loss) {
+    OneDeviceStrategy<> const strategy;
+    auto model = compile<T>(strategy,
+                            Graph{Input<test::mlp_inputs>{}, node<"a">(Dense<9, ReLU>{}),
+                                  node<"b", "input">(Dense<9>{}), node<"p", "a", "b">(Sequential{Add{}, last})},
+                            SGD{.learning_rate = 0.25}, loss, CompileOptions{.seed = 5});
+    auto const name = model.weight_names()[4];
+    model.set_weights(name, xt::xarray<T>(model.weights(name) * 500));
+    return model;
+  };
+  auto model = branches(Dense<test::classes, Softmax>{}, Logits{});
+  auto reference = branches(Dense<test::classes>{}, Logits{.from_logits = true});
+  OneDeviceStrategy<> const strategy;
+  auto const history = fit(strategy, model, data, validation(data), {.epochs = 2, .verbose = false});
+  auto const expected = fit(strategy, reference, data, validation(data), {.epochs = 2, .verbose = false});
+  BOOST_TEST(expected["loss"][0] > 20);
+  BOOST_TEST(history["loss"] == expected["loss"], boost::test_tools::per_element());
+  BOOST_TEST(history["val_loss"] == expected["val_loss"], boost::test_tools::per_element());
+  check_probabilities(predict(strategy, model, data), test::classes);
 }

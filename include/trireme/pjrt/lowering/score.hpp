@@ -1,6 +1,7 @@
 /// Losses and metrics of a batch in a program, and the gradients of the model's outputs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -84,7 +85,7 @@ class ModelScore {
       auto counted = exists_at;
       if (losses.counts) counted = b.binary<"and">(counted, *losses.counts);
       std::vector<Scalar<double>> sums{b.sum_all(b.multiply(values, weight)), b.sum_all(b.convert<double>(counted))};
-      auto const prediction = activated(b, z);
+      auto const prediction = activated<Out>(b, z, place);
       auto const one = b.convert<double>(exists_at);
       std::apply([&](auto const&... metric) { (add_metric(b, metric, prediction, target, weight, one, sums), ...); },
                  out.metrics);
@@ -106,17 +107,20 @@ class ModelScore {
       using E = typename Model::OutputExtents;
       Value<T, AnyExtents> result{};
       auto const only = list_values<T>(y)[0];
-      model_.head().for_each_output([&](auto const&, auto const&, Place const& place) {
-        result = b.reshape(activated(b, by_position<E>(b, only, place)), all);
+      model_.head().for_each_output([&]<class Out>(Out const&, auto const&, Place const& place) {
+        result = b.reshape(activated<Out>(b, by_position<E>(b, only, place), place), all);
       });
       return result;
     } else {
-      auto const parts = std::apply(
-          [&](auto const&... part) {
-            return std::tuple{
-                b.reshape(part, Extents<dynamic, dynamic>{{rows_, without_front(part.extents).size()}})...};
-          },
-          y);
+      auto const of_rows = [&](auto const& part) {
+        return b.reshape(part, Extents<dynamic, dynamic>{{rows_, without_front(part.extents).size()}});
+      };
+      auto parts = std::apply([&](auto const&... part) { return std::array{of_rows(part)...}; }, y);
+      if constexpr (Model::on_logits)
+        model_.head().for_each_output([&]<class Out, class E>(Out const&, E const&, Place const& place) {
+          auto& part = parts[place.index];
+          part = b.reshape(activated<Out>(b, by_position<E>(b, part, place), place), part.extents);
+        });
       Extents<dynamic, dynamic> const joined{{rows_, model_.output_size()}};
       auto const y_of_rows =
           std::apply([&](auto const&... part) { return b.concatenate_back(joined, part...); }, parts);
@@ -157,15 +161,14 @@ class ModelScore {
     }
   }
 
-  /// The model's output from the loss's input, which may be logits.
-  template <class Z>
-  Z activated(Builder& b, Z const& z) const {
-    if constexpr (Model::on_logits) {
-      using Link = typename std::remove_cvref_t<decltype(model_.head().loss())>::link;
-      return ActivationLowering<Link>::forward(b, Link{}, z);
-    } else {
-      return z;
+  /// An output of the model from its loss's input, which may be logits.
+  template <class Out, class Z>
+  Z activated(Builder& b, Z const& z, [[maybe_unused]] Place const& place) const {
+    if constexpr (Model::on_logits && requires { typename Out::Loss::link; }) {
+      using Link = typename Out::Loss::link;
+      if ((Model::outputs_on_logits >> place.index & 1) != 0) return ActivationLowering<Link>::forward(b, Link{}, z);
     }
+    return z;
   }
 
   template <class Metric, class Y, class Target, class V>

@@ -78,10 +78,11 @@ class ModelPass {
     Places const places(model, rows, memory);
     T* const z =
         pass_.forward(context, rows, model.split_inputs(context, rows, x, places.x), places.rest, weights, {}, false);
-    if constexpr (Model::on_logits)
-      model.activate(context, rows, z, y);
-    else if constexpr (Model::several_outputs)
+    if constexpr (Model::several_outputs) {
+      model.activate(context, rows, z, z);
       model.join_outputs(context, rows, z, y);
+    } else if constexpr (Model::on_logits)
+      model.activate(context, rows, z, y);
     else
       kernels::copy(context, rows * model.output_size(), static_cast<T const*>(z), y);
   }
