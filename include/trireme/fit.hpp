@@ -118,7 +118,6 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   constexpr bool validates = !std::is_same_v<ValidationData, NoData>;
   static_assert((require_callback<Callbacks, R>() && ...));
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
-
   Engine& engine = model.engine();
   require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
   History history;
@@ -267,7 +266,7 @@ template <class R, class Engine, class Batches, class List>
 void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* prefix, List& list) {
   engine.reset_metrics(Phase::test);
   batches.start(0);
-  run.begin_batches(batches.count());
+  run.begin_test(batches.count());
   list.test_begin();
   while (batches.next()) {
     run.set_batch(batches.index());
@@ -278,6 +277,7 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
   batches.finish();
   run.log(Phase::test, prefix);
   list.test_end();
+  run.end_test();
 }
 
 /// Calls the loop of a call, for which this thread alone uses the model. An error that leaves the loop on this process

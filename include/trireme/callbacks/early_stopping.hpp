@@ -47,7 +47,7 @@ struct EarlyStopping {
     c("start_from_epoch", start_from_epoch, intervals::count);
   }
 
-  // State, reset by on_train_begin.
+  // State, reset by on_train_begin; of the best weights by on_train_end too.
   std::size_t wait = 0;
   std::optional<double> best{};
   std::size_t best_epoch = 0;
@@ -81,9 +81,11 @@ struct EarlyStopping {
   template <class Run>
   void on_train_end(Run& run) {
     if (verbose && stopped_epoch > 0) run.message(formatted("Epoch {}: early stopping", stopped_epoch + 1));
-    if (!restore_best_weights || !best_weights) return;
-    if (verbose) run.message(formatted("Restoring the weights of epoch {}", best_epoch + 1));
-    best_weights.restore_to(run);
+    if (restore_best_weights && best_weights) {
+      if (verbose) run.message(formatted("Restoring the weights of epoch {}", best_epoch + 1));
+      best_weights.restore_to(run);
+    }
+    best_weights.reset();  // the variable may live until after the Environment
   }
 
   template <class Archive>

@@ -20,7 +20,9 @@ struct History {
 
   /// Values of the name, one for each epoch that logged it.
   /// \throws ValueError that lists the names that there are.
-  std::vector<double> const& operator[](std::string_view name) const;
+  std::vector<double> const& operator[](std::string_view name) const&;
+  /// The same of a history that ends with the expression: `fit(...)["loss"]`.
+  std::vector<double> operator[](std::string_view name) const&& { return (*this)[name]; }
 
   /// True if an epoch has logged the name.
   bool contains(std::string_view name) const;

@@ -13,7 +13,7 @@
 
 namespace trireme {
 
-TRIREME_INLINE std::vector<double> const& History::operator[](std::string_view name) const {
+TRIREME_INLINE std::vector<double> const& History::operator[](std::string_view name) const& {
   for (auto const& [key, column] : values) {
     if (key == name) return column;
   }

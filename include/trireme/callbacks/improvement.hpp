@@ -45,10 +45,12 @@ struct MonitorWarnings {
   bool missing = false;
   bool not_a_number = false;
 
-  /// Warns that the logs have no value of the monitored name; `names` are those that they have.
+  /// Warns that the logs have no value of the monitored name; `names` are those that they have. `then`: what the
+  /// callback does all the same.
   template <class Run>
-  void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names) {
-    if (!missing) run.warning(formatted("warning: {} found no '{}' among: {}", callback, monitor, names));
+  void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names,
+                  std::string_view then = "") {
+    if (!missing) run.warning(formatted("warning: {} found no '{}' among: {}{}", callback, monitor, names, then));
     missing = true;
   }
 

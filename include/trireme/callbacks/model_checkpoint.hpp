@@ -25,7 +25,9 @@ namespace trireme {
 /// Weights and optimizer state in a file after each epoch or so many batches, or only where the monitored value
 /// improves: `ModelCheckpoint<"val_loss">{.path = "best.weights.h5", .save_best_only = true}`. Decisions are those of
 /// Keras's `ModelCheckpoint`, except that NaN is never an improvement, that a wrong field of `path` is an error before
-/// training, and that `save_best_only` works with a number of batches too.
+/// training, and that `save_best_only` works with a number of batches too. As there, an epoch or batch that does not
+/// log the monitored value is saved, with a warning: have `{epoch}` in the path where `validation_freq` leaves epochs
+/// out.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
 /// value, such as `{val_loss:.4f}`, that each epoch has before this callback's turn; folders whose names have fields
@@ -155,7 +157,7 @@ struct ModelCheckpoint {
     if (save_best_only) {
       auto const current = logs.find(monitor);
       if (!current) {
-        warnings.on_missing("ModelCheckpoint", monitor, run, logs.names());
+        warnings.on_missing("ModelCheckpoint", monitor, run, logs.names(), "; it saves all the same, as Keras does");
       } else {
         warnings.on_value("ModelCheckpoint", monitor, run, current->value());
         if (!improves(resolved_mode, 0, current->value(), best)) return;

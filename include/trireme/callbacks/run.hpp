@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,8 +61,7 @@ class Run {
   Run& operator=(Run const&) = delete;
 
   std::size_t epoch() const { return progress_->epoch; }  ///< from 0; at a save point, epochs that are complete
-  /// Epoch at which training ends unless it is stopped; 0 outside of `fit`.
-  std::size_t epochs() const { return epochs_; }
+  std::size_t epochs() const { return epochs_; }  ///< after which training ends unless stopped; 0 outside of `fit`
   std::size_t validation_freq() const { return validation_freq_; }  ///< epochs from one validation to the next
   std::size_t batch() const { return batch_; }                      ///< from 0 in its epoch, or in the test
   std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
@@ -206,6 +206,12 @@ class Run {
     batches_ = batches;
     detail::status().at(epoch(), step());
   }
+  /// Begins the batches of a test; `end_test` brings those of training back.
+  void begin_test(std::size_t batches) {
+    trained_ = {batch_, batches_};
+    begin_batches(batches);
+  }
+  void end_test() { std::tie(batch_, batches_) = trained_; }
   /// Index of the batch within its epoch or test, from 0.
   void set_batch(std::size_t batch) {
     batch_ = batch;
@@ -282,8 +288,8 @@ class Run {
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
   std::vector<std::shared_ptr<void const>> held_{};
-  std::size_t batch_ = 0, batches_ = 0;
-  std::size_t restores_ = 0, rates_set_ = 0;
+  std::size_t batch_ = 0, batches_ = 0, restores_ = 0, rates_set_ = 0;
+  std::pair<std::size_t, std::size_t> trained_{};  ///< both of training, while a test runs
   std::uint64_t last_rate_step_ = 0;
   std::uint64_t last_restored_step_ = 0;  ///< at which the snapshot that was restored last was made
   std::uint64_t restores_hash_ = 0;       ///< of the snapshots that hooks have restored, and of the steps

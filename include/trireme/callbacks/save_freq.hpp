@@ -8,8 +8,8 @@
 
 namespace trireme {
 
-/// Saving interval in batches, those of all workers, counted across epochs and fits; 0, SaveFreq::epoch: after each
-/// epoch.
+/// Saving interval in batches, those of all workers, counted across epochs, and by ModelCheckpoint across fits;
+/// 0, SaveFreq::epoch: after each epoch.
 struct SaveFreq {
   std::size_t batches = 0;  ///< 0: each epoch
 

@@ -82,7 +82,10 @@ TRIREME_INLINE void EventFile::write(std::span<ScalarEvent const> scalars) {
 }
 
 TRIREME_INLINE void EventFile::flush() {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) undo(flushed_);
+  int status = 0;
+  do status = ::fsync(descriptor_);
+  while (status != 0 && errno == EINTR);
+  if (status != 0 && errno != EINVAL && errno != ENOTSUP) undo(flushed_);
   flushed_ = size();
 }
 

@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(functions_agree_with_central_differences) {
   CHECK_FUNCTION(erf(x * 0.7), -1.5, 0.1, 1.2);
   CHECK_FUNCTION(pow(x * x + 1, 1.7), -1.5, 0.1, 1.2);
   CHECK_FUNCTION(abs(x) * x, -1.5, 0.1, 1.2);
+  CHECK_FUNCTION(pow(x, 0) * x, -1.5, 0.0, 1.2);
 }
 
 BOOST_AUTO_TEST_CASE(assignments_maxima_and_constants_carry_derivatives) {

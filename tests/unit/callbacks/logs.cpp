@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -78,6 +79,8 @@ BOOST_AUTO_TEST_CASE(history_has_one_value_for_each_epoch_that_logged_the_name) 
   BOOST_TEST(history["val_loss"] == (std::vector<double>{7}), boost::test_tools::per_element());
   BOOST_TEST(history.epochs.size() == 3u);
   BOOST_TEST(history.contains("loss"));
+  // The values of a history that ends with the expression, as that of `fit(...)["loss"]`, outlive it.
+  static_assert(std::is_same_v<decltype(tr::History{}["loss"]), std::vector<double>>);
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_name_is_answered_with_the_names_that_there_are) {

@@ -146,6 +146,7 @@ BOOST_AUTO_TEST_CASE(best_weights_come_back_whoever_ended_training) {
   callback.on_train_end(run);
   BOOST_TEST(run.weights == 11);
   BOOST_TEST(run.messages.back() == "Restoring the weights of epoch 2");
+  BOOST_TEST(!callback.best_weights);  // whose memory may not outlive the Environment
 }
 
 BOOST_AUTO_TEST_CASE(no_decision_of_the_library_needs_a_vote) {

@@ -46,6 +46,7 @@ namespace {
 bool renumbers = false;  // as file systems do whose inode numbers are made up for each call
 ino_t numbers = 0;
 bool disk_is_full = false;  // as network file systems notice at fsync
+int interruptions = 0;      // calls of fsync that a signal interrupts, as on file systems in user space
 }  // namespace
 
 // In the place of the C library's.
@@ -56,6 +57,11 @@ extern "C" int stat(char const* path, struct stat* status) noexcept {
 }
 
 extern "C" int fsync(int descriptor) {
+  if (interruptions > 0) {
+    --interruptions;
+    errno = EINTR;
+    return -1;
+  }
   if (!disk_is_full) return ::fdatasync(descriptor);
   errno = ENOSPC;
   return -1;
@@ -165,6 +171,16 @@ BOOST_FIXTURE_TEST_CASE(events_that_a_full_disk_does_not_take_leave_the_whole_on
   BOOST_TEST(trireme::test::text_of(events.path()) == before);
   events.write(scalars);
   BOOST_TEST(trireme::test::read_records(trireme::test::text_of(events.path())).size() == 5u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_signal_while_the_disk_takes_events_loses_none, Folder) {
+  io::EventFile events(root.string());
+  std::string const empty = trireme::test::text_of(events.path());
+  interruptions = 2;
+  events.write(std::vector<io::ScalarEvent>{{"loss", 0, 0.5}});
+  events.flush();
+  BOOST_TEST(interruptions == 0);
+  BOOST_TEST(trireme::test::text_of(events.path()).size() > empty.size());
 }
 
 BOOST_FIXTURE_TEST_CASE(events_that_do_not_reach_the_disk_leave_those_that_did, Folder) {

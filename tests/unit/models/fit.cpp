@@ -90,6 +90,24 @@ BOOST_FIXTURE_TEST_CASE(steps_per_epoch_cuts_an_epoch_short, Fixture) {
   BOOST_TEST(batches == (Epochs{2, 2}), boost::test_tools::per_element());
 }
 
+BOOST_FIXTURE_TEST_CASE(at_the_end_of_an_epoch_batches_are_those_of_training_again, Fixture) {
+  auto model = compiled();
+  Epochs in_test, at_end;
+  fit(strategy, model, data(), tests(), {.epochs = 2, .validation_freq = 2, .verbose = false},
+      LambdaCallback{.on_test_end =
+                         [&](auto& run) {
+                           in_test.push_back(run.batch());
+                           in_test.push_back(run.batches());
+                         },
+                     .on_epoch_end =
+                         [&](auto& run) {
+                           at_end.push_back(run.batch());
+                           at_end.push_back(run.batches());
+                         }});
+  BOOST_TEST(in_test == (Epochs{2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(at_end == (Epochs{4, 5, 4, 5}), boost::test_tools::per_element());
+}
+
 // Keras 3.15 logs these losses for batches of 2 of the samples 0 to 9, and a model whose loss is the sample.
 BOOST_AUTO_TEST_CASE(epochs_of_some_steps_go_through_all_data_as_in_keras) {
   OneDeviceStrategy<> const strategy;

@@ -259,14 +259,14 @@ KOKKOS_INLINE_FUNCTION N erf(N const& x) {
   T const scale = static_cast<T>(1.12837916709551257390);  // 2 / sqrt(pi)
   return detail::chain(x, erf(x.value), scale * math::exp(-x.value * x.value));
 }
-/// x to a constant power.
+/// x to a constant power; to the power 0 of slope 0 everywhere.
 template <detail::Variable N, class C>
   requires std::is_arithmetic_v<C>
 KOKKOS_INLINE_FUNCTION N pow(N const& x, C exponent) {
   using Kokkos::pow;
   using T = typename N::scalar;
   T const p = static_cast<T>(exponent);
-  return detail::chain(x, pow(x.value, p), p * pow(x.value, p - T(1)));
+  return detail::chain(x, pow(x.value, p), exponent == C(0) ? T(0) : p * pow(x.value, p - T(1)));
 }
 /// Of slope 0 at 0, as in Keras.
 template <detail::Variable N>
