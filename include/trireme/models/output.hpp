@@ -79,6 +79,8 @@ constexpr auto output(LossAndRest... given) {
 ///
 ///     Outputs{output<"price">(MeanSquaredError{}, LossWeight{0.3}), output<"kind">(BinaryCrossentropy{}, Accuracy{})}
 ///
+/// An output that ends in the activation which its loss would undo (Softmax, Sigmoid) trains on its logits.
+///
 /// Source: the dictionaries of losses and metrics in Keras's `compile`.
 ///
 /// Compile-time errors: no output, or other than one for each output of the model; metrics of `compile` beside it; two

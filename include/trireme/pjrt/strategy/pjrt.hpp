@@ -69,24 +69,24 @@ struct PjrtStrategy {
   }
 };
 
-/// All TPUs of this host (or `tpus` of them, `shards` for each replica): PjrtStrategy with libtpu as its plugin, from
-/// $TPU_LIBRARY_PATH or the dynamic linker's path. In a pod of several hosts: MultiWorkerPjrtStrategy(world,
+/// All TPUs of this host (or `tpus` of them, `per_replica` for each replica): PjrtStrategy with libtpu as its plugin,
+/// from $TPU_LIBRARY_PATH or the dynamic linker's path. In a pod of several hosts: MultiWorkerPjrtStrategy(world,
 /// TPUStrategy()).
 struct TPUStrategy : PjrtStrategy {
-  /// \throws ValueError if `tpus` is no multiple of `shards`
-  explicit TPUStrategy(std::size_t tpus = 0, std::size_t shards = 1)
+  /// \throws ValueError if `tpus` is no multiple of `per_replica`
+  explicit TPUStrategy(std::size_t tpus = 0, std::size_t per_replica = 1)
       : PjrtStrategy{.plugin = pjrt::tpu_library(),
-                     .replicas = replicas_on(tpus, shards),
-                     .shards = shards,
+                     .replicas = replicas_on(tpus, per_replica),
+                     .shards = per_replica,
                      .in_tpu_pod = true} {
     pjrt::spare_the_search_for_tpus();
   }
 
  private:
-  static std::size_t replicas_on(std::size_t tpus, std::size_t shards) {
-    if (shards == 0 || tpus % shards != 0)
-      throw ValueError(formatted("{} TPUs are no replicas of {} each", tpus, shards));
-    return tpus / shards;
+  static std::size_t replicas_on(std::size_t tpus, std::size_t per_replica) {
+    if (per_replica == 0 || tpus % per_replica != 0)
+      throw ValueError(formatted("{} TPUs are no replicas of {} each", tpus, per_replica));
+    return tpus / per_replica;
   }
 };
 
