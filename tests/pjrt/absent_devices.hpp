@@ -106,7 +106,6 @@ void compile_sequences(Topology const& topology, StepDevices const& devices) {
 template <class Precision = float>
 void compile_images(Topology const& topology, StepDevices const& devices) {
   step("cnn", topology, classifier<Precision>(bench::cnn(), adam), 64, devices);
-  step("vgg", topology, classifier<Precision>(bench::vgg(), sgd), 16, devices);
   step("conv1d", topology, classifier<Precision>(bench::conv1d(), adam), 64, devices);
   step("pictures", topology,
        classifier<Precision>(
@@ -118,7 +117,9 @@ void compile_images(Topology const& topology, StepDevices const& devices) {
        16, devices);
 }
 
+/// Takes the compilers a minute.
 inline void compile_deep(Topology const& topology, StepDevices const& devices) {
+  step("vgg", topology, classifier(bench::vgg(), sgd), 16, devices);
   step("resnet18", topology, classifier(bench::resnet18(), sgd), 32, devices);
   step("unet", topology,
        compiled(bench::unet(), adam, BinaryCrossentropy{.from_logits = true}, BinaryAccuracy{.threshold = 0}), 8,

@@ -63,7 +63,6 @@ BOOST_AUTO_TEST_CASE(steps_compile_for_two_replicas_of_two_gpus) {
   compile_perceptrons(topology, {2, 2});
   compile_sequences(topology, {2, 2});
   compile_images(topology, {2, 2});
-  compile_deep(topology, {2, 2});
 }
 
 BOOST_AUTO_TEST_CASE(gpus_that_divide_weights_hold_half_of_them) { check_halves(gpus("1x1x2")); }
