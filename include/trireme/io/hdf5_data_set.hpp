@@ -49,7 +49,11 @@ class Hdf5DataSet {
   /// \throws FileError if the pieces in which values are stored are far larger than `bytes`, which they all are.
   void require_pieces_within(std::size_t bytes) const;
 
+  /// \throws FileError if a piece has another size than its layout states, which HDF5 does not verify before it reads.
+  void require_whole_pieces() const;
+
  private:
+  /// Opens without a cache of pieces: each is read once, and those without filters to where their values go.
   hid_t opened(hid_t file) const;
 
   /// Values of external storage and of virtual data sets come from files that the file names.

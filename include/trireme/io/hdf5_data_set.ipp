@@ -18,6 +18,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/io/hdf5_pieces.hpp"
 #include "trireme/io/stated_extents.hpp"
 
 #ifdef TRIREME_HAVE_HDF5
@@ -60,10 +61,17 @@ TRIREME_INLINE void Hdf5DataSet::require_pieces_within(std::size_t bytes) const 
     fail(formatted("is stored in pieces of {} bytes, for {} bytes of values", piece_, bytes));
 }
 
+TRIREME_INLINE void Hdf5DataSet::require_whole_pieces() const {
+  if (piece_ == 0) return;
+  if (std::string const fault = Hdf5Pieces(data_, piece_).fault(); !fault.empty()) fail(fault);
+}
+
 TRIREME_INLINE hid_t Hdf5DataSet::opened(hid_t file) const {
   if (!hdf5_holds(file, path_, name_))
     throw FileError(path_, formatted("holds no data set '{}'", printable(name_, 200)));
-  hid_t const data = H5Dopen2(file, name_.c_str(), H5P_DEFAULT);
+  Hdf5Handle const access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  H5Pset_chunk_cache(access, 0, 0, H5D_CHUNK_CACHE_W0_DEFAULT);
+  hid_t const data = H5Dopen2(file, name_.c_str(), access);
   if (data < 0) throw FileError(path_, formatted("holds no data set '{}'", printable(name_, 200)));
   return data;
 }
@@ -77,6 +85,7 @@ TRIREME_INLINE void Hdf5DataSet::require_layout(std::size_t element) {
   if (H5Pget_external_count(creation) != 0) fail("is stored in other files, and weights lie in the file itself");
   int const filters = H5Pget_nfilters(creation);
   if (filters < 0) fail("has filters that cannot be read");
+  bool deflated = false;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     std::size_t values = 0;
@@ -84,6 +93,8 @@ TRIREME_INLINE void Hdf5DataSet::require_layout(std::size_t element) {
         H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, nullptr);
     if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
       fail("is compressed by a filter other than gzip");
+    if (deflated && filter != H5Z_FILTER_FLETCHER32) fail("is compressed twice, or shuffled after it was compressed");
+    deflated = deflated || filter == H5Z_FILTER_DEFLATE;
   }
   if (layout != H5D_CHUNKED) return;
   std::array<hsize_t, H5S_MAX_RANK> chunk{};
@@ -93,6 +104,7 @@ TRIREME_INLINE void Hdf5DataSet::require_layout(std::size_t element) {
   constexpr std::size_t none_holds_it = static_cast<std::size_t>(-1);
   auto const elements = io::stated_elements(extents, element);
   piece_ = elements ? *elements * element : none_holds_it;
+  if (piece_ == 0) fail("is damaged: its pieces have no extents");
 }
 
 TRIREME_INLINE std::size_t Hdf5DataSet::require_numbers() const {

@@ -147,6 +147,7 @@ TRIREME_INLINE Hdf5DataSet Hdf5Reader::find(NamedDestination const& tensor) cons
 TRIREME_INLINE void Hdf5Reader::read(NamedDestination const& tensor) const {
   Hdf5DataSet const data = find(tensor);
   if (tensor.size() == 0) return;
+  data.require_whole_pieces();
   Hdf5Handle const conversion = hdf5_exact_conversion();
   if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, conversion, tensor.data) < 0) {
     throw FileError(path_, formatted("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
