@@ -28,6 +28,10 @@ inline constexpr std::string_view zip_end = "PK\x05\x06";
 inline constexpr std::size_t zip_local_size = 30;
 inline constexpr std::size_t zip_central_size = 46;
 inline constexpr std::size_t zip_end_size = 22;
+inline constexpr std::string_view zip64_locator = "PK\x06\x07";
+inline constexpr std::string_view zip64_end = "PK\x06\x06";
+inline constexpr std::size_t zip64_locator_size = 20;
+inline constexpr std::size_t zip64_end_size = 56;
 
 class ZipWriter {
  public:
@@ -83,6 +87,17 @@ class ZipReader {
 
   /// The entry of a member in the directory, or null.
   char const* find(std::string const& name) const;
+
+  struct Extent {
+    std::size_t size;
+    std::size_t offset;  ///< of the local header
+  };
+
+  /// The extent of a member, whose numbers stand in a zip64 field where the entry's own are all ones.
+  Extent extent(std::string const& name, char const* entry) const;
+
+  /// The directory that the end record of the file names, or the zip64 end record before it.
+  std::string directory(char const* end, std::size_t place) const;
 
   std::string content(std::string const& name, char const* entry, std::size_t most) const;
 

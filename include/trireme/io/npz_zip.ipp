@@ -104,7 +104,23 @@ TRIREME_INLINE ZipReader::ZipReader(std::string const& path)
   if (end == std::string::npos || tail.size() - end < zip_end_size) {
     throw FileError(path, "is no .npz file, or a part of one: it has no directory at its end");
   }
-  directory_ = bytes(take(&tail[end + 16], 4), take(&tail[end + 12], 4));
+  directory_ = directory(&tail[end], size_ - tail_size + end);
+}
+
+TRIREME_INLINE std::string ZipReader::directory(char const* end, std::size_t place) const {
+  constexpr std::size_t ones = 0xffffffff;
+  std::size_t const size = take(end + 12, 4), offset = take(end + 16, 4);
+  bool const large = take(end + 10, 2) == 0xffff || size == ones || offset == ones;
+  if (large && place >= zip64_locator_size) {
+    std::string const locator = bytes(place - zip64_locator_size, zip64_locator_size);
+    // Without a locator the numbers are what they say: 65535 members need no zip64.
+    if (locator.starts_with(zip64_locator)) {
+      std::string const record = bytes(take(&locator[8], 8), zip64_end_size);
+      if (!record.starts_with(zip64_end)) throw FileError(path_, "has a damaged directory");
+      return bytes(take(&record[48], 8), take(&record[40], 8));
+    }
+  }
+  return bytes(offset, size);
 }
 
 TRIREME_INLINE std::string ZipReader::read(std::string const& name, std::size_t most) const {
@@ -120,9 +136,33 @@ TRIREME_INLINE char const* ZipReader::find(std::string const& name) const {
   return found;
 }
 
+TRIREME_INLINE ZipReader::Extent ZipReader::extent(std::string const& name, char const* entry) const {
+  constexpr std::size_t ones = 0xffffffff;
+  // In the order of the zip64 field, which has those alone that are all ones in the entry.
+  std::array numbers{take(entry + 24, 4), take(entry + 20, 4), take(entry + 42, 4)};
+  if (std::find(numbers.begin(), numbers.end(), ones) == numbers.end()) return {numbers[0], numbers[2]};
+  std::string_view extra(entry + zip_central_size + take(entry + 28, 2), take(entry + 30, 2));
+  while (extra.size() >= 4) {
+    std::size_t const id = take(extra.data(), 2), length = take(extra.data() + 2, 2);
+    extra.remove_prefix(4);
+    if (id == 1) {
+      extra = extra.substr(0, length);
+      for (std::size_t& value : numbers) {
+        if (value != ones) continue;
+        if (extra.size() < 8) throw FileError(path_, formatted("'{}' is damaged", name));
+        value = take(extra.data(), 8);
+        extra.remove_prefix(8);
+      }
+      return {numbers[0], numbers[2]};
+    }
+    extra.remove_prefix(std::min(length, extra.size()));
+  }
+  throw FileError(path_, formatted("'{}' is damaged", name));
+}
+
 TRIREME_INLINE std::string ZipReader::content(std::string const& name, char const* entry, std::size_t most) const {
   if (take(entry + 10, 2) != 0) throw FileError(path_, formatted("'{}' is compressed; use numpy.savez", name));
-  std::size_t const offset = take(entry + 42, 4), size = take(entry + 24, 4);
+  auto const [size, offset] = extent(name, entry);
   std::string const local = bytes(offset, zip_local_size);
   if (!local.starts_with(zip_local)) throw FileError(path_, formatted("'{}' is damaged", name));
   std::size_t const start = offset + zip_local_size + take(&local[26], 2) + take(&local[28], 2);
