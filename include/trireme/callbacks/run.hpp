@@ -69,7 +69,6 @@ class Run {
 
   /// Optimizer steps since this process's previous batch: 1 if every process takes every step.
   std::size_t updates() const { return engine().updates(); }
-
   std::size_t processes() const { return engine().group().size(); }  ///< that take part in the run
 
   /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them.
@@ -206,11 +205,12 @@ class Run {
     batches_ = batches;
     detail::status().at(epoch(), step());
   }
-  /// Begins the batches of a test; `end_test` brings those of training back.
+  /// Begins the batches of a test.
   void begin_test(std::size_t batches) {
     trained_ = {batch_, batches_};
     begin_batches(batches);
   }
+  /// Brings the batches of training back.
   void end_test() { std::tie(batch_, batches_) = trained_; }
   /// Index of the batch within its epoch or test, from 0.
   void set_batch(std::size_t batch) {

@@ -94,6 +94,10 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   static_assert((std::size_t{0} + ... + detail::is_input<Layers>) == first,
                 "trireme: an Input stands at the beginning of a model alone");
 
+  template <std::size_t I>
+  using ActivationOf =
+      typename detail::FinalActivationOf<std::tuple_element_t<last - 1, std::tuple<Layers...>>, I>::type;
+
  public:
   using graph_of = Sequential;
   static constexpr std::string_view class_name = "Sequential";
@@ -141,11 +145,10 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   using final_activation =
       typename detail::FinalActivation<std::tuple_element_t<last - 1, std::tuple<Layers...>>>::type;
   constexpr auto without_activation() const { return with_last(std::get<last - 1>(layers_).without_activation()); }
-  /// Of several outputs, the activation that output I ends in; and the layers without those of the outputs whose bit is
-  /// set.
+  /// Activation that output I of several ends in; void: none.
   template <std::size_t I>
-  using final_activation_of =
-      typename detail::FinalActivationOf<std::tuple_element_t<last - 1, std::tuple<Layers...>>, I>::type;
+  using final_activation_of = ActivationOf<I>;
+  /// The layers without the activations of the outputs whose bit is set.
   template <std::size_t Bits>
   constexpr auto without_activations() const {
     return with_last(std::get<last - 1>(layers_).template without_activations<Bits>());

@@ -40,6 +40,7 @@ struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branche
     return Base::output(in);
   }
 
+  /// The branches, without the final activation of those whose bit is set.
   template <std::size_t Bits>
   constexpr auto without_activations() const {
     return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Parallel(b...); });
@@ -60,6 +61,7 @@ struct Fork : detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches.
   static constexpr std::string_view class_name = "Fork";
   using detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...>::SideBySide;
 
+  /// The branches, without the final activation of those whose bit is set.
   template <std::size_t Bits>
   constexpr auto without_activations() const {
     return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Fork(b...); });
