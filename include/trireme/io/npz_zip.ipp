@@ -143,14 +143,14 @@ TRIREME_INLINE ZipReader::Extent ZipReader::extent(std::string const& name, char
   if (std::find(numbers.begin(), numbers.end(), ones) == numbers.end()) return {numbers[0], numbers[2]};
   std::string_view extra(entry + zip_central_size + take(entry + 28, 2), take(entry + 30, 2));
   while (extra.size() >= 4) {
-    std::size_t const id = take(extra.data(), 2), length = take(extra.data() + 2, 2);
+    std::size_t const id = take(&extra[0], 2), length = take(&extra[2], 2);
     extra.remove_prefix(4);
     if (id == 1) {
       extra = extra.substr(0, length);
       for (std::size_t& value : numbers) {
         if (value != ones) continue;
         if (extra.size() < 8) throw FileError(path_, formatted("'{}' is damaged", name));
-        value = take(extra.data(), 8);
+        value = take(&extra[0], 8);
         extra.remove_prefix(8);
       }
       return {numbers[0], numbers[2]};

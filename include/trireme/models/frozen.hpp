@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/graph_pass.hpp"

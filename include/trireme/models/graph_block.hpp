@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_layer.hpp"

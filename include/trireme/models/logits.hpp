@@ -12,6 +12,7 @@
 
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/pass.hpp"
 #include "trireme/models/output.hpp"

@@ -12,6 +12,7 @@
 #include "trireme/core/declares_member.hpp"
 #include "trireme/layers/activation.hpp"
 #include "trireme/layers/conv_pool.hpp"
+#include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/graph_layer.hpp"
@@ -46,27 +47,6 @@ struct AsLayer<A> {
 };
 template <class L>
 using as_layer_t = typename AsLayer<L>::type;
-
-template <class L>
-struct FinalActivation {
-  using type = void;
-};
-template <class L>
-  requires requires { typename L::final_activation; }
-struct FinalActivation<L> {
-  using type = typename L::final_activation;
-};
-
-/// The activation that output I of a layer with several ends in; void: none.
-template <class L, std::size_t I>
-struct FinalActivationOf {
-  using type = void;
-};
-template <class L, std::size_t I>
-  requires requires { typename L::template final_activation_of<I>; }
-struct FinalActivationOf<L, I> {
-  using type = typename L::template final_activation_of<I>;
-};
 }  // namespace detail
 
 /// Layers one after the other: `Sequential{Input<784>{}, Dense<128, ReLU>{}, Dense<10>{}}`. It is a layer itself, so
