@@ -143,7 +143,7 @@ consteval bool has_tables() {
 /// True if a layer of this type, or one within it, takes indices.
 template <class L>
 consteval bool has_lookups() {
-  if constexpr (is_composite<L>)
+  if constexpr (requires { L::has_lookups; })
     return L::has_lookups;
   else
     return requires { L::looks_up; };
