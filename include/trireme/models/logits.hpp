@@ -46,35 +46,38 @@ constexpr bool ends_in_link() {
     return std::is_same_v<typename Loss::link, typename FinalActivation<Architecture>::type>;
 }
 
-/// The outputs that end so: bit I for output I.
-template <class Loss, class Architecture>
-inline constexpr std::size_t outputs_on_logits = []<std::size_t... I>(std::index_sequence<I...>) {
-  using Losses = LossesOf<Loss>;
+template <class Given, class Architecture, std::size_t... I>
+constexpr std::size_t bits_on_logits(std::index_sequence<I...>) {
+  using Losses = LossesOf<Given>;
   return (std::size_t{0} + ... +
           (std::size_t{ends_in_link<typename Losses::template at<I>, Architecture, Losses::count, I>()} << I));
-}(std::make_index_sequence<LossesOf<Loss>::count>());
+}
+/// The outputs that end so: bit I for output I. No parameter is called Loss, as the concept is: nvcc confuses them.
+template <class Given, class Architecture>
+inline constexpr std::size_t outputs_on_logits =
+    bits_on_logits<Given, Architecture>(std::make_index_sequence<LossesOf<Given>::count>());
 
 /// True if some output ends so.
-template <class Loss, class Architecture>
+template <class Given, class Architecture>
 constexpr bool takes_logits() {
-  return outputs_on_logits<Loss, Architecture> != 0;
+  return outputs_on_logits<Given, Architecture> != 0;
 }
 
 /// The trained part: the architecture, or all of it before these activations.
-template <class Loss, class Architecture>
+template <class Given, class Architecture>
 constexpr auto trained_part(Architecture const& architecture) {
-  if constexpr (!takes_logits<Loss, Architecture>())
+  if constexpr (!takes_logits<Given, Architecture>())
     return architecture;
-  else if constexpr (LossesOf<Loss>::count > 1)
-    return architecture.template without_activations<outputs_on_logits<Loss, Architecture>>();
+  else if constexpr (LossesOf<Given>::count > 1)
+    return architecture.template without_activations<outputs_on_logits<Given, Architecture>>();
   else
     return architecture.without_activation();
 }
 
 /// The losses of the trained part.
-template <class Architecture, class Loss>
-constexpr Loss trained_loss(Loss loss) {
-  if constexpr (takes_logits<Loss, Architecture>()) loss.from_logits = true;
+template <class Architecture, class Given>
+constexpr Given trained_loss(Given loss) {
+  if constexpr (takes_logits<Given, Architecture>()) loss.from_logits = true;
   return loss;
 }
 template <class Architecture, class... O>
@@ -91,14 +94,14 @@ constexpr Outputs<O...> trained_loss(Outputs<O...> given) {
 
 /// Outputs y from z, the outputs of the trained part; of several, all rows of each come one after the other. z and y
 /// may be the same memory.
-template <class Loss, class Architecture, class Context, class Out, class T>
+template <class Given, class Architecture, class Context, class Out, class T>
 void activate_outputs(Context& context, Out const& output, std::size_t rows, T const* z, T* y) {
   auto const activate = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
     auto const& extents = part_of<i>(output);
     std::size_t begin = 0;
     if constexpr (is_parts<Out>) begin = rows * output.template before<i>();
-    if constexpr ((outputs_on_logits<Loss, Architecture> >> i & 1) != 0) {
-      using Link = typename LossesOf<Loss>::template at<i>::link;
+    if constexpr ((outputs_on_logits<Given, Architecture> >> i & 1) != 0) {
+      using Link = typename LossesOf<Given>::template at<i>::link;
       run_forward(context, Activation<Link>{}, extents,
                   ForwardPass<T>{.rows = rows,
                                  .x = z + begin,
@@ -113,7 +116,7 @@ void activate_outputs(Context& context, Out const& output, std::size_t rows, T c
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (activate(std::integral_constant<std::size_t, I>()), ...);
-  }(std::make_index_sequence<LossesOf<Loss>::count>());
+  }(std::make_index_sequence<LossesOf<Given>::count>());
 }
 
 }  // namespace trireme::detail
