@@ -52,7 +52,7 @@ constexpr std::size_t bits_on_logits(std::index_sequence<I...>) {
   return (std::size_t{0} + ... +
           (std::size_t{ends_in_link<typename Losses::template at<I>, Architecture, Losses::count, I>()} << I));
 }
-/// The outputs that end so: bit I for output I. No parameter is called Loss, as the concept is: nvcc confuses them.
+/// The outputs that end so: bit I for output I. Without a lambda, in which nvcc takes a parameter for the concept Loss.
 template <class Given, class Architecture>
 inline constexpr std::size_t outputs_on_logits =
     bits_on_logits<Given, Architecture>(std::make_index_sequence<LossesOf<Given>::count>());
