@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(norms_that_are_no_numbers_show_as_on_one_device) {
   auto const biases = [](auto const& strategy, SGD const& optimizer, double first) {
     auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<2>{}}, optimizer, MeanSquaredError{},
                                  CompileOptions{.seed = 3});
-    xt::xarray<double> const x{{1.0}}, y{{first, 3}};
+    xt::xarray<double> const x = xt::ones<double>({1, 1}), y{{first, 3}};
     fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{1}), {.verbose = false});
     auto const values = model.weights("dense/bias");
     return std::vector<double>(values.begin(), values.end());

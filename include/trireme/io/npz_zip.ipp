@@ -38,7 +38,7 @@ TRIREME_INLINE std::uint32_t zip_crc32(void const* data, std::size_t bytes, std:
 }
 
 TRIREME_INLINE void put(std::string& text, std::size_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>((value >> (8 * i)) & 0xff);
+  for (; bytes > 0; --bytes, value >>= 8) text += static_cast<char>(value & 0xff);
 }
 
 TRIREME_INLINE std::size_t take(char const* from, int bytes) {
