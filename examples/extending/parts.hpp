@@ -39,7 +39,7 @@ struct SpreadOverTime {
 /// The mean over time of each feature: input (time, features), output (features).
 struct MeanOverTime {
   static constexpr std::string_view class_name = "MeanOverTime";
-  std::string_view name{};
+  tr::LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -71,7 +71,7 @@ struct LowRank {
   tr::Initializer down_initializer = tr::GlorotUniform{};
   tr::Initializer up_initializer = tr::GlorotUniform{};
   tr::Regularizer up_regularizer{};
-  std::string_view name{};
+  tr::LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -168,7 +168,7 @@ struct Perturb {
 struct MultiplicativeNoise {
   static constexpr std::string_view class_name = "MultiplicativeNoise";
   double deviation = 0.1;
-  std::string_view name{};
+  tr::LayerName name{};
 
   void config(tr::Config& c) const { c("deviation", deviation, tr::intervals::not_negative); }
 
@@ -222,7 +222,7 @@ struct MovingCenter {
   enum States : std::size_t { moving_mean };
 
   double momentum = 0.99;
-  std::string_view name{};
+  tr::LayerName name{};
 
   void config(tr::Config& c) const { c("momentum", momentum, tr::intervals::fraction); }
 

@@ -8,7 +8,7 @@
 // expect optimizer_in_each: trireme: a model is made of layers
 // expect optimizer_in_add: trireme: a model is made of layers
 // expect optimizer_in_parallel: trireme: a model is made of layers
-// expect name_of_an_activation: trireme: named<"name">(layer) takes a layer that has a member 'std::string_view name'
+// expect name_of_an_activation: trireme: named<"name">(layer) takes a layer that has a member 'trireme::LayerName name'
 #include "trireme/activations/relu.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/layers/dense.hpp"

@@ -341,7 +341,7 @@ struct AddsToInputs {
 struct StalePerturbation : AddsToInputs {
   static constexpr std::string_view class_name = "StalePerturbation";
   double deviation = 0.1;
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const { c("deviation", deviation, intervals::positive); }
   template <class Context, class In, class T>
@@ -369,7 +369,7 @@ struct AddStep {
 /// A shift that differs from step to step, which its kernel alone works out.
 struct StepShift : AddsToInputs {
   static constexpr std::string_view class_name = "StepShift";
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config&) const {}
   template <class Context, class In, class T>
@@ -381,7 +381,7 @@ struct StepShift : AddsToInputs {
 /// Another thread waits for all devices while its forward pass is enqueued.
 struct WaitsElsewhere : AddsToInputs {
   static constexpr std::string_view class_name = "WaitsElsewhere";
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config&) const {}
   template <class Context, class In, class T>

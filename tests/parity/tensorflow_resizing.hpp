@@ -79,7 +79,7 @@ struct ResizeInFloatGradient {
 struct TensorFlowResizing {
   static constexpr std::string_view class_name = "UpSampling2D";
 
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

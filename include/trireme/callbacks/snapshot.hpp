@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "trireme/backend/execution/running.hpp"
+
 namespace trireme {
 
 /// Moment of a run at which a snapshot was made. Snapshots of one moment have the same weights on all processes, unless
@@ -21,6 +23,8 @@ struct SnapshotHandle {
   using Weights = W;
   Weights weights;
   SnapshotMoment moment{};
+  detail::NeedsKokkos
+      needs_kokkos{};  ///< the end of an Environment counts snapshots, whose memory has to be free by then
 
   /// The weights alone, as the engine holds them.
   operator Weights const&() const { return weights; }  // NOLINT(google-explicit-constructor)
@@ -33,7 +37,7 @@ struct SnapshotHandle {
 /// again when the snapshot is restored.
 class Snapshot {
  public:
-  explicit operator bool() const { return weights_.has_value(); }
+  explicit operator bool() const { return handle_.has_value(); }
 
   /// Keeps a copy of the run's weights in place of the earlier one.
   template <class Run>
@@ -44,37 +48,25 @@ class Snapshot {
   /// Sets the run's weights to those of the snapshot, which has to hold some.
   template <class Run>
   void restore_to(Run& run) const {
-    using Handle = decltype(run.snapshot());
-    if constexpr (requires { typename Handle::Weights; })
-      run.restore(Handle{get<typename Handle::Weights>(), moment_});
-    else
-      run.restore(get<Handle>());
+    run.restore(std::any_cast<decltype(run.snapshot()) const&>(handle_));
   }
 
   /// Frees the weights.
-  void reset() { weights_.reset(); }
+  void reset() { handle_.reset(); }
 
   /// The weights, for archives, which write them.
   template <class Weights>
   Weights const& get() const {
-    return std::any_cast<Weights const&>(weights_);
-  }
-  /// Takes weights of an unknown moment, for archives.
-  template <class Weights>
-  void set(Weights weights) {
-    weights_ = std::move(weights);
-    moment_ = {};
+    return std::any_cast<SnapshotHandle<Weights> const&>(handle_).weights;
   }
   /// Takes weights and their moment.
   template <class Weights>
   void set(SnapshotHandle<Weights> handle) {
-    weights_ = std::move(handle.weights);
-    moment_ = handle.moment;
+    handle_ = std::move(handle);
   }
 
  private:
-  std::any weights_;
-  SnapshotMoment moment_{};
+  std::any handle_;
 };
 
 }  // namespace trireme

@@ -83,12 +83,14 @@ TRIREME_INLINE Environment::Environment(int* argc, char*** argv, MPI_Comm commun
 TRIREME_INLINE void Environment::require_last() const {
   if (!shutdown_.is_innermost())
     detail::Shutdown::end("an Environment ended before one that was made later; the last one made ends first", true);
-  std::size_t const models = detail::NeedsKokkos::living();
-  if (kokkos_.started_here() && models != 0)
+  std::size_t const living = detail::NeedsKokkos::living();
+  if (kokkos_.started_here() && living != 0) {
+    std::string_view const plural = living == 1 ? "" : "s";
     detail::Shutdown::end(
-        formatted("{} compiled model{} or predictor{} outlive{} the Environment, which has to end last", models,
-                  models == 1 ? "" : "s", models == 1 ? "" : "s", models == 1 ? "s" : ""),
+        formatted("{} compiled model{}, predictor{} or snapshot{} outlive{} the Environment, which has to end last",
+                  living, plural, plural, plural, living == 1 ? "s" : ""),
         true);
+  }
 }
 
 }  // namespace trireme

@@ -9,6 +9,7 @@
 #include "trireme/core/config.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 
 namespace trireme {
 
@@ -20,7 +21,7 @@ namespace trireme {
 template <ActivationFunction A>
 struct Activation {
   A activation{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const { c("activation", activation); }
 

@@ -11,6 +11,7 @@
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/batch_normalization_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/scale_and_shift.hpp"
 
@@ -49,7 +50,7 @@ struct BasicBatchNormalization {
   Initializer beta_initializer = Zeros{};
   Regularizer gamma_regularizer{};
   Regularizer beta_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("momentum", momentum, intervals::fraction);

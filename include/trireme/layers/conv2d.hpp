@@ -11,6 +11,7 @@
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/window_output.hpp"
 
@@ -53,7 +54,7 @@ struct Conv2D {
   Initializer bias_initializer = Zeros{};
   Regularizer kernel_regularizer{};
   Regularizer bias_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("filters", std::size_t{filters}, intervals::positive_count);

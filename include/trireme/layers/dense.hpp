@@ -12,6 +12,7 @@
 #include "trireme/layers/activation_kernels.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/arena.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -44,7 +45,7 @@ struct Dense {
   Initializer bias_initializer = Zeros{};
   Regularizer kernel_regularizer{};
   Regularizer bias_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("units", std::size_t{units}, intervals::positive_count);

@@ -10,6 +10,7 @@
 #include "trireme/core/streams.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/row_streams.hpp"
 
 namespace trireme {
@@ -53,7 +54,7 @@ struct DropoutMask {
 struct Dropout {
   static constexpr std::string_view class_name = "Dropout";
   double rate = 0.5;
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const { c("rate", rate, intervals::below_one); }
 

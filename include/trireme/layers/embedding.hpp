@@ -14,6 +14,7 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/embedding_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -44,7 +45,7 @@ struct Embedding {
   Initializer embeddings_initializer = RandomUniform{};
   Regularizer embeddings_regularizer{};
   std::size_t sparse_from = std::size_t{1} << 18;
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("vocabulary", std::size_t{vocabulary}, intervals::positive_count);

@@ -7,6 +7,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -18,7 +19,7 @@ namespace trireme {
 struct Flatten {
   static constexpr std::string_view class_name = "Flatten";
   static constexpr bool reinterprets = true;
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -42,7 +43,7 @@ struct Reshape {
   static constexpr std::string_view class_name = "Reshape";
   static constexpr bool reinterprets = true;
   Extents<E...> extents{};
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

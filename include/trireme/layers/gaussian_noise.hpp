@@ -9,6 +9,7 @@
 #include "trireme/core/streams.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/row_streams.hpp"
 
 namespace trireme {
@@ -39,7 +40,7 @@ struct AddNoise {
 struct GaussianNoise {
   static constexpr std::string_view class_name = "GaussianNoise";
   double stddev = 0.1;  ///< from 0 to 1
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const { c("stddev", stddev, intervals::fraction); }
 

@@ -14,6 +14,7 @@
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/gru_kernels.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -71,7 +72,7 @@ struct GRU {
   Regularizer kernel_regularizer{};
   Regularizer recurrent_regularizer{};
   Regularizer bias_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("units", std::size_t{units}, intervals::positive_count);

@@ -39,8 +39,7 @@ namespace trireme {
 ///   forward and backward, as fast as others; with `scattered_rows_of`, the layer itself: one that derives from it has
 ///   a `forward` of its own.
 /// - `takes_parts`: true: its input may be a tuple of tensors, with extents Parts<...>.
-/// - `class_name`, `name`: as Keras would call it; the user's own name for it, a view of text that has to live until
-///   `compile` returns, as a literal does and a std::string of a function that returns the layer does not.
+/// - `class_name`, `name`: as Keras would call it; the user's own name for it, a LayerName.
 /// - `final_activation`: what it ends in, with `without_activation()`, the same layer before that, with the same
 ///   parameters (see models/logits.hpp).
 ///

@@ -10,6 +10,7 @@
 #include "trireme/core/config.hpp"
 #include "trireme/initializers/constant.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/normalization_kernels.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/scale_and_shift.hpp"
@@ -42,7 +43,7 @@ struct LayerNormalization {
   Initializer beta_initializer = Zeros{};
   Regularizer gamma_regularizer{};
   Regularizer beta_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const { c("epsilon", epsilon, intervals::positive); }
 

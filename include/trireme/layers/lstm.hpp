@@ -13,6 +13,7 @@
 #include "trireme/initializers/orthogonal.hpp"
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/lstm_kernels.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
@@ -74,7 +75,7 @@ struct LSTM {
   Regularizer kernel_regularizer{};
   Regularizer recurrent_regularizer{};
   Regularizer bias_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   void config(Config& c) const {
     c("units", std::size_t{units}, intervals::positive_count);

@@ -12,6 +12,7 @@
 #include "trireme/layers/attention_kernels.hpp"
 #include "trireme/layers/attention_products.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 #include "trireme/tensor/parts.hpp"
@@ -74,7 +75,7 @@ struct MultiHeadAttention {
   Initializer bias_initializer = Zeros{};
   Regularizer kernel_regularizer{};
   Regularizer bias_regularizer{};
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

@@ -9,6 +9,7 @@
 
 #include "trireme/layers/copy.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/layers/pooling_kernels.hpp"
 #include "trireme/layers/window_output.hpp"
@@ -38,7 +39,7 @@ struct MaxPooling2D {
   enum Saved : std::size_t { taps };  ///< of each output, the tap of its window that was largest
   static_assert(H * W <= 65535, "trireme: a pooling window has at most 65535 taps");
 
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -114,7 +115,7 @@ struct AveragePooling2D {
   static constexpr bool same = std::is_same_v<typename Chosen::template get<detail::AnyPadding, Valid>, Same>;
   static constexpr std::string_view class_name = "AveragePooling2D";
 
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -143,7 +144,7 @@ AveragePooling2D(Values const&...) -> AveragePooling2D<detail::size_from_values<
 /// No parameters. Source: Keras `GlobalAveragePooling2D`. Compile-time errors: an input without exactly three extents.
 struct GlobalAveragePooling2D {
   static constexpr std::string_view class_name = "GlobalAveragePooling2D";
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

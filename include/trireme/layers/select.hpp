@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/tensor/parts.hpp"
 
 namespace trireme {
@@ -23,7 +24,7 @@ struct Select {
   static_assert(sizeof...(I) > 0, "trireme: Select needs the index of a part, from 0");
   static constexpr std::string_view class_name = "Select";
   static constexpr bool takes_parts = true;
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

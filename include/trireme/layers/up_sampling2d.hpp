@@ -7,6 +7,7 @@
 #include <Kokkos_Macros.hpp>
 
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/layers/options.hpp"
 #include "trireme/tensor/extents.hpp"
 
@@ -139,7 +140,7 @@ struct UpSampling2D {
   static constexpr bool bilinear = Chosen::template has<Bilinear>;
   static constexpr std::string_view class_name = "UpSampling2D";
 
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

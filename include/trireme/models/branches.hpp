@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/models/joins.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/side_by_side.hpp"
@@ -21,7 +22,7 @@ struct Skip {
   static constexpr std::string_view class_name = "Identity";
   static constexpr bool takes_parts = true;
   static constexpr bool reinterprets = true;
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {
@@ -36,7 +37,7 @@ template <class Join>
 struct PartsJoin {
   using join = Join;
   static constexpr bool takes_parts = true;
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

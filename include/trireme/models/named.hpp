@@ -39,7 +39,7 @@ constexpr bool takes_name() {
 template <FixedString Name, class L>
 constexpr L named(L layer) {
   static_assert(detail::takes_name<L>(),
-                "trireme: named<\"name\">(layer) takes a layer that has a member 'std::string_view name'");
+                "trireme: named<\"name\">(layer) takes a layer that has a member 'trireme::LayerName name'");
   detail::set_name<true>(layer, decltype(detail::name_of<Name>())::name.view());
   return layer;
 }

@@ -15,6 +15,7 @@
 #include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/input.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/models/graph_layer.hpp"
 #include "trireme/models/wiring.hpp"
 
@@ -82,7 +83,7 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   using graph_of = Sequential;
   static constexpr std::string_view class_name = "Sequential";
   static constexpr bool is_chain = true;  ///< no model of its own where it is a branch without a name
-  std::string_view name{};
+  LayerName name{};
 
   /// Layers in order; an activation function stands for the layer Activation of it.
   template <class... L>

@@ -10,6 +10,7 @@
 
 #include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/layers/layer_name.hpp"
 #include "trireme/models/composite.hpp"
 #include "trireme/models/graph_layer.hpp"
 #include "trireme/models/joins.hpp"
@@ -56,7 +57,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   static constexpr bool has_tables = (... || detail::has_tables<Branches>());
   static constexpr bool has_lookups = (... || detail::has_lookups<Branches>());
   static constexpr bool has_shared = (... || detail::has_shared<Branches>());
-  std::string_view name{};
+  LayerName name{};
 
   template <class... B>
   constexpr explicit SideBySide(B const&... branches) : branches_{branches...} {}

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/metrics/direction.hpp"
@@ -37,8 +38,8 @@ struct ScriptedRun {
   Uniform<double> learning_rate() const { return uniform(rate); }
   void set_learning_rate(double value) { rate = value; }
   static bool has_schedule() { return false; }
-  int snapshot() const { return weights; }
-  void restore(int const& handle) { weights = handle; }
+  SnapshotHandle<int> snapshot() const { return {.weights = weights}; }
+  void restore(SnapshotHandle<int> const& handle) { weights = handle.weights; }
   void save_weights(std::string const& path) { saved.push_back(path); }
   Direction direction(std::string_view metric) const {
     if (metric == "accuracy") return Direction::up;

@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(values_of_a_checkpoint_that_cannot_be_are_refused) {
 
 BOOST_AUTO_TEST_CASE(a_snapshot_of_another_number_of_weights_is_refused) {
   tr::Snapshot snapshot;
-  snapshot.set(1);
+  snapshot.set(tr::SnapshotHandle<int>{.weights = 1});
   tr::Archive<Engine> saving(engine, "run.h5");
   saving("it", snapshot);
   tr::StoredTensors tensors = saving.tensors();

@@ -3,8 +3,13 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/compile.hpp"
+#include "trireme/data/from_tensor_slices.hpp"
+#include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/models/sequential.hpp"
@@ -50,7 +55,7 @@ Misuse const table[] = {
        first.reset();
      }},
     {"model_outlives_environment",
-     "1 compiled model or predictor outlives the Environment",
+     "1 compiled model, predictor or snapshot outlives the Environment",
      nullptr,
      1,
      {},
@@ -61,7 +66,7 @@ Misuse const table[] = {
        model.emplace(line(strategy));
      }},
     {"predictor_outlives_environment",
-     "1 compiled model or predictor outlives the Environment",
+     "1 compiled model, predictor or snapshot outlives the Environment",
      nullptr,
      1,
      {},
@@ -70,6 +75,24 @@ Misuse const table[] = {
        Environment const environment(argc, argv, {.threads = 1});
        Strategy const strategy(environment.world());
        predictor.emplace(line(strategy).predictor());
+     }},
+    {"snapshot_outlives_environment",
+     "1 compiled model, predictor or snapshot outlives the Environment",
+     nullptr,
+     1,
+     {},
+     [](int& argc, char**& argv) {
+       Snapshot kept;
+       Environment const environment(argc, argv, {.threads = 1});
+       Strategy const strategy(environment.world());
+       auto model = line(strategy);
+       xt::xarray<float> const x = xt::ones<float>({2, 2}), y = xt::ones<float>({2, 1});
+       fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{2}), {.verbose = false},
+           LambdaCallback{.on_train_end = [&](auto& run) {
+             kept.take(run);
+             Snapshot const copy = kept, dropped = std::move(kept);
+             kept = copy;
+           }});
      }},
     {"one_device_without_environment",
      "a strategy was made while Kokkos is not running",

@@ -235,11 +235,11 @@ BOOST_AUTO_TEST_CASE(a_graph_is_cut_where_one_value_goes_on) {
                            node<"out">(Dense<2>{})};
   // a | b, c, sum | d, e, joined | out
   BOOST_TEST(decltype(graph)::layer_count == 4u);
-  BOOST_TEST(graph.layer<0>().name == "a");
+  BOOST_TEST((graph.layer<0>().name == "a"));
   BOOST_TEST(graph.layer<1>().node_count == 3u);
   BOOST_TEST(graph.layer<2>().node_count == 3u);
-  BOOST_TEST(graph.layer<2>().node<1>().name == "e");
-  BOOST_TEST(graph.layer<3>().name == "out");
+  BOOST_TEST((graph.layer<2>().node<1>().name == "e"));
+  BOOST_TEST((graph.layer<3>().name == "out"));
 }
 
 namespace {

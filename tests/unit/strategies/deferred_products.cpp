@@ -99,7 +99,7 @@ void check_sums(std::vector<double> const& found, DeferredArena const& arena) {
 struct Asks {
   static constexpr std::string_view class_name = "Asks";
   static inline std::atomic<int> shared = 0, asked = 0;
-  std::string_view name{};
+  LayerName name{};
 
   template <class In>
   constexpr auto output(In const& in) const {

@@ -27,15 +27,18 @@ inline void require_kokkos(std::string_view what) {
 /// Member of objects that hold Kokkos's memory, and so must not outlive it.
 class NeedsKokkos {
  public:
+  /// Of what holds such memory already.
+  NeedsKokkos() : counts_(true) { ++living(); }
   explicit NeedsKokkos(std::string_view what) : counts_(true) {
     require_kokkos(what);
     ++living();
   }
+  NeedsKokkos(NeedsKokkos const& other) noexcept : counts_(other.counts_) {
+    if (counts_) ++living();
+  }
   NeedsKokkos(NeedsKokkos&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
-  NeedsKokkos& operator=(NeedsKokkos&& other) noexcept {
-    bool const taken = std::exchange(other.counts_, false);
-    if (counts_) --living();
-    counts_ = taken;
+  NeedsKokkos& operator=(NeedsKokkos other) noexcept {
+    std::swap(counts_, other.counts_);
     return *this;
   }
   ~NeedsKokkos() {
