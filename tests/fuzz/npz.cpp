@@ -42,4 +42,5 @@ void try_input(std::string_view bytes) {
                            tr::named_destination({"layer"}, 1, {}, &integer)};
   fuzz::expect_file_error(path, [&] { tr::read_npz(path, wanted); });
   fuzz::expect_file_error(path, [&] { tr::npz_holds(path, "layer/0"); });
+  fuzz::expect_file_error(path, [&] { tr::npz_name(path, "layer"); });
 }

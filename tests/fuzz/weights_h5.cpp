@@ -152,5 +152,6 @@ void try_input(std::string_view bytes) {
   fuzz::expect_file_error(path, [&] { tr::read_weights_h5(path, wanted); });
   fuzz::expect_file_error(path, [&] { tr::read_tensors_h5(path, wanted); });
   fuzz::expect_file_error(path, [&] { tr::weights_h5_holds(path, "layer/0"); });
+  fuzz::expect_file_error(path, [&] { tr::weights_h5_name(path, "layer", "name"); });
   fuzz::require(floats[0] != secret && floats[1] != secret, "values of another file were read");
 }

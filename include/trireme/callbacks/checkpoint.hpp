@@ -90,7 +90,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   engine.on_chief(
       [](auto const&, CheckpointFile const* target, std::vector<NamedTensor> const& all,
          std::vector<NamedGroup> const& groups, StoredTensors const& tensors) { target->write(all, groups, tensors); },
-      &file, weights, detail::layer_groups(model), archive.tensors());
+      &file, weights, detail::state_groups(engine.model()), archive.tensors());
 }
 
 /// Restores model and run from the newest undamaged checkpoint; false if there is none. Collective; only the chief

@@ -101,6 +101,7 @@ inline std::vector<std::string> path_parts(std::string const& path) {
 struct NamedGroup {
   std::vector<std::string> path;
   std::string name;
+  std::string attribute = "name";  ///< of the group in an HDF5 file, with the name as its value
 };
 
 }  // namespace trireme

@@ -50,6 +50,9 @@ std::string text_of(std::span<NamedGroup const> groups);
 /// The names that such lines give the groups.
 std::map<std::string, std::string> layer_names_of(std::string_view text);
 
+/// The names of the groups from the content of that member.
+std::map<std::string, std::string> layer_names_of(io::ByteSource& member, io::NpyLayout const& layout);
+
 }  // namespace detail
 
 /// Writes each tensor as an uncompressed member, so that `numpy.load(path)["layers/dense/vars/0"]` is the kernel, and
@@ -59,6 +62,9 @@ void write_npz(std::string const& path, std::span<NamedTensor const> tensors, st
 
 /// True if the file has a tensor of this name.
 bool npz_holds(std::string const& path, std::string const& name);
+
+/// The name that the member "layer_names" gives a group, "" if it gives none.
+std::string npz_name(std::string const& path, std::string const& group);
 
 namespace detail {
 

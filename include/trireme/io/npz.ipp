@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -41,6 +42,12 @@ TRIREME_INLINE std::map<std::string, std::string> layer_names_of(std::string_vie
   return names;
 }
 
+TRIREME_INLINE std::map<std::string, std::string> layer_names_of(io::ByteSource& member, io::NpyLayout const& layout) {
+  std::vector<std::uint8_t> text(layout.size);
+  io::read_npy_values(member, layout, text.data());
+  return layer_names_of(std::string_view(reinterpret_cast<char const*>(text.data()), text.size()));
+}
+
 }  // namespace trireme::detail
 
 namespace trireme {
@@ -63,6 +70,19 @@ TRIREME_INLINE void write_npz(std::string const& path, std::span<NamedTensor con
 
 TRIREME_INLINE bool npz_holds(std::string const& path, std::string const& name) {
   return detail::ZipReader(path).holds(name + ".npy");
+}
+
+TRIREME_INLINE std::string npz_name(std::string const& path, std::string const& group) {
+  std::string name;
+  io::within_memory(path, [&] {
+    detail::ZipReader const zip(path);
+    std::string const member(detail::npz_layer_names);
+    if (!zip.holds(member + ".npy")) return;
+    io::ByteSource source(path, zip.read(member + ".npy", std::numeric_limits<std::size_t>::max()),
+                          formatted("'{}' ", member));
+    name = detail::layer_names_of(source, io::npy_layout(source))[group];
+  });
+  return name;
 }
 
 }  // namespace trireme

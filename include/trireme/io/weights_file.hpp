@@ -31,6 +31,9 @@ void write_weights(std::string const& path, std::span<NamedTensor const> tensors
 /// True if the file has a tensor of this name, such as "optimizer/vars/0".
 bool weights_hold(std::string const& path, std::string const& name);
 
+/// The name of the file's group `group.path` that was written as such a NamedGroup; "" if the file has none.
+std::string weights_name(std::string const& path, NamedGroup const& group);
+
 /// Reads tensors from a file of either format.
 void read_weights(std::string const& path, std::span<NamedDestination const> tensors);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/npz.hpp"
@@ -41,6 +42,16 @@ TRIREME_INLINE bool weights_hold(std::string const& path, std::string const& nam
   return weights_h5_holds(path, name);
 #else
   return false;
+#endif
+}
+
+TRIREME_INLINE std::string weights_name(std::string const& path, NamedGroup const& group) {
+  std::string const name = joined(group.path, "/");
+  if (detail::weights_format(path) == detail::WeightsFormat::npz) return npz_name(path, name);
+#ifdef TRIREME_HAVE_HDF5
+  return weights_h5_name(path, name, group.attribute);
+#else
+  return "";
 #endif
 }
 

@@ -38,6 +38,9 @@ void read_tensors_h5(std::string const& path, std::span<NamedDestination const> 
 /// True if the file has a data set of this name.
 bool weights_h5_holds(std::string const& path, std::string const& name);
 
+/// The attribute of a group as text, "" if there is none.
+std::string weights_h5_name(std::string const& path, std::string const& group, std::string const& attribute);
+
 namespace detail {
 
 /// Stops HDF5 from printing its errors, which become exceptions here.
@@ -109,12 +112,15 @@ class Hdf5Reader {
 
   std::size_t members(std::string const& group) const;
 
+  /// The attribute of a group, "" where there is no group or attribute.
+  std::string name(std::string const& group, std::string const& attribute) const;
+
  private:
   void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
             std::map<std::string, std::string>& names, int depth, std::size_t& left) const;
 
-  /// The attribute "name", a text of variable length as Keras writes it; empty where there is none.
-  static std::string name_of(Hdf5Handle const& group);
+  /// An attribute that is a text of variable length, as Keras writes "name"; empty where there is none.
+  static std::string name_of(Hdf5Handle const& group, std::string const& attribute = "name");
 
   static Hdf5Handle open(std::string const& path);
 

@@ -89,7 +89,7 @@ TRIREME_INLINE void Hdf5Writer::group(NamedGroup const& group) {
   H5Tset_size(text, H5T_VARIABLE);
   H5Tset_cset(text, H5T_CSET_UTF8);
   Hdf5Handle const scalar(H5Screate(H5S_SCALAR), H5Sclose);
-  Hdf5Handle attribute(H5Acreate2(made, "name", text, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  Hdf5Handle attribute(H5Acreate2(made, group.attribute.c_str(), text, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
   char const* const value = group.name.c_str();
   require(attribute.valid() && H5Awrite(attribute, text, &value) >= 0, name);
   close(attribute, name);
@@ -192,14 +192,20 @@ TRIREME_INLINE void Hdf5Reader::list(std::string const& group, std::map<std::str
   }
 }
 
-TRIREME_INLINE std::string Hdf5Reader::name_of(Hdf5Handle const& group) {
-  if (H5Aexists(group, "name") <= 0) return {};
-  Hdf5Handle const attribute(H5Aopen(group, "name", H5P_DEFAULT), H5Aclose);
-  Hdf5Handle const type(H5Aget_type(attribute), H5Tclose);
-  Hdf5Handle const space(H5Aget_space(attribute), H5Sclose);
+TRIREME_INLINE std::string Hdf5Reader::name(std::string const& group, std::string const& attribute) const {
+  if (!holds(group)) return {};
+  Hdf5Handle const opened(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose);
+  return opened.valid() ? name_of(opened, attribute) : "";
+}
+
+TRIREME_INLINE std::string Hdf5Reader::name_of(Hdf5Handle const& group, std::string const& attribute) {
+  if (H5Aexists(group, attribute.c_str()) <= 0) return {};
+  Hdf5Handle const opened(H5Aopen(group, attribute.c_str(), H5P_DEFAULT), H5Aclose);
+  Hdf5Handle const type(H5Aget_type(opened), H5Tclose);
+  Hdf5Handle const space(H5Aget_space(opened), H5Sclose);
   if (H5Tis_variable_str(type) <= 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
   char* text = nullptr;
-  if (H5Aread(attribute, type, &text) < 0 || text == nullptr) return {};
+  if (H5Aread(opened, type, &text) < 0 || text == nullptr) return {};
   std::string name = text;
   H5free_memory(text);
   return name;
@@ -235,6 +241,12 @@ TRIREME_INLINE void write_weights_h5(std::string const& path, std::span<NamedTen
 TRIREME_INLINE bool weights_h5_holds(std::string const& path, std::string const& name) {
   detail::Hdf5Silence const silence;
   return detail::Hdf5Reader(path).holds(name);
+}
+
+TRIREME_INLINE std::string weights_h5_name(std::string const& path, std::string const& group,
+                                           std::string const& attribute) {
+  detail::Hdf5Silence const silence;
+  return detail::Hdf5Reader(path).name(group, attribute);
 }
 
 TRIREME_INLINE void read_tensors_h5(std::string const& path, std::span<NamedDestination const> tensors) {

@@ -66,9 +66,7 @@ TRIREME_INLINE std::vector<StoredLayer> npz_index(std::string const& path) {
         tensors[member] = layout.extents;
         return;
       }
-      std::vector<std::uint8_t> text(layout.size);
-      io::read_npy_values(source, layout, text.data());
-      names = layer_names_of({reinterpret_cast<char const*>(text.data()), text.size()});
+      names = layer_names_of(source, layout);
     });
   });
   return index_of(tensors, names);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
@@ -121,8 +123,25 @@ HostState<typename Engine::T> state_to_read(Engine const& engine) {
   return state;
 }
 
-/// True if the file has an optimizer's state of so many variables. A warning says if it has another number of them.
-bool holds_optimizer(std::string const& path, std::size_t variables);
+/// An optimizer's kind, and the state that it keeps: "Adam (momentum, velocity)".
+template <class Optimizer>
+std::string optimizer_text(Optimizer const& optimizer) {
+  std::vector<std::string> slots;
+  if constexpr (requires { optimizer.slot_name(std::size_t{}); })
+    for (std::size_t slot = 0; slot < optimizer.slots(); ++slot) slots.emplace_back(optimizer.slot_name(slot));
+  std::string const kind = type_name<Optimizer>();
+  return slots.empty() ? kind : formatted("{} ({})", kind, joined(slots, ", "));
+}
+
+/// The group of a file with the optimizer's state, which has the optimizer's text beside it; Keras's has not.
+template <class Optimizer>
+NamedGroup optimizer_group(Optimizer const& optimizer) {
+  return {{"optimizer", "vars"}, optimizer_text(optimizer), "optimizer"};
+}
+
+/// True if the file has the state of this optimizer, as far as it says so, of so many variables. A warning says if it
+/// has another number of them, or names another optimizer.
+bool holds_optimizer(std::string const& path, std::size_t variables, NamedGroup const& optimizer);
 
 /// Checks a file's number of steps, and its learning rate if that is read. \throws FileError "<path>: the learning rate
 /// is -0.5, which is outside of [0, inf)"
@@ -130,6 +149,14 @@ void require_optimizer_numbers(std::string const& path, std::int64_t iteration, 
 
 /// The groups of all layers, of those within them and of the composites around them, with the names that users see.
 std::vector<NamedGroup> layer_groups(ModelDescription const& model);
+
+/// These, and the optimizer's if the model has one.
+template <class Model>
+std::vector<NamedGroup> state_groups(Model const& model) {
+  std::vector<NamedGroup> groups = layer_groups(model.description());
+  if constexpr (is_trainable<Model>) groups.push_back(optimizer_group(model.optimizer()));
+  return groups;
+}
 
 }  // namespace detail
 
@@ -152,12 +179,12 @@ void save_state(Engine const& engine, std::string const& path) {
       });
   engine.on_chief([](auto const&, std::string const& file, std::vector<NamedTensor> const& all,
                      std::vector<NamedGroup> const& groups) { write_weights(file, all, groups); },
-                  path, tensors, detail::layer_groups(model));
+                  path, tensors, detail::state_groups(engine.model()));
 }
 
 /// Reads a file of save_state or Keras on the chief, and sets all processes to what it reads. The optimizer's state is
 /// read if the file has it, with as many variables as the model's; other numbers of them leave it as it is, as in
-/// Keras, and are a warning. Collective.
+/// Keras, and so does a file of save_state that names another optimizer. Both are a warning. Collective.
 /// \throws FileError that names the file and what does not fit, the same on every process; nothing is changed then.
 template <class Engine>
 void load_state(Engine& engine, std::string const& path) {
@@ -177,7 +204,8 @@ void load_state(Engine& engine, std::string const& path) {
     auto all = tensors(false);
     if constexpr (is_trainable<typename Engine::Model>) {
       auto with_slots = tensors(true);
-      with_optimizer = detail::holds_optimizer(path, with_slots.size() - all.size());
+      with_optimizer = detail::holds_optimizer(path, with_slots.size() - all.size(),
+                                               detail::optimizer_group(engine.model().optimizer()));
       if (with_optimizer) all = std::move(with_slots);
     }
     read_weights(path, all);

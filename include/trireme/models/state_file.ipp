@@ -29,9 +29,17 @@ TRIREME_INLINE std::string stored_group(ModelDescription const& model, WeightInf
   return weight.keras_group.empty() ? layer + "/vars" : formatted("{}/{}/vars", layer, weight.keras_group);
 }
 
-TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables) {
+TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables, NamedGroup const& optimizer) {
   auto const holds = [&](std::size_t index) { return weights_hold(path, formatted("optimizer/vars/{}", index)); };
   if (!holds(0)) return false;
+  std::string const stored = weights_name(path, optimizer);
+  if (!stored.empty() && stored != optimizer.name) {
+    report(
+        formatted("trireme: warning: {}: the optimizer's state is left out, since it is that of {}, and this model's "
+                  "optimizer is {}",
+                  path, printable(stored, 200), optimizer.name));
+    return false;
+  }
   if (holds(variables - 1) && !holds(variables)) return true;
   report(
       formatted("trireme: warning: {}: the optimizer's state is left out, since it does not have the {} variables of "

@@ -170,6 +170,7 @@ BOOST_FIXTURE_TEST_CASE(names_of_layers_are_text_of_the_length_that_is_there, Fo
          "header"}}) {
     npz(path, {{"layer_names", array}});
     BOOST_TEST(refusal(path, [&] { tr::weights_index(path); }) == result);
+    BOOST_TEST(refusal(path, [&] { tr::npz_name(path, "layers/dense/vars"); }) == result);
   }
 }
 

@@ -128,6 +128,17 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_cannot_be_written_leaves_nothing_behind, Fol
   BOOST_TEST(entries() == 0u);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_group_has_the_attribute_that_it_was_written_with, Folder) {
+  std::string const path = file("m.weights.h5");
+  tr::NamedGroup const group{{"optimizer", "vars"}, "Adam (momentum, velocity)", "optimizer"};
+  SmallModel const model = SmallModel::filled();
+  tr::write_weights(path, model.tensors(), std::vector{group});
+  BOOST_TEST(tr::weights_name(path, group) == group.name);
+  BOOST_TEST(tr::weights_name(path, {group.path, ""}) == "");  // the attribute "name"
+  BOOST_TEST(tr::weights_name(path, {{"layers", "dense", "vars"}, ""}) == "");
+  BOOST_TEST(tr::weights_name(path, {{"optimizer", "vars", "0"}, ""}) == "");  // no group
+}
+
 BOOST_FIXTURE_TEST_CASE(a_disk_that_is_full_is_one_sentence_that_names_the_file, Folder) {
   SmallModel const written = SmallModel::filled();
   std::vector<float> const large(1 << 16, 1.5f);

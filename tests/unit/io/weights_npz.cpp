@@ -66,6 +66,16 @@ BOOST_FIXTURE_TEST_CASE(of_two_arrays_of_a_name_the_last_is_read, Folder) {  // 
   BOOST_TEST(tr::io::read_npz<double>(path, "layers/0").data[0] == 2);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_group_has_the_name_that_it_was_written_with, Folder) {
+  std::string const path = file("m.npz");
+  tr::NamedGroup const group{{"optimizer", "vars"}, "Adam (momentum, velocity)", "optimizer"};
+  tr::write_weights(path, SmallModel::filled().tensors(), std::vector{group});
+  BOOST_TEST(tr::weights_name(path, group) == group.name);
+  BOOST_TEST(tr::weights_name(path, {{"layers", "conv2d", "vars"}, ""}) == "");
+  tr::write_weights(path, SmallModel::filled().tensors());
+  BOOST_TEST(tr::weights_name(path, group) == "");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_mismatch_names_the_array_and_both_shapes_and_reads_nothing, Folder) {
   SmallModel const written = SmallModel::filled();
   std::string const path = file("m.npz");

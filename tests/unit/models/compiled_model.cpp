@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/compile.hpp"
@@ -16,9 +17,11 @@
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/state_file.hpp"
 #include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/nadam.hpp"
+#include "trireme/optimizers/rmsprop.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
@@ -117,6 +120,65 @@ BOOST_FIXTURE_TEST_CASE(the_state_of_another_optimizer_is_left_out_with_a_warnin
   check(of(Adam{}), of(SGD{}), false);
   check(of(Adam{}), of(Adam{.learning_rate = ExponentialDecay{}}), false);
   check(of(Nadam{}), of(Nadam{}), true);
+  // As many variables of another meaning.
+  check(of(RMSprop{}), of(SGD{.momentum = 0.9}), false);
+  check(of(SGD{.momentum = 0.9}), of(SGD{.momentum = 0.5, .nesterov = true}), true);
+  check(of(RMSprop{.momentum = 0.9}), of(RMSprop{.centered = true}), false);
+  check(of(RMSprop{.centered = true}), of(RMSprop{.centered = true}), true);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_warning_names_the_optimizer_of_the_file_and_of_the_model, Fixture) {
+  test::Folder const folder;
+  auto const of = [&](auto const& optimizer) {
+    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                   CompileOptions{.seed = 2});
+  };
+  auto writes = of(RMSprop{});
+  writes.train_on_batch(samples.x, samples.y);
+  auto reads = of(SGD{.momentum = 0.9});
+  std::string const path = folder.file("m.npz");
+  writes.save_weights(path);
+  std::FILE* const messages = std::tmpfile();
+  {
+    detail::MessageScope const scope(messages);
+    reads.load_weights(path);
+  }
+  std::rewind(messages);
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), messages));
+  std::fclose(messages);
+  BOOST_TEST(text.find("warning: " + path +
+                       ": the optimizer's state is left out, since it is that of RMSprop (velocity), and this model's "
+                       "optimizer is SGD (momentum)") != std::string::npos,
+             text);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_state_in_a_file_without_the_name_of_its_optimizer_is_read_as_it_is, Fixture) {
+  test::Folder const folder;
+  auto const of = [&](auto const& optimizer) {
+    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                   CompileOptions{.seed = 2});
+  };
+  auto writes = of(RMSprop{});
+  writes.train_on_batch(samples.x, samples.y);
+  detail::HostState<float> state;
+  writes.engine().gather_state(state);
+  auto const tensors = detail::state_tensors<NamedTensor, RMSprop>(
+      writes.engine().model().description(), state, true, true,
+      [](auto group, std::size_t index, auto extents, auto const* data) {
+        return named_tensor(std::move(group), index, std::move(extents), data);
+      });
+  auto const check = [&](char const* name, std::vector<NamedGroup> const& groups) {
+    auto reads = of(SGD{.momentum = 0.9});
+    write_weights(folder.file(name), tensors, groups);
+    reads.load_weights(folder.file(name));
+    BOOST_TEST(reads.engine().iteration() == 1u);
+  };
+  check("m.npz", {});
+#ifdef TRIREME_HAVE_HDF5
+  check("m.weights.h5", {});
+  check("m.weights.h5", {{{"optimizer", "vars"}, "rm_sprop"}});  // as Keras, whose name users may choose
+#endif
 }
 
 BOOST_FIXTURE_TEST_CASE(a_file_has_the_product_of_nadams_momenta_behind_the_slots_as_keras_has, Fixture) {
