@@ -1165,6 +1165,18 @@ def nan_is_no_improvement(cls):
     return Departed
 
 
+def saves_nothing_but_the_best(cls):
+    """A checkpoint under the declared departures: where the value is missing, save_best_only saves nothing."""
+
+    class Departed(nan_is_no_improvement(cls)):
+        def _should_save_model(self, epoch, batch, logs, filepath):
+            if self.save_best_only and self.monitor not in logs:
+                return False
+            return super()._should_save_model(epoch, batch, logs, filepath)
+
+    return Departed
+
+
 def build_logs(case, monitor, values, missing=(), nan=(), inf=(), base=None):
     logs = []
     for epoch, value in enumerate(values):
@@ -1355,7 +1367,7 @@ def callbacks(run):
            note="wait, best and cooldown are reset, the learning rate is not")
 
     def checkpoint(name, kind="noisy", length=6, batches=0, fits=1, missing=(), nan=(), monitor="val_loss", path="{epoch:02d}",
-                   departed=nan_is_no_improvement, departs=None, note=None, **config):
+                   departed=saves_nothing_but_the_best, departs=None, note=None, **config):
         case = Case(run, "callbacks", f"model_checkpoint_{name}")
         config = {"filepath": f"{path}.weights.h5", "monitor": monitor, "save_weights_only": True, **config}
         scripts = []
@@ -1386,8 +1398,10 @@ def callbacks(run):
     checkpoint("threshold_min", "falling", save_best_only=True, initial_value_threshold=2.5)
     checkpoint("threshold_max", "falling", mode="max", save_best_only=True, initial_value_threshold=2.5)
     checkpoint("best_two_fits", "valley", save_best_only=True, fits=2, note="the best of the first fit still holds in the second")
-    checkpoint("missing_monitor", save_best_only=True, missing=(1, 3), note="a missing value is saved all the same")
-    checkpoint("missing_always", save_best_only=True, missing=tuple(range(6)))
+    checkpoint("missing_monitor", save_best_only=True, missing=(1, 3),
+               note="Keras saves where the value is missing, over the best so far if the path is the same")
+    checkpoint("missing_always", save_best_only=True, missing=tuple(range(6)),
+               note="Keras saves every epoch, trireme nothing at all")
     checkpoint("nan_first", "falling", save_best_only=True, nan=(0,))
     checkpoint("nan_middle", "falling", save_best_only=True, nan=(2, 3))
     checkpoint("nan_threshold", "falling", save_best_only=True, nan=(0, 1), initial_value_threshold=2.75)
@@ -1403,7 +1417,7 @@ def callbacks(run):
                note="the count of batches runs on into the second fit")
 
     def works(cls):
-        class Departed(nan_is_no_improvement(cls)):
+        class Departed(saves_nothing_but_the_best(cls)):
             def on_train_begin(self, logs=None):
                 if self.monitor_op is None:
                     self._set_monitor_op()
@@ -1419,7 +1433,7 @@ def callbacks(run):
                note="one comparison an epoch: no error in Keras")
     checkpoint("best_only_every_3_batches_val_loss", batches=5, save_freq=3, save_best_only=True,
                path="{epoch:02d}-{batch:03d}", departed=works,
-               note="the monitored value is never in a batch's logs, so Keras warns and saves every time")
+               note="the monitored value is never in a batch's logs, so Keras warns and saves every time, trireme never")
 
 
 # ------------------------------------------------------------------------------------------- training

@@ -45,8 +45,8 @@ struct MonitorWarnings {
   bool missing = false;
   bool not_a_number = false;
 
-  /// Warns that the logs have no value of the monitored name; `names` are those that they have. `then`: what the
-  /// callback does all the same.
+  /// Warns that the logs have no value of the monitored name; `names` are those that they have. `then`: what follows
+  /// from that for the callback.
   template <class Run>
   void on_missing(std::string_view callback, std::string_view monitor, Run& run, std::string_view names,
                   std::string_view then = "") {

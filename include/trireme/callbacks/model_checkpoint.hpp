@@ -25,9 +25,9 @@ namespace trireme {
 /// Weights and optimizer state in a file after each epoch or so many batches, or only where the monitored value
 /// improves: `ModelCheckpoint<"val_loss">{.path = "best.weights.h5", .save_best_only = true}`. Decisions are those of
 /// Keras's `ModelCheckpoint`, except that NaN is never an improvement, that a wrong field of `path` is an error before
-/// training, and that `save_best_only` works with a number of batches too. As there, an epoch or batch that does not
-/// log the monitored value is saved, with a warning: have `{epoch}` in the path where `validation_freq` leaves epochs
-/// out.
+/// training, and that `save_best_only` works with a number of batches too. With `save_best_only`, an epoch or batch
+/// that does not log the monitored value saves nothing, with one warning; Keras saves, over the best so far. If the
+/// value never comes there is no file at the end: values of validation are logged at the end of epochs alone.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
 /// value, such as `{val_loss:.4f}`, that each epoch has before this callback's turn; folders whose names have fields
@@ -75,7 +75,7 @@ struct ModelCheckpoint {
     return {{.writer = "ModelCheckpoint",
              .path = path,
              .first = first_path(run),
-             .logged = save_freq.batches == 0 ? value_fields() : std::vector<std::string>{},
+             .logged = fields_to_log(),
              .format = weights_file_format,
              .made_below = folder_above_fields(path)}};
   }
@@ -151,19 +151,29 @@ struct ModelCheckpoint {
     return fields;
   }
 
+  /// Fields that the end of an epoch has to log. The best value of validation is saved only where it is logged.
+  std::vector<std::string> fields_to_log() const {
+    if (save_freq.batches > 0) return {};
+    auto fields = value_fields();
+    if (save_best_only && monitor.starts_with("val_"))
+      std::erase_if(fields, [](auto const& field) { return field == monitor; });
+    return fields;
+  }
+
   template <class Run>
   void save(Run& run, Logs const& logs, std::size_t batch) {
     std::string reason;
     if (save_best_only) {
       auto const current = logs.find(monitor);
       if (!current) {
-        warnings.on_missing("ModelCheckpoint", monitor, run, logs.names(), "; it saves all the same, as Keras does");
-      } else {
-        warnings.on_value("ModelCheckpoint", monitor, run, current->value());
-        if (!improves(resolved_mode, 0, current->value(), best)) return;
-        reason = best ? formatted("{} improved from {:.5f} to {:.5f}, ", monitor, *best, current->value()) : "";
-        best = current->value();
+        warnings.on_missing("ModelCheckpoint", monitor, run, logs.names(),
+                            "; with save_best_only it saves nothing then");
+        return;
       }
+      warnings.on_value("ModelCheckpoint", monitor, run, current->value());
+      if (!improves(resolved_mode, 0, current->value(), best)) return;
+      reason = best ? formatted("{} improved from {:.5f} to {:.5f}, ", monitor, *best, current->value()) : "";
+      best = current->value();
     }
     std::string const file = fill_path(path, run.epoch() + 1, batch, logs);
     if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));

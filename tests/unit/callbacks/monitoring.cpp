@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "trireme/callbacks/dispatch.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
@@ -131,6 +132,30 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_by_batches_looks_at_metrics_only_when_it_saves
   best.on_train_batch_end(run);
   BOOST_TEST(run.collectives == 1u);
   BOOST_TEST(run.saved.at(1) == "best.npz");
+}
+
+BOOST_AUTO_TEST_CASE(where_the_monitored_value_is_missing_the_best_file_stays) {
+  ScriptedRun run;
+  tr::ModelCheckpoint<"val_loss"> best{.path = "best.npz", .save_best_only = true};
+  tr::ModelCheckpoint<"val_loss"> every{.path = "last.npz"};
+  best.on_train_begin(run);
+  every.on_train_begin(run);
+  std::vector<std::size_t> saved;
+  for (std::size_t epoch = 0; epoch < 6; ++epoch) {  // as with validation_freq = 2
+    run.epoch_now = epoch;
+    run.epoch_logs = {};
+    run.logs().set("loss", uniform(1));
+    if (epoch % 2 == 1) run.logs().set("val_loss", uniform(epoch == 3 ? 3.0 : 2.0 - 0.1 * double(epoch)));
+    run.saved.clear();
+    best.on_epoch_end(run);
+    if (!run.saved.empty()) saved.push_back(epoch);
+    every.on_epoch_end(run);
+    BOOST_TEST(run.saved.back() == "last.npz");  // which compares nothing
+  }
+  BOOST_TEST(saved == (std::vector<std::size_t>{1, 5}), boost::test_tools::per_element());
+  BOOST_TEST(run.messages == std::vector<std::string>{"warning: ModelCheckpoint found no 'val_loss' among: loss; with "
+                                                      "save_best_only it saves nothing then"},
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(best_weights_come_back_whoever_ended_training) {

@@ -258,8 +258,9 @@ BOOST_FIXTURE_TEST_CASE(a_value_of_validation_in_a_path_is_refused_where_some_ep
                   "' has the field 'val_loss', but with validation_freq = " + std::to_string(c.frequency) + " epoch " +
                   std::to_string(c.unvalidated) + " ends without validation";
     BOOST_TEST(says(model_at(path)) == expected);
-    // Without its monitor it saves too, as Keras does.
-    BOOST_TEST(says(tr::ModelCheckpoint<"val_loss">{.path = path, .save_best_only = true}) == expected);
+    // The best is saved only where its own value is there.
+    BOOST_TEST(says(tr::ModelCheckpoint<"val_loss">{.path = path, .save_best_only = true}) == "");
+    BOOST_TEST(says(tr::ModelCheckpoint<"loss">{.path = path, .save_best_only = true}) == expected);
     BOOST_TEST(says(model_at(at("{epoch}-{loss}.npz"))) == "");
   }
 }
