@@ -31,6 +31,7 @@
 #include "trireme/models/state_file.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
 #include "trireme/strategies/pipeline/pipeline.hpp"
@@ -326,6 +327,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all
                                                    if (on_last_rank()) first.restore_to(run);
                                                  }});
              }) == error);
+}
+
+BOOST_AUTO_TEST_CASE(a_snapshot_restored_on_one_rank_where_processes_step_alone_is_an_error_of_all) {
+  for (std::size_t const step : {1u, 2u}) {  // within a period, and where one begins
+    Trained<LocalSGD<MultiWorkerMirroredStrategy<Space>, 2>> trained;
+    BOOST_TEST(message_of([&] {
+                 trained.train(2, LambdaCallback{.on_train_batch_end = [&](auto& run) {
+                                 if (run.step() == step && on_last_rank()) run.restore(run.snapshot());
+                               }});
+               }) == sentence("fit", "the number of restored snapshots", "1", "0"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(another_snapshot_restored_on_one_rank_is_an_error_of_all, Strategy, Strategies) {

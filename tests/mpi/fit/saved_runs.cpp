@@ -20,14 +20,18 @@
 #include "../../../examples/gossip/gossip_strategy.hpp"
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
 #include "trireme/optimizers/adam.hpp"
+#include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/compressed.hpp"
+#include "trireme/strategies/data_parallel/local_sgd.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/virtual_replicas.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
@@ -234,4 +238,29 @@ BOOST_AUTO_TEST_CASE(a_saved_run_goes_on_with_other_ranks_to_the_bit_where_virtu
 BOOST_AUTO_TEST_CASE(what_ranks_have_of_their_own_is_merged_where_there_are_others) {
   check_ends_elsewhere(compressed);
   check_ends_elsewhere(gossip);
+}
+
+BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_that_was_restored_before_a_save_goes_on) {
+  SharedFolder folder;
+  LocalSGD<MultiWorkerMirroredStrategy<Space>, 2, SGD> const strategy(MultiWorkerMirroredStrategy<Space>(world()),
+                                                                      SGD{.learning_rate = 0.7, .momentum = 0.5});
+  auto const samples = test::mlp_samples<double>(24);
+  auto const train = [&](std::size_t killed_after) {
+    auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}},
+                                 SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+    return test::unless_killed([&] {
+      Snapshot within;
+      fit(strategy, model, samples.data().batch(GlobalBatch{3}), {.epochs = 1, .verbose = false},
+          LambdaCallback{.on_train_batch_end =
+                             [&](auto& run) {
+                               if (run.step() == 3) within.take(run);
+                               if (run.step() == 4) within.restore_to(run);
+                             }},
+          BackupAndRestore{.path = folder.path + "/run.npz", .save_freq = 4}, Killer{killed_after});
+      return model.engine().weights().host_parameters();
+    });
+  };
+  auto const expected = train(never);
+  BOOST_TEST(!train(4).has_value());
+  BOOST_TEST((train(never) == expected));
 }

@@ -88,6 +88,8 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   }
   /// True once after a snapshot was restored.
   bool take_restored() { return std::exchange(restored_, false); }
+  /// The same for checkpoints, which take nothing.
+  bool& restored() { return restored_; }
 
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
@@ -208,6 +210,7 @@ class LocalReplica
     this->partition_sums(archive);
     std::vector<double> penalty = this->optimizer().trained_penalty();
     archive.summands("penalties", group, penalty, penalty.size());
+    archive("restored", this->weights().restored());
     std::vector<T> values;
     if (!archive.loads()) values = group.gatherv(own_values(), 0).values();
     archive.on_chief("own", values);

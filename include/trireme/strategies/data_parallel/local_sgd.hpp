@@ -84,20 +84,18 @@ class PeriodicSynchronization {
   std::string placement() const { return formatted("every {} steps, {}", Every, changes_.placement()); }
 
   /// Keeps the weights that the processes have alike, before the first step of a period: also those that were written
-  /// to a `weights_view`.
+  /// to a `weights_view`. A restored snapshot has brought its own.
   void before_step(LocalWeights<T, Space> const& weights) {
-    find_begun(weights);
-    if (steps_ == 0)
+    if (steps_ == 0 && !weights.restored)
       kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
   }
   /// Counts a step; after the last one of a period the weights come together. Collective then.
   void after_update(LocalWeights<T, Space> const& weights) {
     if (++steps_ >= Every) synchronize(weights);
   }
-  /// Brings the weights together if a step was taken since. Collective.
+  /// Brings the weights together if a step was taken since, or a snapshot from within a period was restored. Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
-    find_begun(weights);
-    if (steps_ > 0) synchronize(weights);
+    if (steps_ > 0 || group_->allreduce_max(restored_change(weights)).value() > 0) synchronize(weights);
   }
 
   /// Collective.
@@ -130,13 +128,11 @@ class PeriodicSynchronization {
     return model;
   }
 
-  /// A snapshot from within a period, restored where one begins, counts as its first step: the processes differ.
-  /// Collective if one was restored.
-  void find_begun(LocalWeights<T, Space> const& weights) {
-    if (!weights.restored || steps_ > 0) return;
+  /// 1 if a snapshot was restored in which this process's weights had changed, else 0.
+  std::uint64_t restored_change(LocalWeights<T, Space> const& weights) const {
+    if (!weights.restored) return 0;
     std::vector<T> const values = to_host(Arena<T, Space>(weights.values, weights.size)), anchor = to_host(anchor_);
-    std::uint64_t const differs = std::memcmp(values.data(), anchor.data(), values.size() * sizeof(T)) != 0 ? 1 : 0;
-    steps_ = group_->allreduce_max(differs).value();
+    return std::memcmp(values.data(), anchor.data(), values.size() * sizeof(T)) != 0 ? 1 : 0;
   }
 
   /// The outer optimizer's step from the weights at which the processes met last, with the mean of their changes as its
