@@ -16,9 +16,10 @@ namespace trireme::detail {
 struct SignalSlot {
   std::atomic<unsigned> count{0};
   std::atomic<std::size_t> watches{0};
-  struct sigaction before{};    ///< what our handler calls
-  struct sigaction replaced{};  ///< what the last watch restores
-  /// True if another handler had replaced ours when a last watch ended, and has not given it back: it may call ours.
+  struct sigaction before{};    ///< what handled it before other handlers were set on top of ours
+  struct sigaction replaced{};  ///< what our handler calls while a watch lives, and the last watch restores
+  /// True if another handler had replaced ours when a last watch ended, and has not given it back: it may call ours,
+  /// which then calls what was there before.
   bool left = false;
 };
 // As all that a handler uses must be:
@@ -27,8 +28,8 @@ inline std::array<SignalSlot, NSIG> signal_slots{};
 
 /// A watch of one signal. While it lives the signal ends nothing: it is counted, and a handler that the program has set
 /// before is called too. The last watch of a signal gives it back to that handler, unless another one was set
-/// meanwhile. One that was set while an earlier watch lived may itself call ours: it is then not called until the last
-/// watch ends, since the two would call each other without end. Any thread may hold a watch.
+/// meanwhile. One that was set while an earlier watch lived may itself call ours, which does not call it again then.
+/// Any thread may hold a watch.
 class SignalWatch {
  public:
   /// \throws ValueError if the system lets no program handle the signal

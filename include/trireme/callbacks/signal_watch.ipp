@@ -3,6 +3,7 @@
 
 #include "trireme/callbacks/signal_watch.hpp"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -43,7 +44,7 @@ TRIREME_INLINE SignalWatch::~SignalWatch() {
 TRIREME_INLINE bool SignalWatch::install(int signal, SignalSlot& slot) {
   struct sigaction found{};
   if (::sigaction(signal, nullptr, &found) != 0) return false;
-  if (is_handle(found)) {  // given back by a handler that replaced it; it must not call itself
+  if (is_handle(found)) {  // given back by a handler that replaced it
     slot.replaced = slot.before;
     slot.left = false;
     return true;
@@ -58,14 +59,22 @@ TRIREME_INLINE bool SignalWatch::install(int signal, SignalSlot& slot) {
 }
 
 TRIREME_INLINE void SignalWatch::handle(int signal, siginfo_t* info, void* context) {
-  SignalSlot& slot = signal_slots[static_cast<std::size_t>(signal)];
+  // Initial-exec: reading it allocates nothing, which a handler may not do.
+  [[gnu::tls_model("initial-exec")]] static thread_local std::array<bool, NSIG> within{};
+  auto const index = static_cast<std::size_t>(signal);
+  SignalSlot& slot = signal_slots[index];
+  // A handler that we call may call us.
+  bool const first = slot.watches > 0 && !within[index];
+  struct sigaction const& found = first ? slot.replaced : slot.before;
   ++slot.count;
-  if ((slot.before.sa_flags & SA_SIGINFO) != 0)
-    slot.before.sa_sigaction(signal, info, context);
-  else if (slot.before.sa_handler != SIG_DFL && slot.before.sa_handler != SIG_IGN)
-    slot.before.sa_handler(signal);
-  else if (slot.before.sa_handler == SIG_DFL && slot.watches == 0)
+  if (first) within[index] = true;
+  if ((found.sa_flags & SA_SIGINFO) != 0)
+    found.sa_sigaction(signal, info, context);
+  else if (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN)
+    found.sa_handler(signal);
+  else if (found.sa_handler == SIG_DFL && slot.watches == 0)
     act_by_default(signal);
+  if (first) within[index] = false;
 }
 
 TRIREME_INLINE void SignalWatch::act_by_default(int signal) {

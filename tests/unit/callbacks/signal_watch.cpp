@@ -113,6 +113,7 @@ BOOST_AUTO_TEST_CASE(a_library_whose_handler_calls_ours_keeps_it) {
       SignalWatch const watch(SIGURG);
       std::raise(SIGURG);
       BOOST_TEST(watch.received());
+      BOOST_TEST(library_calls == later + 2);
     }
     BOOST_TEST((action_of(SIGURG).sa_sigaction == library.sa_sigaction));
   }
@@ -123,7 +124,23 @@ BOOST_AUTO_TEST_CASE(a_library_whose_handler_calls_ours_keeps_it) {
     BOOST_TEST(last.received());
   }
   BOOST_TEST((action_of(SIGURG).sa_handler == SIG_DFL));
-  BOOST_TEST(library_calls == 1);
+  BOOST_TEST(library_calls == 4);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_set_between_two_watches_is_called_whatever_was_set_in_the_first) {
+  {
+    SignalWatch const first(SIGCONT);
+    std::signal(SIGCONT, SIG_IGN);
+  }
+  std::signal(SIGCONT, count);
+  calls = 0;
+  {
+    SignalWatch const second(SIGCONT);
+    std::raise(SIGCONT);
+    BOOST_TEST(second.received());
+  }
+  BOOST_TEST(calls == 1);
+  BOOST_TEST((action_of(SIGCONT).sa_handler == count));
 }
 
 BOOST_AUTO_TEST_CASE(a_signal_ends_the_program_where_a_handler_outlives_its_watch) {
