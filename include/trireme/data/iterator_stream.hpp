@@ -24,7 +24,9 @@ auto open_stream(Data const& data, data::SampleRequirements requirements, BatchI
   }
   if (!options.class_weight.empty() && requirements.targets.size() > 1)
     throw ValueError("class_weight is for models of one output; give sample weights instead");
-  if (!options.class_weight.empty() && !data::is_of_one_class<L>(requirements.target_extents))
+  // Of Outputs, `target_extents` are all their numbers in one row.
+  auto const& extents = requirements.targets.empty() ? requirements.target_extents : requirements.targets[0].extents;
+  if (!options.class_weight.empty() && !data::is_of_one_class<L>(extents))
     throw ValueError("class_weight needs one label a sample; give sample weights instead");
   data.verify(requirements, options.data());
   if (!wanted.in_order && data.is_local())

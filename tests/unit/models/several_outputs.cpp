@@ -16,6 +16,7 @@
 
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/data/from_generator.hpp"
+#include "trireme/losses/categorical_crossentropy.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/metrics/means.hpp"
 #include "trireme/models/branches.hpp"
@@ -270,6 +271,37 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_an_error_that_names_the_parts) {
   BOOST_TEST(message_of<ValueError>([&] {
                fit(strategy, model, data.slices().batch(GlobalBatch{4}), {.class_weight = {1, 2}, .verbose = false});
              }) == "class_weight is for models of one output; give sample weights instead");
+}
+
+BOOST_AUTO_TEST_CASE(class_weight_of_one_output_is_that_of_its_loss_alone) {
+  OneDeviceStrategy<> const strategy;
+  auto const trained = [&](auto const& network, auto const& x, auto const& y, auto const& loss) {
+    auto model = compile<double>(strategy, network, SGD{}, loss, CompileOptions{.seed = 3});
+    return fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}),
+               {.class_weight = {1, 2}, .verbose = false})["loss"];
+  };
+  auto const same = [&](auto const& network, auto const& x, auto const& y, auto const& loss) {
+    BOOST_TEST(trained(network, x, y, Outputs{output<"kind">(loss)}) == trained(network, x, y, loss),
+               boost::test_tools::per_element());
+  };
+  xt::xtensor<double, 2> const x = xt::ones<double>({8, 3});
+  std::vector<std::int32_t> const labels{0, 1, 1, 0, 1, 0, 0, 1};
+  xt::xtensor<double, 2> rows = xt::zeros<double>({8, 2});
+  for (std::size_t i = 0; i < 8; ++i) rows(i, static_cast<std::size_t>(labels[i])) = 1;
+  Sequential const network{Input<3>{}, Dense<2>{}};
+  same(network, x, labels, SparseCategoricalCrossentropy{.from_logits = true});
+  same(network, x, rows, CategoricalCrossentropy{.from_logits = true});
+
+  // Several positions, each a row of its own, as for the loss alone.
+  xt::xtensor<double, 3> const sequences = xt::ones<double>({8, 2, 3}), positions = xt::ones<double>({8, 2, 2});
+  xt::xtensor<std::int32_t, 2> const several = xt::ones<std::int32_t>({8, 2});
+  Sequential const each{Input<2, 3>{}, Dense<2>{}};
+  auto const says = [&](auto const& y, auto const& loss) {
+    return message_of<ValueError>([&] { trained(each, sequences, y, Outputs{output<"kind">(loss)}); });
+  };
+  std::string const refused = "class_weight needs one label a sample; give sample weights instead";
+  BOOST_TEST(says(positions, CategoricalCrossentropy{.from_logits = true}) == refused);
+  BOOST_TEST(says(several, SparseCategoricalCrossentropy{.from_logits = true}) == refused);
 }
 
 BOOST_AUTO_TEST_CASE(class_indices_beside_dense_targets_have_to_be_exact) {
