@@ -5,16 +5,22 @@
 #include "support/small_training.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/embedding.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
+#include "trireme/models/branches.hpp"
 #include "trireme/optimizers/sgd.hpp"
+#include "trireme/strategies/data_parallel/accumulate.hpp"
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/data_parallel/virtual_replicas.hpp"
@@ -26,6 +32,8 @@ namespace {
 /// Threads on which Refusing throws, in forward or in backward.
 enum class Refuses { never, caller, others, all };
 std::atomic<Refuses> forward_refuses = Refuses::never, backward_refuses = Refuses::never;
+/// Passes of backward so far, and the one that is refused, counted from 1.
+std::atomic<std::size_t> passes = 0, refused_pass = 0;
 std::thread::id const caller = std::this_thread::get_id();
 
 void refuse(Refuses where) {
@@ -46,7 +54,7 @@ struct Refusing {
   }
   template <class Context, class In, class T>
   void backward(Context& context, In const& in, Backward<T> const& b) const {
-    refuse(backward_refuses);
+    refuse(++passes == refused_pass ? Refuses::all : backward_refuses.load());
     if (b.dx) kernels::copy(context, b.rows * in.size(), b.dy, b.dx);
   }
 };
@@ -88,4 +96,43 @@ BOOST_AUTO_TEST_CASE(an_error_reaches_the_caller_where_threads_wait_for_each_oth
 
 BOOST_AUTO_TEST_CASE(more_replicas_than_threads_share_have_statistics_of_their_own) {
   check_errors(MirroredStrategy<>(1100), BatchNormalization<>{});
+}
+
+// Neither the pieces that were done by then, of weights and of tables, nor the rows that the last one had touched.
+BOOST_AUTO_TEST_CASE(nothing_of_a_step_in_pieces_that_an_error_ends_is_in_the_next) {
+  constexpr std::size_t words = 5, vocabulary = 60, pieces = 3;
+  Accumulate<OneDeviceStrategy<>, pieces> const strategy;
+  std::vector<test::Samples<double>> batches;
+  for (std::uint64_t seed : {1u, 2u}) {
+    batches.push_back(test::make_samples<double>(2 * pieces, {words}, test::classes, seed));
+    for (double& word : batches.back().x) word = std::floor(std::abs(word) * vocabulary);
+  }
+  for (Parallelism plan : {Parallelism::samples, Parallelism::intra_op}) {
+    // Backward touches a table on either side before it comes to the layer that refuses.
+    Embedding<vocabulary, 4> const table{.sparse_from = 0};
+    auto const network = Sequential{Input<words>{}, Concatenate{table, Sequential{table, Refusing{}}, table}, Flatten{},
+                                    Dense<test::classes>{}};
+    auto const compiled = [&] {
+      return compile<double>(strategy, network, SGD{.learning_rate = 0.1},
+                             SparseCategoricalCrossentropy{.from_logits = true},
+                             CompileOptions{.seed = 5, .parallelism = plan});
+    };
+    auto const train = [&](auto& model, std::size_t batch) {
+      model.train_on_batch(batches[batch].x, batches[batch].y);
+    };
+    auto counted = compiled();
+    passes = 0;
+    train(counted, 0);
+    std::size_t const of_a_piece = passes / pieces;
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      auto expected = compiled(), found = compiled();
+      train(expected, 1), train(found, 1);
+      refused_pass = passes + piece * of_a_piece + 1;
+      BOOST_TEST(test::message_of<ValueError>([&] { train(found, 0); }) == "these rows are refused");
+      refused_pass = 0;
+      for (std::size_t const batch : {1u, 0u, 1u}) train(expected, batch), train(found, batch);
+      BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected),
+                 "piece " << piece << (plan == Parallelism::samples ? ", rows" : ", products"));
+    }
+  }
 }

@@ -53,9 +53,14 @@ class SparseGradients final : public GradientSink<T> {
   /// The sink that notes the rows which backward touches; null without tables.
   GradientSink<T>* sink() { return empty() ? nullptr : this; }
 
+  /// Begins a step. Nothing stays of one that an exception has ended before its `sum`.
   void begin(T* gradients) {
     gradients_ = gradients;
-    for (Table& table : tables_) table.named = false;
+    for (Table& table : tables_) {
+      table.named = false;
+      if (in_step_) table.all_dirty = true, table.kept.clear(), table.kept_all = table.keeps_zeros = false;
+    }
+    in_step_ = true;
   }
 
   void ready(T const*) override {}
@@ -102,14 +107,11 @@ class SparseGradients final : public GradientSink<T> {
   /// Adds up the tables' gradients over the processes, and notes which rows to clear. Collective.
   void sum() {
     for (Table& table : tables_) {
-      if constexpr (Group::distributed) {
-        if (group_->size() > 1) {
-          sum(table);
-          continue;
-        }
-      }
       table.all_dirty = !table.named;
+      if constexpr (Group::distributed)
+        if (group_->size() > 1) sum(table);
     }
+    in_step_ = false;
   }
   /// All rows may have changed since the sum: a norm that is NaN makes all of a gradient NaN.
   void set_all_dirty() {
@@ -287,6 +289,7 @@ class SparseGradients final : public GradientSink<T> {
   bool in_place_ = sums_in_place();
   std::vector<Table> tables_;
   T* gradients_ = nullptr;
+  bool in_step_ = false;  ///< true from `begin` to the end of `sum`
   std::vector<T> own_, merged_, sent_, received_;
   std::vector<std::size_t> counts_;
   View indices_{}, packed_{}, all_{};
