@@ -25,15 +25,15 @@ class BatchTargets {
   /// \param row_size  numbers of a sample's target.
   /// \param classes  labels are checked against it; 0: only that they count from 0.
   /// \param ignored  label that is taken beside them.
-  /// \param columns  of targets of several outputs, which are checked likewise.
+  /// \param columns  of class indices among the targets of `Outputs`: each is checked in the place of these two.
   /// \param name  of the data, in messages; may be empty.
   BatchTargets(std::size_t row_size, std::size_t classes, std::optional<std::int32_t> ignored,
                std::vector<IndexColumns> columns, std::string const& name)
       : row_size_(row_size),
-        classes_(classes),
-        ignored_(ignored),
         columns_(std::move(columns)),
-        of_epoch_(name.empty() ? "of the epoch" : "of an epoch of " + name) {}
+        of_epoch_(name.empty() ? "of the epoch" : "of an epoch of " + name) {
+    if (labels && columns_.empty()) columns_.push_back({0, row_size, classes, ignored});
+  }
 
   /// Numbers of a sample's target.
   std::size_t row_size() const { return row_size_; }
@@ -45,45 +45,37 @@ class BatchTargets {
   void check(Y const* targets, std::size_t rows, std::size_t position) const;
 
  private:
-  void check_columns(Y const* targets, std::size_t rows, std::size_t position) const;
+  /// Calls f(i, label) for each class index of the targets.
+  template <class F>
+  void for_each_label(Y const* targets, std::size_t rows, std::size_t position, F const& f) const;
 
-  std::int32_t label(Y value, std::size_t classes, std::optional<std::int32_t> ignored, std::size_t position,
-                     std::size_t i) const;
-
-  std::size_t row_size_, classes_;
-  std::optional<std::int32_t> ignored_;
-  std::vector<IndexColumns> columns_;
+  std::size_t row_size_;
+  std::vector<IndexColumns> columns_;  ///< that are class indices; all of them, if L is
   std::string of_epoch_;
 };
 
 template <class Y, class L>
 void BatchTargets<Y, L>::convert(Y const* from, L* to, std::size_t rows, std::size_t position) const {
   if constexpr (labels) {
-    for (std::size_t i = 0; i < rows * row_size_; ++i) to[i] = label(from[i], classes_, ignored_, position, i);
+    for_each_label(from, rows, position, [to](std::size_t i, std::int32_t label) { to[i] = label; });
   } else {
     std::transform(from, from + rows * row_size_, to, [](Y value) { return static_cast<L>(value); });
+    check(from, rows, position);
   }
-  check_columns(from, rows, position);
 }
 
 template <class Y, class L>
 void BatchTargets<Y, L>::check(Y const* targets, std::size_t rows, std::size_t position) const {
-  if constexpr (labels)
-    for (std::size_t i = 0; i < rows * row_size_; ++i) label(targets[i], classes_, ignored_, position, i);
-  check_columns(targets, rows, position);
+  for_each_label(targets, rows, position, [](std::size_t, std::int32_t) {});
 }
 
 template <class Y, class L>
-void BatchTargets<Y, L>::check_columns(Y const* targets, std::size_t rows, std::size_t position) const {
-  for_each_index(columns_, rows, row_size_,
-                 [&](std::size_t i, IndexColumns const& of) { label(targets[i], of.count, of.ignored, position, i); });
-}
-
-template <class Y, class L>
-std::int32_t BatchTargets<Y, L>::label(Y value, std::size_t classes, std::optional<std::int32_t> ignored,
-                                       std::size_t position, std::size_t i) const {
-  return class_index(
-      value, classes, [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); }, ignored);
+template <class F>
+void BatchTargets<Y, L>::for_each_label(Y const* targets, std::size_t rows, std::size_t position, F const& f) const {
+  for_each_index(columns_, rows, row_size_, [&](std::size_t i, IndexColumns const& of) {
+    auto const place = [&] { return formatted("of sample {} {}", position + i / row_size_, of_epoch_); };
+    f(i, class_index(targets[i], of.count, place, of.ignored));
+  });
 }
 
 }  // namespace trireme::data

@@ -1,6 +1,7 @@
 // Labels that the loss ignores need not be classes: -1 trains as a class that no other sample has.
 #define BOOST_TEST_MODULE ignored_labels
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
 #include <algorithm>
@@ -117,6 +118,58 @@ BOOST_FIXTURE_TEST_CASE(beside_dense_targets_a_label_may_be_ignored_too, Fixture
   fit(strategy, expected, data(classes), {.verbose = false});
   fit(strategy, found, data(labels), {.verbose = false});
   BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(labels_of_outputs_may_be_ignored_too, Fixture) {
+  auto const compiled = [&](auto const& network, auto const& outputs) {
+    return compile<double>(strategy, network, SGD{.learning_rate = 0.1}, outputs, CompileOptions{.seed = 3});
+  };
+  auto const one = [&](std::int32_t ignored) {
+    return compiled(Sequential{Input<6>{}, Dense<4>{}}, Outputs{output<"kind">(loss(ignored))});
+  };
+  auto const two = [&](std::int32_t ignored) {
+    return compiled(
+        Sequential{Input<6>{}, Fork{Dense<4>{}, Dense<4>{}}},
+        Outputs{output<"kind">(loss(ignored)), output<"class">(SparseCategoricalCrossentropy{.from_logits = true})});
+  };
+  // As they lie in memory, and converted.
+  auto const check = [&](auto expected, auto found, auto const& y, auto const& with_ignored) {
+    auto const train = [&](auto& model, auto const& targets) {
+      return fit(strategy, model, data::from_tensor_slices(samples.x, targets).batch(GlobalBatch{8}),
+                 {.epochs = 2, .verbose = false});
+    };
+    auto const history = train(expected, y), own = train(found, with_ignored);
+    BOOST_TEST(own["loss"] == history["loss"], boost::test_tools::per_element());
+    BOOST_TEST(test::weight_bits(found) == test::weight_bits(expected));
+  };
+  check(one(left_out), one(-1), classes, labels);
+  check(one(left_out), one(-1), classes, std::vector<double>(labels.begin(), labels.end()));
+  check(two(left_out), two(-1), std::tie(classes, classes), std::tie(labels, classes));
+  std::vector<double> const numbers(labels.begin(), labels.end());
+  check(two(left_out), two(-1), std::tie(classes, classes), std::tie(numbers, classes));
+
+  // Of samples that are made one by one.
+  auto const fails = [&](auto model, std::size_t column, double label) {
+    std::size_t const outputs = model.description().outputs.size();
+    auto const data = data::from_generator<double, double>({6}, {outputs}, [&] {
+      return [&, i = std::size_t{0}](std::span<double> x, std::span<double> y) mutable {
+        if (i == 21) return false;
+        std::ranges::fill(x, 0.5);
+        std::ranges::fill(y, 1);
+        if (i++ == 7) y[column] = label;
+        return true;
+      };
+    });
+    return test::message_of<ValueError>([&] { fit(strategy, model, data.batch(GlobalBatch{8}), {.verbose = false}); });
+  };
+  std::string const sample = " of sample 7 of an epoch of the training data is ";
+  BOOST_TEST(fails(one(-1), 0, -1) == "");
+  BOOST_TEST(fails(one(-1), 0, -2) == "label -2" + sample + "outside of [0, 4)");
+  BOOST_TEST(fails(one(-1), 0, 0.5) == "label 0.5" + sample + "not an integer");
+  BOOST_TEST(fails(two(-1), 0, -1) == "");
+  BOOST_TEST(fails(two(-1), 0, 4) == "label 4" + sample + "outside of [0, 4)");
+  BOOST_TEST(fails(two(-1), 1, -1) == "label -1" + sample + "outside of [0, 4)");
+  BOOST_TEST(fails(two(-1), 1, 0.5) == "label 0.5" + sample + "not an integer");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_loss_of_dense_targets_that_leaves_some_out_is_the_same_among_several, Fixture) {
