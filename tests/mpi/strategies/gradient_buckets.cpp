@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE gradient_buckets
 #include "support/kokkos_fixture.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -57,6 +58,35 @@ BOOST_AUTO_TEST_CASE(buckets_of_any_size_give_the_sums_of_all_ranks) {
     BOOST_TEST_CONTEXT("buckets of " << bytes << " bytes")
     for (int step = 0; step < 3; ++step) BOOST_TEST(wrong_sums(buckets) == 0u);
   }
+}
+
+// As after an exception in the backward of all ranks, which the program catches.
+BOOST_AUTO_TEST_CASE(sums_that_a_step_left_under_way_change_nothing_of_the_next) {
+  constexpr std::size_t large = 1 << 20;
+  ModelDescription model;
+  for (std::size_t p = 0; p < 2; ++p) {
+    ParameterInfo parameter;
+    parameter.offset = p * large;
+    parameter.size = large;
+    model.parameters.push_back(parameter);
+  }
+  model.elements = 2 * large;
+  Buckets buckets(world(), {}, model, large * sizeof(float));
+  BOOST_TEST(buckets.count() == 2u);
+  std::vector<float> arena(model.elements);
+  std::size_t wrong = 0;
+  for (int step = 1; step <= 4; ++step) {
+    buckets.begin(arena.data());
+    auto const own = static_cast<float>(step * (world().rank() + 1));
+    std::fill(arena.begin(), arena.end(), own);
+    if (auto* const sink = buckets.sink()) sink->ready(arena.data() + large);
+    if (step % 2 == 1) continue;
+    buckets.finish();
+    std::size_t const ranks = world().size();
+    auto const sum = static_cast<float>(step * ranks * (ranks + 1) / 2);
+    wrong += static_cast<std::size_t>(std::count_if(arena.begin(), arena.end(), [&](float x) { return x != sum; }));
+  }
+  BOOST_TEST(wrong == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(the_number_of_buckets_follows_from_their_size) {

@@ -108,6 +108,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     tables_.begin(gradients);
     gradients_ = gradients;
     started_ = 0;
+    requests_.wait_all();  // of a step that an exception has ended
   }
 
   /// The sink for backward, or null if notifications would gain nothing.

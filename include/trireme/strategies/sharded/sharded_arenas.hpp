@@ -59,6 +59,7 @@ class ShardedArenas {
   T* updates() { return gradients_.data() + gradient_elements(); }
 
   T const* forward(std::size_t i) {
+    if (i == 0) complete_left();
     if constexpr (Stage < 3) {
       settle();
       return held_ + layout_.slice(i).begin;
@@ -141,6 +142,16 @@ class ShardedArenas {
  private:
   using Memory = Arena<T, Space>;
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+  /// Waits for what a pass that an exception has ended left under way, whose memory the next one writes.
+  void complete_left() {
+    reductions_.wait_all();
+    updates_sum_.wait();
+    for (auto* requests : {&gathering_, &reducing_})
+      for (Request& request : *requests) request.wait();
+    gathers_.fill(false);
+    reduces_.fill(false);
+  }
 
   std::size_t shard() const { return sizes_.count(group_->rank()); }
   std::size_t gradient_elements() const { return Stage == 1 ? layout_.elements() : shard(); }
