@@ -93,7 +93,8 @@ class PeriodicSynchronization {
   void after_update(LocalWeights<T, Space> const& weights) {
     if (++steps_ >= Every) synchronize(weights);
   }
-  /// Brings the weights together if a step was taken since, or a snapshot from within a period was restored. Collective.
+  /// Brings the weights together if a step was taken since, or a snapshot from within a period was restored.
+  /// Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
     if (steps_ > 0 || group_->allreduce_max(restored_change(weights)).value() > 0) synchronize(weights);
   }
