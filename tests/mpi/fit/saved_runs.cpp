@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_that_was_restored_before_a_
   LocalSGD<MultiWorkerMirroredStrategy<Space>, 2, SGD> const strategy(MultiWorkerMirroredStrategy<Space>(world()),
                                                                       SGD{.learning_rate = 0.7, .momentum = 0.5});
   auto const samples = test::mlp_samples<double>(24);
-  auto const train = [&](std::size_t killed_after) {
+  auto const weights_after = [&](std::size_t killed_after) {
     auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}},
                                  SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
     return test::unless_killed([&] {
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_that_was_restored_before_a_
       return model.engine().weights().host_parameters();
     });
   };
-  auto const expected = train(never);
-  BOOST_TEST(!train(4).has_value());
-  BOOST_TEST((train(never) == expected));
+  auto const expected = weights_after(never);
+  BOOST_TEST(!weights_after(4).has_value());
+  BOOST_TEST((weights_after(never) == expected));
 }

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(sums_that_a_step_left_under_way_change_nothing_of_the_next)
   BOOST_TEST(buckets.count() == 2u);
   std::vector<float> arena(model.elements);
   std::size_t wrong = 0;
-  for (int step = 1; step <= 4; ++step) {
+  for (std::size_t step = 1; step <= 4; ++step) {
     buckets.begin(arena.data());
     auto const own = static_cast<float>(step * (world().rank() + 1));
     std::fill(arena.begin(), arena.end(), own);
