@@ -244,13 +244,13 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_that_was_restored_before_a_
   SharedFolder folder;
   LocalSGD<MultiWorkerMirroredStrategy<Space>, 2, SGD> const strategy(MultiWorkerMirroredStrategy<Space>(world()),
                                                                       SGD{.learning_rate = 0.7, .momentum = 0.5});
-  auto const samples = test::mlp_samples<double>(24);
+  auto const rows = test::mlp_samples<double>(24);
   auto const weights_after = [&](std::size_t killed_after) {
     auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}},
                                  SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
     return test::unless_killed([&] {
       Snapshot within;
-      fit(strategy, model, samples.data().batch(GlobalBatch{3}), {.epochs = 1, .verbose = false},
+      fit(strategy, model, rows.data().batch(GlobalBatch{3}), {.epochs = 1, .verbose = false},
           LambdaCallback{.on_train_batch_end =
                              [&](auto& run) {
                                if (run.step() == 3) within.take(run);
