@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "trireme/backend/execution/running.hpp"
+#include "trireme/backend/execution/kokkos_memory.hpp"
 
 namespace trireme {
 
@@ -23,8 +23,7 @@ struct SnapshotHandle {
   using Weights = W;
   Weights weights;
   SnapshotMoment moment{};
-  detail::NeedsKokkos
-      needs_kokkos{};  ///< the end of an Environment counts snapshots, whose memory has to be free by then
+  detail::HoldsKokkosMemory holds_kokkos_memory{};  ///< which has to be free when the Environment ends
 
   /// The weights alone, as the engine holds them.
   operator Weights const&() const { return weights; }  // NOLINT(google-explicit-constructor)

@@ -1,13 +1,11 @@
 /// Errors for uses of Kokkos while it is not running.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include <Kokkos_Core.hpp>
 
+#include "trireme/backend/execution/kokkos_memory.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
@@ -24,35 +22,11 @@ inline void require_kokkos(std::string_view what) {
                           : "was made while Kokkos is not running; make an Environment first, at the start of main")));
 }
 
-/// Member of objects that hold Kokkos's memory, and so must not outlive it.
-class NeedsKokkos {
+/// The same where the object is made by a user, who may be too early or too late.
+class NeedsKokkos : public HoldsKokkosMemory {
  public:
-  /// Of what holds such memory already.
-  NeedsKokkos() : counts_(true) { ++living(); }
-  explicit NeedsKokkos(std::string_view what) : counts_(true) {
-    require_kokkos(what);
-    ++living();
-  }
-  NeedsKokkos(NeedsKokkos const& other) noexcept : counts_(other.counts_) {
-    if (counts_) ++living();
-  }
-  NeedsKokkos(NeedsKokkos&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
-  NeedsKokkos& operator=(NeedsKokkos other) noexcept {
-    std::swap(counts_, other.counts_);
-    return *this;
-  }
-  ~NeedsKokkos() {
-    if (counts_) --living();
-  }
-
-  /// The number of live objects.
-  static std::atomic<std::size_t>& living() {
-    static std::atomic<std::size_t> count{0};
-    return count;
-  }
-
- private:
-  bool counts_;
+  /// \throws Error unless Kokkos runs. \param what  the subject of the sentence
+  explicit NeedsKokkos(std::string_view what) { require_kokkos(what); }
 };
 
 }  // namespace trireme::detail
