@@ -23,7 +23,7 @@ struct SnapshotHandle {
   using Weights = W;
   Weights weights;
   SnapshotMoment moment{};
-  detail::HoldsKokkosMemory holds_kokkos_memory{};  ///< which has to be free when the Environment ends
+  HoldsKokkosMemory holds_kokkos_memory{};  ///< which has to be free when the Environment ends
 
   /// The weights alone, as the engine holds them.
   operator Weights const&() const { return weights; }  // NOLINT(google-explicit-constructor)

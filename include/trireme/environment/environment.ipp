@@ -83,7 +83,7 @@ TRIREME_INLINE Environment::Environment(int* argc, char*** argv, MPI_Comm commun
 TRIREME_INLINE void Environment::require_last() const {
   if (!shutdown_.is_innermost())
     detail::Shutdown::end("an Environment ended before one that was made later; the last one made ends first", true);
-  std::size_t const living = detail::HoldsKokkosMemory::living();
+  std::size_t const living = HoldsKokkosMemory::living();
   if (kokkos_.started_here() && living != 0) {
     std::string_view const plural = living == 1 ? "" : "s";
     detail::Shutdown::end(

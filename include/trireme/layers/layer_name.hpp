@@ -21,6 +21,7 @@ std::string_view kept_text(std::string_view text);
 class LayerName {
  public:
   constexpr LayerName() = default;
+  /// Name of a literal, a std::string or a view. A copy of the text is kept unless the name is a constant.
   template <class Text>
     requires(!std::same_as<Text, LayerName> && std::convertible_to<Text const&, std::string_view>)
   constexpr LayerName(Text const& text) : text_(text) {
@@ -28,6 +29,7 @@ class LayerName {
   }
 
   constexpr operator std::string_view() const { return text_; }
+  /// True if there is no name.
   constexpr bool empty() const { return text_.empty(); }
   template <class Text>
     requires std::convertible_to<Text const&, std::string_view>

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <utility>
 
-namespace trireme::detail {
+namespace trireme {
 
-/// Member of objects that hold Kokkos's memory, and so must not outlive it.
+/// Member of objects that hold Kokkos's memory, and so must not outlive it: an Environment that ends before one of them
+/// ends the program with a sentence.
 class HoldsKokkosMemory {
  public:
+  /// Counts the object.
   HoldsKokkosMemory() { ++living(); }
   HoldsKokkosMemory(HoldsKokkosMemory const& other) noexcept : counts_(other.counts_) {
     if (counts_) ++living();
@@ -33,4 +35,4 @@ class HoldsKokkosMemory {
   bool counts_ = true;
 };
 
-}  // namespace trireme::detail
+}  // namespace trireme
