@@ -39,6 +39,12 @@ struct Fixture {
       compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true},
               Accuracy{}, CompileOptions{.seed = 1});
   test::Samples<float> samples = test::mlp_samples<float>(7);
+
+  /// A model of this optimizer.
+  auto of(auto const& optimizer) const {
+    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+                   CompileOptions{.seed = 2});
+  }
 };
 
 }  // namespace
@@ -88,10 +94,6 @@ BOOST_FIXTURE_TEST_CASE(a_parameter_that_is_not_there_and_values_that_do_not_fit
 
 BOOST_FIXTURE_TEST_CASE(the_state_of_another_optimizer_is_left_out_with_a_warning, Fixture) {
   test::Folder const folder;
-  auto const of = [&](auto const& optimizer) {
-    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                   CompileOptions{.seed = 2});
-  };
 #ifdef TRIREME_HAVE_HDF5
   std::vector<char const*> const names{"m.npz", "m.weights.h5"};
 #else
@@ -129,10 +131,6 @@ BOOST_FIXTURE_TEST_CASE(the_state_of_another_optimizer_is_left_out_with_a_warnin
 
 BOOST_FIXTURE_TEST_CASE(the_warning_names_the_optimizer_of_the_file_and_of_the_model, Fixture) {
   test::Folder const folder;
-  auto const of = [&](auto const& optimizer) {
-    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                   CompileOptions{.seed = 2});
-  };
   auto writes = of(RMSprop{});
   writes.train_on_batch(samples.x, samples.y);
   auto reads = of(SGD{.momentum = 0.9});
@@ -155,10 +153,6 @@ BOOST_FIXTURE_TEST_CASE(the_warning_names_the_optimizer_of_the_file_and_of_the_m
 
 BOOST_FIXTURE_TEST_CASE(the_state_in_a_file_without_the_name_of_its_optimizer_is_read_as_it_is, Fixture) {
   test::Folder const folder;
-  auto const of = [&](auto const& optimizer) {
-    return compile(strategy, test::mlp(), optimizer, SparseCategoricalCrossentropy{.from_logits = true},
-                   CompileOptions{.seed = 2});
-  };
   auto writes = of(RMSprop{});
   writes.train_on_batch(samples.x, samples.y);
   detail::HostState<float> state;
