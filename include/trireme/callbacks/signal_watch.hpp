@@ -6,21 +6,28 @@
 #include <csignal>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 
 namespace trireme::detail {
 
-/// A signal that this process may watch: how often it came, and what handled it before.
+/// A signal that this process may watch.
+///
+/// Handlers of a signal form a chain: code that sets one keeps the one found, calls it, and perhaps sets it again. If
+/// other code has set a handler on top of ours, ours has to stay when its last watch ends, and the next watch sets
+/// another one on top of both. Each of ours is a level, with a function of its own, so that the function says what it
+/// replaced, wherever in the chain it lies and whoever sets it again.
 struct SignalSlot {
-  std::atomic<unsigned> count{0};
+  static constexpr std::size_t most_levels = 4;
+
+  std::atomic<unsigned> count{0};  ///< how often the signal came
   std::atomic<std::size_t> watches{0};
-  struct sigaction before{};    ///< what handled it before other handlers were set on top of ours
-  struct sigaction replaced{};  ///< what our handler calls while a watch lives, and the last watch restores
-  /// True if another handler had replaced ours when a last watch ended, and has not given it back: it may call ours,
-  /// which then calls what was there before.
-  bool left = false;
+  /// Handler that each level replaced, calls, and gives the signal back to. Handlers read it without a lock: it is set
+  /// before its level is, and kept while other code may call that.
+  std::array<struct sigaction, most_levels> replaced{};
+  std::size_t levels = 0;  ///< those set, and those that lie below handlers of other code
 };
 // As all that a handler uses must be:
 static_assert(std::atomic<unsigned>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
@@ -28,8 +35,7 @@ inline std::array<SignalSlot, NSIG> signal_slots{};
 
 /// A watch of one signal. While it lives the signal ends nothing: it is counted, and a handler that the program has set
 /// before is called too. The last watch of a signal gives it back to that handler, unless another one was set
-/// meanwhile. One that was set while an earlier watch lived may itself call ours, which does not call it again then.
-/// Any thread may hold a watch.
+/// meanwhile: that one stays, and may call ours, which calls the one before. Any thread may hold a watch.
 class SignalWatch {
  public:
   /// \throws ValueError if the system lets no program handle the signal
@@ -47,14 +53,22 @@ class SignalWatch {
   }
 
  private:
+  using Handler = void (*)(int signal, siginfo_t* info, void* context);
+
+  /// The handler that a level sets.
+  template <std::size_t Level>
   static void handle(int signal, siginfo_t* info, void* context);
-  /// Makes the signal end the program, or what else it does by default, once its handler has returned.
+  static void handle_at(std::size_t level, int signal, siginfo_t* info, void* context);
+  static Handler handler_of(std::size_t level);
+  /// Acts as the signal does by default: makes it end the program, say, once its handler has returned.
   static void act_by_default(int signal);
-  /// Makes the watch's handler that of the signal. \return false, with errno, if the system does not let it
+  /// Makes a handler of ours that of the signal. \return false, with errno, if the system does not let it
   static bool install(int signal, SignalSlot& slot);
-  static bool is_handle(struct sigaction const& action) {
-    return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == &SignalWatch::handle;
-  }
+  /// The level that a watch takes which has found this handler of other code.
+  static std::size_t level_above(struct sigaction const& found, SignalSlot const& slot);
+  /// The level whose handler this is, if it is one of ours.
+  static std::optional<std::size_t> level_of(struct sigaction const& action);
+  static bool is_same(struct sigaction const& a, struct sigaction const& b);
   static std::mutex& mutex();
   std::size_t index() const { return static_cast<std::size_t>(signal_); }
 

@@ -3,9 +3,12 @@
 #define BOOST_TEST_MODULE signal_watch
 #include "trireme/callbacks/signal_watch.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +26,38 @@ struct sigaction action_of(int signal) {
   struct sigaction action{};
   BOOST_REQUIRE_EQUAL(::sigaction(signal, nullptr, &action), 0);
   return action;
+}
+
+/// A library, or a program, that sets a handler which calls the one found.
+template <int>
+struct Library {
+  static inline struct sigaction found{};
+  static inline std::atomic<int> calls{0};
+  static void handle(int signal, siginfo_t* info, void* context) {
+    ++calls;
+    if ((found.sa_flags & SA_SIGINFO) != 0)
+      found.sa_sigaction(signal, info, context);
+    else if (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN)
+      found.sa_handler(signal);
+  }
+  static void set(int signal) {
+    struct sigaction action{};
+    action.sa_sigaction = &handle;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(signal, &action, &found);
+  }
+  static void give_back(int signal) { ::sigaction(signal, &found, nullptr); }
+  static bool is_set(int signal) { return action_of(signal).sa_sigaction == &handle; }
+};
+
+/// How a process ends that calls the function, which returns true if all is as it has to be.
+template <class Function>
+int status_of_child(Function const& function) {
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(function() ? 0 : 1);
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
 }
 
 }  // namespace
@@ -143,9 +178,178 @@ BOOST_AUTO_TEST_CASE(a_handler_set_between_two_watches_is_called_whatever_was_se
   BOOST_TEST((action_of(SIGCONT).sa_handler == count));
 }
 
+BOOST_AUTO_TEST_CASE(a_handler_set_between_two_watches_is_called_from_one_set_in_the_second) {
+  BOOST_TEST(status_of_child([] {
+               int const signal = SIGRTMIN + 1;
+               using Program = Library<0>;
+               using Later = Library<1>;
+               {
+                 SignalWatch const first(signal);
+                 std::signal(signal, count);
+               }
+               std::signal(signal, SIG_IGN);
+               Program::set(signal);
+               {
+                 SignalWatch const second(signal);
+                 Later::set(signal);
+               }
+               std::raise(signal);
+               return Later::calls == 1 && Program::calls == 1;
+             }) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_gives_the_signal_back_below_a_watch_is_not_called_any_more) {
+  int const signal = SIGRTMIN + 2;
+  using Removed = Library<2>;
+  std::signal(signal, count);
+  {
+    SignalWatch const first(signal);
+    Removed::set(signal);
+  }
+  calls = 0;
+  {
+    SignalWatch const second(signal);
+    Removed::give_back(signal);
+    std::raise(signal);
+    BOOST_TEST(second.received());
+    BOOST_TEST(Removed::calls == 0);
+    BOOST_TEST(calls == 1);
+  }
+  BOOST_TEST((action_of(signal).sa_handler == count));
+}
+
+BOOST_AUTO_TEST_CASE(handlers_set_in_several_watches_are_all_called_once) {
+  int const signal = SIGRTMIN + 3;
+  using Lower = Library<3>;
+  using Upper = Library<4>;
+  std::signal(signal, count);
+  {
+    SignalWatch const first(signal);
+    Lower::set(signal);
+  }
+  {
+    SignalWatch const second(signal);
+    Upper::set(signal);
+  }
+  calls = 0;
+  auto const check = [&](int upper, int all) {
+    std::raise(signal);
+    BOOST_TEST(Upper::calls == upper);
+    BOOST_TEST(Lower::calls == all);
+    BOOST_TEST(calls == all);
+  };
+  check(1, 1);
+  {
+    SignalWatch const third(signal);
+    check(2, 2);
+    BOOST_TEST(third.received());
+  }
+  BOOST_TEST(Upper::is_set(signal));
+  Upper::give_back(signal);
+  check(2, 3);
+  {
+    SignalWatch const fourth(signal);
+    check(2, 4);
+    BOOST_TEST(fourth.received());
+  }
+  BOOST_TEST(Lower::is_set(signal));
+  Lower::give_back(signal);
+  {
+    SignalWatch const fifth(signal);
+  }
+  BOOST_TEST((action_of(signal).sa_handler == count));
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_on_another_thread_calls_each_handler_once_while_watches_begin_and_end) {
+  int const signal = SIGRTMIN + 4;
+  using Program = Library<5>;
+  using Upper = Library<6>;
+  std::signal(signal, SIG_IGN);
+  Program::set(signal);
+  {
+    SignalWatch const first(signal);
+    Upper::set(signal);
+  }
+  std::atomic<bool> ended{false};
+  int sent = 0;
+  std::thread other([&] {
+    for (; !ended; ++sent) std::raise(signal);
+  });
+  for (int i = 0; i < 50'000; ++i) SignalWatch const watch(signal);
+  ended = true;
+  other.join();
+  BOOST_TEST(Upper::calls == sent);
+  BOOST_TEST(Program::calls == sent);
+}
+
+// Such a handler forgets the one that it has found first.
+BOOST_AUTO_TEST_CASE(a_handler_set_again_on_top_of_ours_ends) {
+  BOOST_TEST(status_of_child([] {
+               int const signal = SIGRTMIN + 5;
+               using Program = Library<7>;
+               Program::set(signal);
+               bool received = false;
+               {
+                 SignalWatch const watch(signal);
+                 Program::set(signal);
+                 std::raise(signal);
+                 received = watch.received();
+               }
+               return received && Program::is_set(signal);
+             }) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(one_handler_set_in_each_watch_is_called_in_each) {
+  int const signal = SIGRTMIN + 6;
+  using Again = Library<8>;
+  std::signal(signal, count);
+  for (int fits = 0; fits < 9; ++fits) {
+    SignalWatch const watch(signal);
+    Again::set(signal);
+    calls = 0;
+    Again::calls = 0;
+    std::raise(signal);
+    BOOST_TEST(watch.received());
+    BOOST_TEST(Again::calls >= 1);
+    BOOST_TEST(calls == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_handlers_are_set_one_in_each_watch) {
+  int const signal = SIGRTMIN + 7;
+  std::signal(signal, count);
+  auto const watch_with = [&]<int I>(Library<I>) {
+    SignalWatch const watch(signal);
+    Library<I>::set(signal);
+    std::raise(signal);
+    BOOST_TEST(watch.received());
+    BOOST_TEST(Library<I>::calls == 1);
+  };
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    (watch_with(Library<100 + I>{}), ...);
+  }(std::make_integer_sequence<int, 9>{});
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_stays_that_calls_ours_for_a_signal_which_ends_nothing) {
+  using Upper = Library<9>;
+  {
+    SignalWatch const watch(SIGCHLD);
+    Upper::set(SIGCHLD);
+  }
+  for (int times : {1, 2}) {
+    std::raise(SIGCHLD);
+    BOOST_TEST(Upper::calls == times);
+    BOOST_TEST(Upper::is_set(SIGCHLD));
+  }
+  Upper::give_back(SIGCHLD);
+  {
+    SignalWatch const watch(SIGCHLD);
+  }
+  BOOST_TEST((action_of(SIGCHLD).sa_handler == SIG_DFL));
+}
+
 BOOST_AUTO_TEST_CASE(a_signal_ends_the_program_where_a_handler_outlives_its_watch) {
-  pid_t const child = ::fork();
-  if (child == 0) {
+  int const status = status_of_child([] {
     struct sigaction found{};
     {
       SignalWatch const watch(SIGALRM);
@@ -153,10 +357,8 @@ BOOST_AUTO_TEST_CASE(a_signal_ends_the_program_where_a_handler_outlives_its_watc
     }
     ::sigaction(SIGALRM, &found, nullptr);
     std::raise(SIGALRM);
-    ::_exit(0);
-  }
-  int status = -1;
-  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+    return true;
+  });
   BOOST_TEST((WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM));
 }
 
