@@ -1432,8 +1432,8 @@ def callbacks(run):
                path="{epoch:02d}-{batch:03d}", departed=works,
                note="one comparison an epoch: no error in Keras")
     checkpoint("best_only_every_3_batches_val_loss", batches=5, save_freq=3, save_best_only=True,
-               path="{epoch:02d}-{batch:03d}", departed=works,
-               note="the monitored value is never in a batch's logs, so Keras warns and saves every time, trireme never")
+               path="{epoch:02d}-{batch:03d}", departs="an error before the first batch",
+               note="the monitored value is never in a batch's logs, so Keras warns and saves every time")
 
 
 # ------------------------------------------------------------------------------------------- training

@@ -25,9 +25,10 @@ namespace trireme {
 /// Weights and optimizer state in a file after each epoch or so many batches, or only where the monitored value
 /// improves: `ModelCheckpoint<"val_loss">{.path = "best.weights.h5", .save_best_only = true}`. Decisions are those of
 /// Keras's `ModelCheckpoint`, except that NaN is never an improvement, that a wrong field of `path` is an error before
-/// training, and that `save_best_only` works with a number of batches too. With `save_best_only`, an epoch or batch
-/// that does not log the monitored value saves nothing, with one warning; Keras saves, over the best so far. If the
-/// value never comes there is no file at the end: values of validation are logged at the end of epochs alone.
+/// training, and that `save_best_only` works with a number of batches too. With `save_best_only`, an epoch that
+/// `validation_freq` leaves without the monitored value saves nothing, with one warning; Keras saves, over the best so
+/// far. A value that no save would find is an error before training: one of validation with a number of batches, or one
+/// that a later callback logs.
 ///
 /// `path` ends in `.weights.h5` or `.npz`. It may hold `{epoch:02d}`, `{batch}` (both count from 1) and any logged
 /// value, such as `{val_loss:.4f}`, that each epoch has before this callback's turn; folders whose names have fields
@@ -40,7 +41,8 @@ namespace trireme {
 ///
 /// Compile-time errors: a monitored value that is not logged.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that some save will not find, if
-/// `initial_value_threshold` is NaN, or `mode` is automatic and the metric declares no direction.
+/// no save will find the value that `save_best_only` monitors, if `initial_value_threshold` is NaN, or `mode` is
+/// automatic and the metric declares no direction.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
@@ -69,13 +71,15 @@ struct ModelCheckpoint {
   MonitorWarnings warnings{};
   Mode resolved_mode = Mode::automatic;
 
-  /// \throws ValueError if the path has a field that no save will find
+  /// \throws ValueError if the path has a field that no save will find, or no save will find the monitored value
   template <class Run>
   std::vector<OutputFile> output_files(Run const& run) const {
+    if (save_best_only && save_freq.batches > 0) require_value_of_batches(run);
     return {{.writer = "ModelCheckpoint",
              .path = path,
              .first = first_path(run),
              .logged = fields_to_log(),
+             .monitor = save_best_only ? std::string(monitor) : "",
              .format = weights_file_format,
              .made_below = folder_above_fields(path)}};
   }
@@ -116,6 +120,17 @@ struct ModelCheckpoint {
   }
 
  private:
+  /// Refuses a monitored value that is logged at the end of epochs alone.
+  template <class Run>
+  static void require_value_of_batches(Run const& run) {
+    Logs names;
+    for (std::string_view const name : run.metric_names()) names.set(name, run.learning_rate());
+    if (!names.find(monitor))
+      throw ValueError(
+          formatted("ModelCheckpoint: save_best_only monitors '{}', but during an epoch there are only: {}", monitor,
+                    names.names()));
+  }
+
   /// The path of a first save, filled in with a value for each name that a save will find.
   template <class Run>
   std::string first_path(Run const& run) const {

@@ -42,6 +42,8 @@ struct OutputFile {
   std::string path;                   ///< as it was given, for the error
   std::string first{};                ///< the first of several files, where the path has fields
   std::vector<std::string> logged{};  ///< values in the path, which have to be logged when on_epoch_end is called
+  /// Value without which nothing is written: it has to be logged when on_epoch_end is called, if not in each epoch.
+  std::string monitor{};
   std::optional<FileFormat> format{};
   Kind kind = Kind::replaced;
   /// Folders below this one are made when the file is written; without it the file's folder has to exist.
@@ -49,8 +51,8 @@ struct OutputFile {
 };
 
 /// Tries all files that the callbacks will write, and changes no existing one. Collective.
-/// \throws FileError that names path, callback and reason, and ValueError if two callbacks write one file, or a path
-/// has a value that is not there when the file is written; both on all processes
+/// \throws FileError that names path, callback and reason, and ValueError if two callbacks write one file, or a value
+/// in a path, or the monitored one, is not there when the file is written; both on all processes
 template <class Run, class... Callbacks>
 void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run);
 
@@ -97,8 +99,13 @@ std::string disk_fault(OutputFile const& output);
 
 [[noreturn]] void refuse(OutputFile const& output, std::string_view why);
 
-/// Refuses a file of callback number I whose name has a value that is not logged before the callback's on_epoch_end:
-/// that of a later callback with this hook, or of a validation that does not follow each epoch.
+/// True if callbacks log the value before on_epoch_end of number I, false if only later ones do, in this hook; nothing
+/// if none of them logs it.
+template <std::size_t I, class... Callbacks>
+std::optional<bool> logged_in_time(std::string_view name);
+
+/// Refuses a file of callback number I that needs a value which is not logged before the callback's on_epoch_end: that
+/// of a later callback with this hook, or, in the file's name, of a validation that does not follow each epoch.
 template <std::size_t I, class Run, class... Callbacks>
 void require_logged(OutputFile const& output, Run const& run);
 
@@ -111,21 +118,27 @@ void require_disk(std::vector<OutputFile> const& outputs);
 
 }  // namespace detail
 
+template <std::size_t I, class... Callbacks>
+std::optional<bool> detail::logged_in_time(std::string_view name) {
+  bool early = false, any = false;
+  [&]<std::size_t... J>(std::index_sequence<J...>) {
+    early = (... || (adds_log<std::remove_cvref_t<Callbacks>>(name) &&
+                     (J <= I || !declares_hook<hooks::EpochEnd, std::remove_cvref_t<Callbacks>>)));
+    any = (... || adds_log<std::remove_cvref_t<Callbacks>>(name));
+  }(std::index_sequence_for<Callbacks...>{});
+  return any ? std::optional(early) : std::nullopt;
+}
+
 template <std::size_t I, class Run, class... Callbacks>
 void detail::require_logged(OutputFile const& output, Run const& run) {
+  auto const of_model = [&](std::string_view name) {
+    auto const& names = run.metric_names();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (std::string const& field : output.logged) {
-    bool early = false, late = false;
-    [&]<std::size_t... J>(std::index_sequence<J...>) {
-      early = (... || (adds_log<std::remove_cvref_t<Callbacks>>(field) &&
-                       (J <= I || !declares_hook<hooks::EpochEnd, std::remove_cvref_t<Callbacks>>)));
-      late = !early && (... || adds_log<std::remove_cvref_t<Callbacks>>(field));
-    }(std::index_sequence_for<Callbacks...>{});
-    auto const of_model = [&](std::string_view name) {
-      auto const& names = run.metric_names();
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    if (early || of_model(field)) continue;
-    if (late)
+    auto const in_time = logged_in_time<I, Callbacks...>(field);
+    if (in_time == true || of_model(field)) continue;
+    if (in_time == false)
       throw ValueError(
           formatted("{}: the path '{}' has the field '{}', which a later callback logs: give that one before it",
                     output.writer, output.path, field));
@@ -135,6 +148,9 @@ void detail::require_logged(OutputFile const& output, Run const& run) {
           "{}: the path '{}' has the field '{}', but with validation_freq = {} epoch {} ends without validation",
           output.writer, output.path, field, run.validation_freq(), *epoch + 1));
   }
+  if (!of_model(output.monitor) && logged_in_time<I, Callbacks...>(output.monitor) == false)
+    throw ValueError(formatted("{} monitors '{}', which a later callback logs: give that one before it", output.writer,
+                               output.monitor));
 }
 
 template <class Run, class... Callbacks>

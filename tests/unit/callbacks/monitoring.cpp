@@ -134,6 +134,35 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_by_batches_looks_at_metrics_only_when_it_saves
   BOOST_TEST(run.saved.at(1) == "best.npz");
 }
 
+// Keras saves after each of these batches.
+BOOST_AUTO_TEST_CASE(a_best_checkpoint_by_batches_needs_a_value_that_batches_have) {
+  ScriptedRun run;
+  run.names = {"loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"};
+  run.metrics_named = {"loss", "accuracy"};
+  auto const refusal = [&](auto const& callback) -> std::string {  // `fit` marks it as uniform
+    try {
+      callback.output_files(run);
+    } catch (tr::ValueError const& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  auto const refused = [](std::string const& monitor) {
+    return "ModelCheckpoint: save_best_only monitors '" + monitor +
+           "', but during an epoch there are only: loss, accuracy";
+  };
+  tr::ModelCheckpoint<> validation{.path = "b.npz", .save_best_only = true, .save_freq = {500}};
+  BOOST_TEST(refusal(validation) == refused("val_loss"));
+  tr::ModelCheckpoint<"learning_rate"> rate{.path = "b.npz", .save_best_only = true, .save_freq = {500}};
+  BOOST_TEST(refusal(rate) == refused("learning_rate"));
+  tr::ModelCheckpoint<"accuracy"> metric{.path = "b.npz", .save_best_only = true, .save_freq = {500}};
+  BOOST_TEST(refusal(metric) == "nothing was thrown");
+  tr::ModelCheckpoint<> by_epoch{.path = "b.npz", .save_best_only = true};
+  BOOST_TEST(refusal(by_epoch) == "nothing was thrown");
+  tr::ModelCheckpoint<> each{.path = "b.npz", .save_freq = {500}};  // compares nothing
+  BOOST_TEST(refusal(each) == "nothing was thrown");
+}
+
 BOOST_AUTO_TEST_CASE(where_the_monitored_value_is_missing_the_best_file_stays) {
   ScriptedRun run;
   tr::ModelCheckpoint<"val_loss"> best{.path = "best.npz", .save_best_only = true};

@@ -290,3 +290,31 @@ BOOST_FIXTURE_TEST_CASE(a_value_in_a_path_that_a_later_callback_logs_at_the_end_
   BOOST_TEST(says(model_at(at("{seconds}.npz")), LogsAtBegin{}) == "");
   BOOST_TEST(says(LogsAtEnd{}, model_at(at("{val_gap}.npz"))) == "");
 }
+
+BOOST_FIXTURE_TEST_CASE(a_monitored_value_that_a_later_callback_logs_is_refused_where_the_best_is_saved, Folder) {
+  auto const says = [&](auto const&... callbacks) {
+    ScriptedRun run;
+    run.names = {"loss", "val_loss", "learning_rate", "seconds", "val_gap"};
+    run.epoch_count = 4;
+    run.epochs_to_validation = 2;
+    return message_of<tr::Error>([&] { tr::try_outputs(std::tie(callbacks...), run); });
+  };
+  std::string const path = at("best.npz");
+  auto const refused = [](std::string const& monitor) {
+    return "ModelCheckpoint monitors '" + monitor + "', which a later callback logs: give that one before it";
+  };
+  tr::ModelCheckpoint<"learning_rate"> const rate{.path = path, .save_best_only = true, .mode = tr::Mode::min};
+  tr::ReduceLROnPlateau<"loss"> const plateau{};
+  BOOST_TEST(says(rate, plateau) == refused("learning_rate"));
+  BOOST_TEST(says(plateau, rate) == "");
+  BOOST_TEST(says(plateau, rate, plateau) == "");
+  tr::ModelCheckpoint<"val_gap"> const gap{
+      .path = at("{val_gap:.2f}.npz"), .save_best_only = true, .mode = tr::Mode::min};
+  BOOST_TEST(says(gap, LogsAtEnd{}) == refused("val_gap"));
+  BOOST_TEST(says(LogsAtEnd{}, gap) == "");
+  // Logged in another hook, which comes before; of a validation that follows some epochs; and what is not compared.
+  tr::ModelCheckpoint<"seconds"> const seconds{.path = path, .save_best_only = true, .mode = tr::Mode::min};
+  BOOST_TEST(says(seconds, LogsAtBegin{}) == "");
+  BOOST_TEST(says(tr::ModelCheckpoint<>{.path = path, .save_best_only = true}, plateau) == "");
+  BOOST_TEST(says(tr::ModelCheckpoint<"learning_rate">{.path = path, .mode = tr::Mode::min}, plateau) == "");
+}

@@ -7,7 +7,9 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
@@ -32,8 +34,8 @@ void train(Environment& environment, Callbacks&&... callbacks) {
   std::vector<std::int32_t> const y(12, 1);
   auto model =
       compile(strategy, Sequential{Input<3>{}, Dense<4>{}}, SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
-  fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.verbose = false},
-      std::forward<Callbacks>(callbacks)..., Late{});
+  auto const data = data::from_tensor_slices(x, y).batch(GlobalBatch{4});
+  fit(strategy, model, data, validation(data), {.verbose = false}, std::forward<Callbacks>(callbacks)..., Late{});
 }
 
 void save(Environment& environment, char const* path) {
@@ -53,6 +55,18 @@ Misuse const table[] = {
      [](Environment& environment) { train(environment, ModelCheckpoint<"loss">{}); }},
     {"checkpoint_in_absent_folder", "ModelCheckpoint cannot write it, since there is no folder no/such",
      [](Environment& environment) { train(environment, ModelCheckpoint<"loss">{.path = "no/such/{epoch}.npz"}); }},
+    {"best_of_validation_by_batches",
+     "ModelCheckpoint: save_best_only monitors 'val_loss', but during an epoch there are only: loss",
+     [](Environment& environment) {
+       train(environment, ModelCheckpoint<>{.path = "best.npz", .save_best_only = true, .save_freq = {2}});
+     }},
+    {"best_of_a_later_callback",
+     "ModelCheckpoint monitors 'learning_rate', which a later callback logs: give that one before it",
+     [](Environment& environment) {
+       train(environment,
+             ModelCheckpoint<"learning_rate">{.path = "best.npz", .save_best_only = true, .mode = Mode::min},
+             ReduceLROnPlateau<"loss">{});
+     }},
     {"backup_without_ending", "run: BackupAndRestore cannot write it, since it is no name of a checkpoint",
      [](Environment& environment) { train(environment, BackupAndRestore{.path = "run"}); }},
     {"backup_where_nothing_is_made", "/proc/no/run.npz: BackupAndRestore cannot write it, since ",
