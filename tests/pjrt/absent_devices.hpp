@@ -78,8 +78,9 @@ ProgramMemory step(std::string const& name, Topology const& topology, Model cons
 }
 
 /// A device of two that divide the weights of a wide perceptron holds half of them.
-inline void check_halves(Topology const& topology) {
-  auto const model = classifier(bench::wide(), sgd);
+template <class Precision = float>
+void check_halves(Topology const& topology) {
+  auto const model = classifier<Precision>(bench::wide(), sgd);
   auto const whole = step("wide", topology, model, 256, {1, 1}), half = step("wide", topology, model, 256, {1, 2});
   BOOST_TEST(half.arguments < 0.52 * static_cast<double>(whole.arguments));
   BOOST_TEST(half.aliased < 0.52 * static_cast<double>(whole.aliased));
@@ -88,7 +89,6 @@ inline void check_halves(Topology const& topology) {
 inline void compile_perceptrons(Topology const& topology, StepDevices const& devices) {
   step("mlp", topology, classifier(bench::mlp(), adam), 32, devices);
   step("surrogate", topology, compiled(bench::surrogate(), adam, MeanSquaredError{}), 4096, devices);
-  step("wide", topology, classifier(bench::wide(), sgd), 256, devices);
 }
 
 template <class Precision = float>

@@ -1,4 +1,3 @@
-// labels: alone
 // Starts itself under mpiexec in the roles below, and looks at the exit code and at what was written.
 #define BOOST_TEST_MODULE how_a_run_ends
 #define BOOST_TEST_NO_MAIN

@@ -1,4 +1,3 @@
-// labels: alone
 // Environments in programs that run MPI themselves. Starts itself under mpiexec in the roles below. Launchers may mix
 // the ends of lines of several processes, so that texts are looked for without them.
 #define BOOST_TEST_MODULE joining

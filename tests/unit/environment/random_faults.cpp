@@ -1,4 +1,3 @@
-// labels: alone
 // Law 6: whatever befalls one rank at whatever moment, all ranks end within the deadline, with one message.
 //
 // Starts itself under mpiexec in the roles below. TRIREME_FAULTS: how many faults (some, if not given);

@@ -1,4 +1,3 @@
-// labels: alone
 // Laws 4 and 5: runs on 1 to 4 ranks that are killed at random moments, also while they write, and started again until
 // they are complete, end as runs that nobody killed, to the bit.
 #define BOOST_TEST_MODULE killed_runs
