@@ -91,22 +91,15 @@ inline void compile_perceptrons(Topology const& topology, StepDevices const& dev
   step("surrogate", topology, compiled(bench::surrogate(), adam, MeanSquaredError{}), 4096, devices);
 }
 
+/// Nearly all layers.
 template <class Precision = float>
-void compile_sequences(Topology const& topology, StepDevices const& devices) {
-  step("transformer", topology, classifier<Precision>(bench::transformer(), adam), 16, devices);
-  step("lstm", topology, classifier<Precision>(bench::lstm(), adam), 32, devices);
+void compile_layers(Topology const& topology, StepDevices const& devices) {
   step("words", topology,
        compiled<Precision>(
            Sequential{Input<12>{}, Embedding<100, 16>{}, Residual{LayerNormalization<>{}, MultiHeadAttention<2, 8>{}},
                       GaussianNoise{.stddev = 0.1f}, LSTM<8, ReturnSequences>{}, GRU<8>{}, Dense<10>{}, Softmax{}},
            AdamW{.global_clipnorm = 1.0}, SparseCategoricalCrossentropy{}, Accuracy{}),
        16, devices);
-}
-
-template <class Precision = float>
-void compile_images(Topology const& topology, StepDevices const& devices) {
-  step("cnn", topology, classifier<Precision>(bench::cnn(), adam), 64, devices);
-  step("conv1d", topology, classifier<Precision>(bench::conv1d(), adam), 64, devices);
   step("pictures", topology,
        classifier<Precision>(
            Sequential{Input<8, 8, 3>{}, Conv2D<8, 3, 3, Same, NoBias>{}, BatchNormalization<>{}, ReLU{},
@@ -115,6 +108,14 @@ void compile_images(Topology const& topology, StepDevices const& devices) {
                       GlobalAveragePooling2D{}, Dropout{.rate = 0.1f}, Dense<10>{}},
            sgd),
        16, devices);
+}
+
+template <class Precision = float>
+void compile_sequences_and_images(Topology const& topology, StepDevices const& devices) {
+  step("transformer", topology, classifier<Precision>(bench::transformer(), adam), 16, devices);
+  step("lstm", topology, classifier<Precision>(bench::lstm(), adam), 32, devices);
+  step("cnn", topology, classifier<Precision>(bench::cnn(), adam), 64, devices);
+  step("conv1d", topology, classifier<Precision>(bench::conv1d(), adam), 64, devices);
 }
 
 /// Takes the compilers a minute.

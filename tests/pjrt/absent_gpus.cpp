@@ -52,8 +52,8 @@ BOOST_AUTO_TEST_CASE(steps_compile_for_a_gpu) {
   Topology const topology = gpus("1x1x1");
   BOOST_TEST(topology.devices() == 1u);
   compile_perceptrons(topology, {});
-  compile_sequences(topology, {});
-  compile_images(topology, {});
+  compile_layers(topology, {});
+  compile_sequences_and_images(topology, {});
   compile_deep(topology, {});
 }
 
@@ -61,8 +61,7 @@ BOOST_AUTO_TEST_CASE(steps_compile_for_two_replicas_of_two_gpus) {
   Topology const topology = gpus("1x1x4");
   BOOST_TEST(topology.devices() == 4u);
   compile_perceptrons(topology, {2, 2});
-  compile_sequences(topology, {2, 2});
-  compile_images(topology, {2, 2});
+  compile_layers(topology, {2, 2});
 }
 
 BOOST_AUTO_TEST_CASE(gpus_that_divide_weights_hold_half_of_them) { check_halves(gpus("1x1x2")); }

@@ -28,12 +28,12 @@ BOOST_AUTO_TEST_CASE(steps_compile_for_two_replicas_of_two_tpus) {
   BOOST_TEST(topology.devices() == 4u);
   compile_perceptrons(topology, {2, 2});
   // In float libtpu computes a product in six of BFloat16, and takes minutes to compile convolutions.
-  compile_sequences<Mixed<BFloat16>>(topology, {2, 2});
-  compile_images<Mixed<BFloat16>>(topology, {2, 2});
+  compile_layers<Mixed<BFloat16>>(topology, {2, 2});
+  compile_sequences_and_images<Mixed<BFloat16>>(topology, {2, 2});
 }
 
 BOOST_AUTO_TEST_CASE(tpus_that_divide_weights_hold_half_of_them) {
-  check_halves(pjrt::tpu_topology("v5e:2x2", TRIREME_PJRT_TPU_PLUGIN));
+  check_halves<Mixed<BFloat16>>(pjrt::tpu_topology("v5e:2x2", TRIREME_PJRT_TPU_PLUGIN));
 }
 
 BOOST_AUTO_TEST_CASE(tpus_of_an_unknown_generation_are_an_error) {
