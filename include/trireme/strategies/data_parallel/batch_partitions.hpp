@@ -147,12 +147,12 @@ class BatchPartitions {
         return;
       }
     }
-    SpaceSum exchange(cross_replica_sum_);
-    context_.set_exchange(&exchange);
-    std::size_t const partitions = whole ? 1 : plan_.partitions;
-    for (std::size_t partition = 0; partition < partitions; ++partition)
-      train_partition(context_, partition, partitions == 1 ? sink : nullptr);
-    context_.set_exchange(nullptr);
+    {
+      ContextSum const sums(context_, cross_replica_sum_);
+      std::size_t const partitions = whole ? 1 : plan_.partitions;
+      for (std::size_t partition = 0; partition < partitions; ++partition)
+        train_partition(context_, partition, partitions == 1 ? sink : nullptr);
+    }
     if (whole) return;
     for (PartitionPair const& s : order_)
       if (has_gradients(s.from, batch.rows))

@@ -64,6 +64,23 @@ class SpaceSum final : public StatisticsSum {
   CrossReplicaSum const& sum_;
 };
 
+/// SpaceSum of the kernels of a context while this object lives: they have none after an exception either.
+template <class Context>
+class ContextSum {
+ public:
+  /// Sums for kernels of `context`.
+  ContextSum(Context& context, CrossReplicaSum const& sum) : context_(context), sum_(sum) {
+    context_.set_exchange(&sum_);
+  }
+  ContextSum(ContextSum const&) = delete;
+  ContextSum& operator=(ContextSum const&) = delete;
+  ~ContextSum() { context_.set_exchange(nullptr); }
+
+ private:
+  Context& context_;
+  SpaceSum sum_;
+};
+
 }  // namespace trireme
 
 #ifndef TRIREME_COMPILED

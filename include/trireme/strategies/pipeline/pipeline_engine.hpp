@@ -72,22 +72,22 @@ class PipelineEngine
     Step const step = parts_.begin_step(place_.needed(batch), place_.is_last());
     workspace_.reserve(context.space(), pass_, batch.rows);
     cross_replica_sum_.begin(replicas_.rows());
-    SpaceSum exchange(cross_replica_sum_);
-    context.set_exchange(&exchange);
-    schedule_.run(
-        [&](std::size_t m) {
-          if (runs(batch.rows, m))
-            forward(step.slice, m, step.keys, true);
-          else
-            arenas.forward(context, m, false, [] {});
-        },
-        [&](std::size_t m) {
-          if (runs(batch.rows, m))
-            backward(step, m);
-          else
-            arenas.backward(context, m, false, [] {});
-        });
-    context.set_exchange(nullptr);
+    {
+      ContextSum const sums(context, cross_replica_sum_);
+      schedule_.run(
+          [&](std::size_t m) {
+            if (runs(batch.rows, m))
+              forward(step.slice, m, step.keys, true);
+            else
+              arenas.forward(context, m, false, [] {});
+          },
+          [&](std::size_t m) {
+            if (runs(batch.rows, m))
+              backward(step, m);
+            else
+              arenas.backward(context, m, false, [] {});
+          });
+    }
     onwards_.wait_all();
     back_.wait_all();
     replicas_.add_up(context.space());

@@ -63,11 +63,11 @@ class ShardedEngine
     auto& arenas = parts_.arenas();
     auto const step = parts_.begin_step(batch);
     cross_replica_sum_.begin(sum_.get());
-    SpaceSum exchange(cross_replica_sum_);
-    context.set_exchange(&exchange);
-    pass_.train(parts_.model(), context, step.slice, step.scales(), reserve(batch.rows), arenas,
-                parts_.totals(Phase::train), step.keys);
-    context.set_exchange(nullptr);
+    {
+      ContextSum const sums(context, cross_replica_sum_);
+      pass_.train(parts_.model(), context, step.slice, step.scales(), reserve(batch.rows), arenas,
+                  parts_.totals(Phase::train), step.keys);
+    }
     arenas.finish();
     parts_.optimizer().apply(context, arenas.own_parameters(), arenas.own_gradients(), step.global_rows);
     parts_.optimizer().move_states(context, arenas.states(), arenas.updates(), step.global_rows);
