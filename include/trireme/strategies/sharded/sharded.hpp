@@ -63,6 +63,7 @@ class ShardedEngine
     auto& arenas = parts_.arenas();
     auto const step = parts_.begin_step(batch);
     cross_replica_sum_.begin(sum_.get());
+    arenas.complete_left();
     {
       ContextSum const sums(context, cross_replica_sum_);
       pass_.train(parts_.model(), context, step.slice, step.scales(), reserve(batch.rows), arenas,

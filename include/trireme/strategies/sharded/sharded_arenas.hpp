@@ -58,6 +58,18 @@ class ShardedArenas {
   /// The updates that the states move towards: each rank's share, and after `finish` the sum.
   T* updates() { return gradients_.data() + gradient_elements(); }
 
+  /// Waits for what a pass that an exception has ended left under way, whose memory the next one writes. Called
+  /// before a step, which may clear memory before it comes to a slice; other passes begin with `forward`, which calls
+  /// it.
+  void complete_left() {
+    reductions_.wait_all();
+    updates_sum_.wait();
+    for (auto* requests : {&gathering_, &reducing_})
+      for (Request& request : *requests) request.wait();
+    gathers_.fill(false);
+    reduces_.fill(false);
+  }
+
   T const* forward(std::size_t i) {
     if (i == 0) complete_left();
     if constexpr (Stage < 3) {
@@ -142,16 +154,6 @@ class ShardedArenas {
  private:
   using Memory = Arena<T, Space>;
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-
-  /// Waits for what a pass that an exception has ended left under way, whose memory the next one writes.
-  void complete_left() {
-    reductions_.wait_all();
-    updates_sum_.wait();
-    for (auto* requests : {&gathering_, &reducing_})
-      for (Request& request : *requests) request.wait();
-    gathers_.fill(false);
-    reduces_.fill(false);
-  }
 
   std::size_t shard() const { return sizes_.count(group_->rank()); }
   std::size_t gradient_elements() const { return Stage == 1 ? layout_.elements() : shard(); }
