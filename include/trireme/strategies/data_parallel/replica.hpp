@@ -179,6 +179,7 @@ class Replica {
   void differentiate_and_update(Step const& step, ProcessSum const* processes) {
     recorder_.with_rule(optimizer_.next_step(weights_.data(), partitions_.gradients()),
                         [&](auto const& next) { differentiate_and_update(step, processes, next); });
+    optimizer_.count_step();
   }
 
   /// Waits for work in flight. Always false: hooks decide at once whether to stop.

@@ -66,6 +66,7 @@ class ReplicaOptimizer : public Updater<T, Optimizer, SpaceContext<Space>> {
       context.for_each("trireme::optimizer_step", end - begin, next.from(begin, gradients));
     };
     partitions.update_range(*own_, ranks, UpdateRange<T>(update));
+    this->count_step();
   }
   /// Elements of each slot that this process keeps, if not all.
   std::optional<std::size_t> own_elements() const {

@@ -126,6 +126,7 @@ class Updater : public OptimizerProgress<Optimizer> {
       else
         step_tensors(context, next);
     });
+    count_step();
   }
 
   /// Moves the model's states towards the means that the batch's forward has left behind the gradients.
@@ -145,14 +146,15 @@ class Updater : public OptimizerProgress<Optimizer> {
 
   /// The rule of the next step.
   Rule next_rule() const { return optimizer().template step<T>(iteration() + 1, learning_rate()); }
-  /// Counts a step and returns it as a functor over the elements of the arena, if the rule takes elements.
-  auto next_step(T* parameters, T const* gradients) {
+  /// The next step as a functor over the elements of the arena, if the rule takes elements. `count_step` follows it.
+  auto next_step(T* parameters, T const* gradients) const {
     kernels::OptimizerStep<T, Rule> kernel{next_rule(), parameters, gradients, {}};
-    set_iteration(iteration() + 1);
     for (std::size_t s = 0; s < slots_.size(); ++s) kernel.slots[s] = slots_[s].data();
     kernel.first = first_;
     return kernel;
   }
+  /// Counts a step, once all of its passes are over: one that an exception ends is none.
+  void count_step() { set_iteration(iteration() + 1); }
 
  private:
   using Sums = Kokkos::View<double*, typename Context::memory_space>;
