@@ -198,8 +198,10 @@ class Archive : public StoredValues {
       if (!loads()) weights = engine_->weights().gather(snapshot.template get<Handle>());
       if constexpr (requires { engine_->model().description().arena_elements(); })
         in_folder("weights", [&] {
-          constexpr bool of_each = requires { requires std::decay_t<decltype(engine_->weights())>::snapshots_of_each; };
-          require_elements(of_chief, engine_->model().description().arena_elements(), of_each);
+          if constexpr (requires { engine_->weights().snapshot_size(); })
+            require_elements(of_chief, engine_->weights().snapshot_size(), true);
+          else
+            require_elements(of_chief, engine_->model().description().arena_elements());
         });
       on_chief("weights", weights);
       if (loads())

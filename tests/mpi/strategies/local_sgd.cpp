@@ -3,6 +3,8 @@
 #define BOOST_TEST_MODULE local_sgd
 #include "support/kokkos_fixture.hpp"
 #include "support/law_models.hpp"
+#include "support/message_of.hpp"
+#include "support/refusing_layer.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/embedding.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
@@ -239,6 +242,103 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_within_a_period_restored_where_one_begins_k
   // At the end of an epoch the weights come together too.
   model.engine().weights().restore(within);
   model.engine().finish_epoch();
+  test::check_equal_on_all(world(), model);
+}
+
+/// A model within operators, whose optimizer steps in backward, with a layer that may throw behind its last one.
+auto refusing_model(auto const& strategy, auto const& optimizer) {
+  return compile<double>(
+      strategy, Sequential{Input<test::mlp_inputs>{}, Dense<5, Tanh>{}, test::Refusing{}, Dense<test::classes>{}},
+      optimizer, SparseCategoricalCrossentropy{.from_logits = true},
+      CompileOptions{.seed = 4, .parallelism = Parallelism::intra_op});
+}
+
+void check_refused(auto& model, test::Samples<double> const& samples, std::size_t step) {
+  test::refuses = test::Refuses::backward;
+  BOOST_TEST(test::message_of<ValueError>([&] { step_on_own_rows(model, samples, step); }) == test::Refusing::message);
+  test::refuses = test::Refuses::never;
+}
+
+/// The mean over the ranks of the weights that each has.
+std::vector<double> mean_of_ranks(auto const& model) {
+  auto values = model.engine().weights().host_parameters();
+  world().allreduce_sum(values);
+  for (double& value : values) value /= static_cast<double>(world().size());
+  return values;
+}
+
+BOOST_AUTO_TEST_CASE(after_an_error_of_a_layer_in_any_step_of_a_period_all_ranks_get_the_mean) {
+  auto const samples = all_samples();
+  for (std::size_t before : {0u, 1u, 2u, 3u}) {
+    auto model = refusing_model(LocalSGD<Whole, 3>(world()), SGD{.learning_rate = 0.3});
+    for (std::size_t step = 0; step < before; ++step) step_on_own_rows(model, samples, step);
+    auto const weights = model.engine().weights().host_parameters();
+    check_refused(model, samples, 4);
+    BOOST_TEST((model.engine().weights().host_parameters() != weights));  // the last layer has stepped
+    BOOST_TEST(model.engine().iteration() == before);
+    step_on_own_rows(model, samples, 5);
+    auto const expected = mean_of_ranks(model);
+    model.engine().finish_epoch();
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), expected) <= 1e-13);
+    test::check_equal_on_all(world(), model);
+    // An epoch that ends with the error.
+    check_refused(model, samples, 0);
+    auto const left = mean_of_ranks(model);
+    model.engine().finish_epoch();
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), left) <= 1e-13);
+    test::check_equal_on_all(world(), model);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_change_outlasts_an_error_of_a_layer) {
+  auto const samples = all_samples();
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = 0.7, .momentum = 0.5});
+  auto model = refusing_model(strategy, SGD{.learning_rate = 0.1});
+  step_on_own_rows(model, samples, 0);
+  auto const within = model.engine().weights().snapshot();
+  step_on_own_rows(model, samples, 1);
+  model.engine().weights().restore(within);
+  check_refused(model, samples, 2);
+  for (std::size_t step = 2; step < 4; ++step) step_on_own_rows(model, samples, step);
+  test::check_equal_on_all(world(), model);
+}
+
+BOOST_AUTO_TEST_CASE(weights_written_after_restored_ones_that_all_have_alike_are_those_of_all) {
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = 0.7});
+  auto model =
+      compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}}, SGD{.learning_rate = 0},
+                      SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 4});
+  auto const samples = test::mlp_samples<double>(4 * world().size());
+  auto const data = samples.data().batch(GlobalBatch{2 * world().size()});
+  fit(strategy, model, data, {.epochs = 1, .verbose = false}, EarlyStopping<"loss">{.restore_best_weights = true});
+  auto const train = [&] { fit(strategy, model, data, {.epochs = 1, .verbose = false}); };
+  auto kernel = model.weights_view("dense/kernel");
+  auto const check_kernel = [&](double value) {
+    for (double const weight : model.weights("dense/kernel")) test::check_close(weight, value, 1e-13, "a weight");
+  };
+  std::fill(kernel.begin(), kernel.end(), 100);
+  train();
+  check_kernel(100);
+  // A snapshot whose weights were written since the last mean, restored where an epoch ends within a period.
+  std::fill(kernel.begin(), kernel.end(), 50);
+  auto const between = model.engine().weights().snapshot();
+  step_on_own_rows(model, all_samples(), 0);
+  model.engine().weights().restore(between);
+  model.engine().finish_epoch();
+  check_kernel(50);
+}
+
+BOOST_AUTO_TEST_CASE(weights_written_after_a_restored_change_are_a_change_also_of_ranks_that_had_none) {
+  auto const samples = all_samples();
+  LocalSGD<Whole, 2, SGD> const strategy(Whole(world()), SGD{.learning_rate = 0.7});
+  auto model = model_of(strategy, SGD{.learning_rate = 0.1});
+  step_on_own_rows(model, samples, 1);  // the last rank has no rows
+  auto const within = model.engine().weights().snapshot();
+  step_on_own_rows(model, samples, 2);
+  model.engine().weights().restore(within);
+  auto kernel = model.weights_view("dense/kernel");
+  std::fill(kernel.begin(), kernel.end(), 2);
+  for (std::size_t step = 3; step < 5; ++step) step_on_own_rows(model, samples, step);
   test::check_equal_on_all(world(), model);
 }
 

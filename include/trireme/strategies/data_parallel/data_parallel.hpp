@@ -291,7 +291,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   LocalWeights<T, Space> local_weights() {
     ModelDescription const& model = parts_.model().description();
     return {parts_.context(),         parts_.weights().data(),        parts_.partitions().gradients(), model.elements,
-            model.reduced_elements(), parts_.optimizer().iteration(), parts_.weights().take_restored()};
+            model.reduced_elements(), parts_.optimizer().iteration(), parts_.weights().changing()};
   }
 
   std::conditional_t<may_divide, std::unique_ptr<DividedUpdate<T, Space>>, detail::NoDividedUpdate> divided_{};

@@ -54,10 +54,8 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
 
  public:
   /// The process's weights, then, where there is an anchor, as many that all processes have alike: those from which the
-  /// weights have changed.
+  /// weights have changed. The last number is 1 if they were changing from it, else 0.
   using Snapshot = Arena<T, Space>;
-  /// A gathered snapshot holds one of each process.
-  static constexpr bool snapshots_of_each = true;
 
   /// Weights that begin as the chief's. Collective.
   template <class Model>
@@ -74,23 +72,29 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   Snapshot snapshot() const {
     std::size_t const size = this->size(), anchored = anchor_.extent(0);
     if (anchored == 0) return Base::snapshot();
-    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", 2 * size);
+    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", snapshot_size());
     copy_view(part(copy, 0, size), this->parameters());
     copy_view(part(copy, size, anchored), anchor_);
     // Frozen weights change in no step.
     copy_view(part(copy, size + anchored, size - anchored), part(this->parameters(), anchored, size - anchored));
+    T const changing = changing_ ? 1 : 0;
+    copy_view(part(copy, 2 * size, 1), host_view(&changing, 1));
     return copy;
   }
   void restore(Snapshot const& snapshot) {
-    copy_view(this->parameters(), part(snapshot, 0, this->size()));
-    if (anchor_.extent(0) > 0) copy_view(anchor_, part(snapshot, this->size(), anchor_.extent(0)));
-    restored_ = true;
+    std::size_t const size = this->size(), anchored = anchor_.extent(0);
+    copy_view(this->parameters(), part(snapshot, 0, size));
+    if (anchored == 0) return;
+    copy_view(anchor_, part(snapshot, size, anchored));
+    T changing{};
+    copy_view(host_view(&changing, 1), part(snapshot, 2 * size, 1));
+    changing_ = changing != 0;
   }
-  /// True once after a snapshot was restored.
-  bool take_restored() { return std::exchange(restored_, false); }
-  /// The same for checkpoints, which take nothing.
-  bool& restored() { return restored_; }
+  /// True from when the anchor is taken until the processes bring their weights together; the same on all of them.
+  bool& changing() { return changing_; }
 
+  /// Elements of a snapshot. A gathered one holds a snapshot of each process.
+  std::size_t snapshot_size() const { return anchor_.extent(0) > 0 ? 2 * this->size() + 1 : this->size(); }
   /// The snapshots of all processes, one behind the other, on the chief. Collective.
   std::vector<T> gather(Snapshot const& snapshot) const {
     return std::move(this->group_->gatherv(to_host(snapshot), 0).values());
@@ -100,8 +104,7 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   Snapshot scatter(std::vector<T>& values) const {
     values.resize(this->group_->broadcast(values.size()).value());
     this->group_->broadcast(values);
-    std::size_t const size = (anchor_.extent(0) > 0 ? 2 : 1) * this->size();
-    return this->snapshot_of(detail::values_of_process(*this->group_, values, size));
+    return this->snapshot_of(detail::values_of_process(*this->group_, values, snapshot_size()));
   }
 
   /// Overwrites the weights on every process with the chief's values. Collective.
@@ -120,7 +123,7 @@ class OwnWeights : public WholeWeights<T, Space, Group> {
   }
 
   Arena<T, Space> anchor_{};
-  bool restored_ = false;
+  bool changing_ = false;
 };
 
 /// The replica of a synchronization with local steps: it steps on its own rows, and its weights are its own until an
@@ -159,7 +162,7 @@ class LocalReplica
     if (step.slice.rows > 0)
       Base::update(step);
     else
-      this->optimizer().set_iteration(this->optimizer().iteration() + 1);
+      this->optimizer().count_step();
   }
   /// Both at once; without rows the step is counted alone.
   void differentiate_and_update(Step const& step) {
@@ -210,7 +213,7 @@ class LocalReplica
     this->partition_sums(archive);
     std::vector<double> penalty = this->optimizer().trained_penalty();
     archive.summands("penalties", group, penalty, penalty.size());
-    archive("restored", this->weights().restored());
+    archive("changing", this->weights().changing());
     std::vector<T> values;
     if (!archive.loads()) values = group.gatherv(own_values(), 0).values();
     archive.on_chief("own", values);

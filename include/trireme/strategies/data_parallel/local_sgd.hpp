@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -83,20 +82,25 @@ class PeriodicSynchronization {
   std::size_t memory_bytes() const { return anchor_.extent(0) * sizeof(T) * (1 + outer_.slots().size()); }
   std::string placement() const { return formatted("every {} steps, {}", Every, changes_.placement()); }
 
-  /// Keeps the weights that the processes have alike, before the first step of a period: also those that were written
-  /// to a `weights_view`. A restored snapshot has brought its own.
+  /// Keeps the weights that the processes have alike, also those that were written to a `weights_view`. Not where
+  /// weights are each process's own by then: within a period, also in the place of a step that an exception has ended
+  /// after the optimizer had moved weights, or with a restored snapshot from within one.
   void before_step(LocalWeights<T, Space> const& weights) {
-    if (steps_ == 0 && !weights.restored)
-      kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
+    if (std::exchange(weights.changing, true)) return;
+    kernels::copy(weights.context, weights.size, static_cast<T const*>(weights.values), anchor_.data());
   }
   /// Counts a step; after the last one of a period the weights come together. Collective then.
   void after_update(LocalWeights<T, Space> const& weights) {
     if (++steps_ >= Every) synchronize(weights);
   }
-  /// Brings the weights together if a step was taken since, or a snapshot from within a period was restored.
+  /// Brings the weights together if a step has begun since, or a snapshot from within a period was restored.
   /// Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
-    if (steps_ > 0 || group_->allreduce_max(restored_change(weights)).value() > 0) synchronize(weights);
+    // Hooks may wrongly restore on some processes alone, which becomes an error of all at the end of the run.
+    std::uint64_t const changing = weights.changing ? 1 : 0;
+    if (steps_ == 0 && group_->allreduce_max(changing).value() == 0) return;
+    before_step(weights);  // the anchor of a snapshot from between two periods may be older than its weights
+    synchronize(weights);
   }
 
   /// Collective.
@@ -129,13 +133,6 @@ class PeriodicSynchronization {
     return model;
   }
 
-  /// 1 if a snapshot was restored in which this process's weights had changed, else 0.
-  std::uint64_t restored_change(LocalWeights<T, Space> const& weights) const {
-    if (!weights.restored) return 0;
-    std::vector<T> const values = to_host(Arena<T, Space>(weights.values, weights.size)), anchor = to_host(anchor_);
-    return std::memcmp(values.data(), anchor.data(), values.size() * sizeof(T)) != 0 ? 1 : 0;
-  }
-
   /// The outer optimizer's step from the weights at which the processes met last, with the mean of their changes as its
   /// gradient; states get the mean. Collective; may still be under way on the device when it returns, as any update.
   void synchronize(LocalWeights<T, Space> const& weights) {
@@ -152,6 +149,7 @@ class PeriodicSynchronization {
                      kernels::AddMeanChange<T>{change + weights.trained, anchor_.data() + weights.trained, processes});
     kernels::copy(context, weights.size, static_cast<T const*>(anchor_.data()), weights.values);
     steps_ = 0;
+    weights.changing = false;
   }
 
   /// Values that are the same on all processes: the chief's are saved; when loading, those of the checkpoint.

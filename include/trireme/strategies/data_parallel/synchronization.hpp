@@ -17,7 +17,9 @@ struct LocalWeights {
   std::size_t trained;  ///< elements of the parameters
   std::size_t size;     ///< with the states
   std::uint64_t step;   ///< optimizer steps that were done
-  bool restored;        ///< true if a snapshot was restored since the last call, on all processes
+  /// For synchronizations with an anchor: true from when they take it until the weights are brought together, on all
+  /// processes. A restored snapshot sets it to its value at that time.
+  bool& changing;
 };
 
 /// True if each process takes optimizer steps on its own rows, with weights of its own until the synchronization brings
