@@ -23,7 +23,8 @@ namespace trireme {
 struct InitializerContext {
   std::vector<std::size_t> extents;
   std::uint64_t seed = 0;
-  std::string_view path;  ///< "dense/kernel"
+  std::string_view path;       ///< "dense/kernel"
+  std::size_t input_axes = 0;  ///< of compute_fans
 };
 
 /// A struct with `operator()(std::span<double> out, InitializerContext const&) const`, which writes all elements of
@@ -99,8 +100,16 @@ struct Fans {
 /// filters).
 ///
 /// The last two extents, each times the product of those before them (the receptive field). A vector (n) has n of both,
-/// a single number 1. Source: Keras's compute_fans.
-inline Fans compute_fans(std::vector<std::size_t> const& extents) {
+/// a single number 1. With `input_axes` above 0 the parameter is the kernel of a matrix product over its first axes,
+/// such as (features, heads, width): fan in is the product of these extents, fan out that of the others. Source:
+/// Keras's compute_fans.
+inline Fans compute_fans(std::vector<std::size_t> const& extents, std::size_t input_axes = 0) {
+  if (input_axes > 0) {
+    Fans fans;
+    for (std::size_t axis = 0; axis < extents.size(); ++axis)
+      (axis < input_axes ? fans.in : fans.out) *= static_cast<double>(extents[axis]);
+    return fans;
+  }
   if (extents.empty()) return {};
   if (extents.size() == 1) return {static_cast<double>(extents[0]), static_cast<double>(extents[0])};
   double field = 1;

@@ -32,7 +32,7 @@ TRIREME_INLINE void VarianceScaling::config(Config& c) const {
 }
 
 TRIREME_INLINE void VarianceScaling::operator()(std::span<double> out, InitializerContext const& context) const {
-  Fans const fans = compute_fans(context.extents);
+  Fans const fans = compute_fans(context.extents, context.input_axes);
   double const n = mode == FanMode::fan_in ? fans.in : mode == FanMode::fan_out ? fans.out : (fans.in + fans.out) / 2;
   double const variance = scale / std::max(1.0, n);
   ParameterStream const stream(context.seed, context.path);

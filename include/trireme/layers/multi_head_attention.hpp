@@ -97,10 +97,11 @@ struct MultiHeadAttention {
   template <class In>
   constexpr auto parameters(In const& in) const {
     Sides const s(in);
-    ParameterShape const queries{"query/kernel", {s.query_features, Heads, KeyDim}, "query_dense"};
-    ParameterShape const keys{"key/kernel", {s.key_features, Heads, KeyDim}, "key_dense"};
-    ParameterShape const values{"value/kernel", {s.value_features, Heads, value_dim}, "value_dense"};
-    ParameterShape const out{"attention_output/kernel", {Heads, value_dim, s.output_features()}, "output_dense"};
+    // Fans as of Keras's EinsumDense: a projection sums over the features, or over heads and their widths.
+    ParameterShape const queries{"query/kernel", {s.query_features, Heads, KeyDim}, "query_dense", 1};
+    ParameterShape const keys{"key/kernel", {s.key_features, Heads, KeyDim}, "key_dense", 1};
+    ParameterShape const values{"value/kernel", {s.value_features, Heads, value_dim}, "value_dense", 1};
+    ParameterShape const out{"attention_output/kernel", {Heads, value_dim, s.output_features()}, "output_dense", 2};
     if constexpr (use_bias)
       return std::array{queries, ParameterShape{"query/bias", {Heads, KeyDim}, "query_dense"},
                         keys,    ParameterShape{"key/bias", {Heads, KeyDim}, "key_dense"},

@@ -19,6 +19,7 @@ struct ParameterShape {
   std::string_view name;  ///< "kernel"; with the name of a layer within the layer "lstm_cell/kernel"
   Shape shape;
   std::string_view keras_group{};  ///< group of that inner layer in Keras's files: "cell"; empty: the layer's own
+  std::size_t input_axes = 0;      ///< of compute_fans, for its initializer
 };
 
 /// State of a layer: numbers that training moves along without a gradient, such as moving averages. After a step state

@@ -104,9 +104,12 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
     count += shape.size();
     return WeightInfo{formatted("{}/{}", paths.own, own), layer, shape, offset, shape.size(), std::string(group)};
   };
-  for (StatedParameter const& p : parameters)
-    description_.parameters.push_back({weight(p.shape.name, p.shape.keras_group, p.shape.shape, description_.elements),
-                                       p.initializer, p.regularizer, p.by_rows && !p.regularizer.active()});
+  for (StatedParameter const& p : parameters) {
+    WeightInfo info = weight(p.shape.name, p.shape.keras_group, p.shape.shape, description_.elements);
+    info.input_axes = p.shape.input_axes;
+    description_.parameters.push_back(
+        {std::move(info), p.initializer, p.regularizer, p.by_rows && !p.regularizer.active()});
+  }
   for (StateShape const& s : states)
     description_.states.push_back({weight(s.name, "", s.shape, description_.state_elements), s.initial, s.decay});
   description_.layers.push_back({std::move(paths.own),

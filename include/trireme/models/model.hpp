@@ -245,7 +245,7 @@ class Model {
 
   std::vector<T> initial_values(WeightInfo const& weight, Initializer const& initializer) const {
     std::vector<double> values(weight.size, 0.0);
-    initializer(values, {weight.shape.to_vector(), seed_, weight.path});
+    initializer(values, {weight.shape.to_vector(), seed_, weight.path, weight.input_axes});
     return {values.begin(), values.end()};
   }
 

@@ -21,7 +21,8 @@ struct WeightInfo {
   Shape shape;
   std::size_t offset = 0;
   std::size_t size = 0;
-  std::string keras_group{};  ///< within the layer's group in `.weights.h5`: "cell" of an LSTM; mostly empty
+  std::string keras_group{};   ///< within the layer's group in `.weights.h5`: "cell" of an LSTM; mostly empty
+  std::size_t input_axes = 0;  ///< of compute_fans, for its initializer
 };
 
 /// Parameter of a model, as a row of its table.

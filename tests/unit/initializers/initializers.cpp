@@ -26,9 +26,9 @@ using boost::test_tools::tolerance;
 namespace {
 
 std::vector<double> draw(tr::Initializer const& initializer, std::vector<std::size_t> const& extents,
-                         std::uint64_t seed = 7, std::string_view path = "dense/kernel") {
+                         std::uint64_t seed = 7, std::string_view path = "dense/kernel", std::size_t input_axes = 0) {
   std::vector<double> out(std::accumulate(extents.begin(), extents.end(), std::size_t{1}, std::multiplies<>{}));
-  initializer(out, {.extents = extents, .seed = seed, .path = path});
+  initializer(out, {.extents = extents, .seed = seed, .path = path, .input_axes = input_axes});
   return out;
 }
 
@@ -86,6 +86,34 @@ BOOST_AUTO_TEST_CASE(fans_count_the_receptive_field_of_a_convolution) {
   BOOST_TEST(dense.out == 9.0);
   BOOST_TEST(bias.in == 6.0);
   BOOST_TEST(bias.out == 6.0);
+}
+
+BOOST_AUTO_TEST_CASE(fans_of_a_product_over_several_axes_are_products_of_extents) {
+  tr::Fans const to_heads = tr::compute_fans({32, 4, 8}, 1), from_heads = tr::compute_fans({4, 6, 40}, 2);
+  BOOST_TEST(to_heads.in == 32.0);
+  BOOST_TEST(to_heads.out == 32.0);
+  BOOST_TEST(from_heads.in == 24.0);
+  BOOST_TEST(from_heads.out == 40.0);
+}
+
+BOOST_AUTO_TEST_CASE(scaled_initializers_take_the_fans_of_a_product_over_several_axes) {
+  // Variances of keras.layers.MultiHeadAttention(8, 48, value_dim=30, output_shape=70) on 96 features, which it draws
+  // with the fans 96 and 384 of the query, and 240 and 70 of the output.
+  struct Kernel {
+    std::vector<std::size_t> extents;
+    std::size_t input_axes;
+    double average, in;  // variances of Glorot's and of LeCun's initializers
+  };
+  for (Kernel const& k : {Kernel{{96, 8, 48}, 1, 2.0 / 480, 1.0 / 96}, Kernel{{8, 30, 70}, 2, 2.0 / 310, 1.0 / 240}}) {
+    double const average = std::sqrt(k.average), in = std::sqrt(k.in), he = std::sqrt(2 * k.in);
+    auto const draw_kernel = [&](tr::Initializer const& initializer) {
+      return draw(initializer, k.extents, 7, "dense/kernel", k.input_axes);
+    };
+    check_moments(draw_kernel(tr::GlorotUniform{}), 0, average, std::sqrt(3.0) * average);
+    check_moments(draw_kernel(tr::GlorotNormal{}), 0, average, 2 * average / cut);
+    check_moments(draw_kernel(tr::HeUniform{}), 0, he, std::sqrt(3.0) * he);
+    check_moments(draw_kernel(tr::LecunNormal{}), 0, in, 2 * in / cut);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_element_depends_on_seed_path_and_its_index_alone) {

@@ -3,6 +3,7 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -14,9 +15,11 @@
 #include "trireme/fit.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
+#include "trireme/layers/multi_head_attention.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/frozen.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/mpi/fault/abort_message.hpp"
 #include "trireme/optimizers/adam.hpp"
@@ -69,6 +72,34 @@ BOOST_FIXTURE_TEST_CASE(initial_weights_follow_the_seed_and_glorots_limit, Fixtu
   double const limit = std::sqrt(6.0 / (6 + 9));
   for (float w : of_seed(1)) BOOST_TEST(std::abs(w) <= limit);
   for (float b : model.weights("dense/bias")) BOOST_TEST(b == 0.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(kernels_of_attention_start_within_keras_limits, Fixture) {
+  // Largest weights of keras.layers.MultiHeadAttention(4, 8, value_dim=6, output_shape=40): 0.3061, 0.3061, 0.3269,
+  // 0.3061.
+  auto const attention = compile(
+      strategy, Sequential{Input<10, 32>{}, MultiHeadAttention<4, 8, ValueDim<6>, OutputDim<40>>{.name = "attention"}},
+      SGD{}, MeanSquaredError{}, CompileOptions{.seed = 1});
+  auto const frozen =
+      compile(strategy,
+              Sequential{Input<10, 32>{},
+                         Frozen{MultiHeadAttention<4, 8, ValueDim<6>, OutputDim<40>>{.name = "attention"}}, Dense<2>{}},
+              SGD{}, MeanSquaredError{}, CompileOptions{.seed = 1});
+  struct Kernel {
+    char const* path;
+    double inputs, outputs;
+  };
+  for (Kernel const& kernel :
+       {Kernel{"attention/query/kernel", 32, 32}, Kernel{"attention/key/kernel", 32, 32},
+        Kernel{"attention/value/kernel", 32, 24}, Kernel{"attention/attention_output/kernel", 24, 40}}) {
+    double const limit = std::sqrt(6 / (kernel.inputs + kernel.outputs));
+    auto const weights = attention.weights(kernel.path);
+    double largest = 0;
+    for (float w : weights) largest = std::max(largest, static_cast<double>(std::abs(w)));
+    BOOST_TEST(largest <= limit);
+    BOOST_TEST(largest > 0.97 * limit);
+    BOOST_TEST((frozen.weights(kernel.path) == weights));
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(weights_can_be_set_and_written_through_a_view, Fixture) {
