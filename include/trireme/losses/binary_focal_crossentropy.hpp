@@ -6,6 +6,7 @@
 
 #include <Kokkos_MathematicalFunctions.hpp>
 
+#include "trireme/activations/sigmoid.hpp"
 #include "trireme/backend/simd/math.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/fixed_string.hpp"
@@ -25,6 +26,7 @@ struct BinaryFocalCrossentropy {
   static constexpr FixedString name = "binary_focal_crossentropy";
   using target = DenseTarget;
   static constexpr auto outputs = LossOutputs::mean;
+  using link = Sigmoid;  ///< a model that ends in it is trained on its argument
 
   bool apply_class_balancing = false;  ///< weigh yes by alpha and no by 1 - alpha
   double alpha = 0.25;

@@ -20,6 +20,7 @@
 #include "trireme/fit.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/losses/binary_crossentropy.hpp"
+#include "trireme/losses/binary_focal_crossentropy.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/means.hpp"
@@ -112,6 +113,11 @@ BOOST_AUTO_TEST_CASE(sigmoid_trains_on_its_logits) {
       compiled(Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{}, Dense<1, Sigmoid>{}}, BinaryCrossentropy{});
   auto reference = compiled(base, BinaryCrossentropy{.from_logits = true});
   check_same_training(model, reference, data);
+
+  auto focal = compiled(Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{}, Dense<1, Sigmoid>{}},
+                        BinaryFocalCrossentropy{});
+  auto focal_reference = compiled(base, BinaryFocalCrossentropy{.from_logits = true});
+  check_same_training(focal, focal_reference, data);
 }
 
 // Of several outputs each by itself: some on logits, some not.
