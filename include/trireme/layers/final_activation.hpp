@@ -27,4 +27,8 @@ struct FinalActivationOf<L, I> {
   using type = typename L::template final_activation_of<I>;
 };
 
+/// True if output I of a layer is part I of its input.
+template <class L, std::size_t I>
+inline constexpr bool hands_on = requires { requires L::template hands_on<I>; };
+
 }  // namespace trireme::detail

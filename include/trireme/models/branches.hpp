@@ -22,6 +22,8 @@ struct Skip {
   static constexpr std::string_view class_name = "Identity";
   static constexpr bool takes_parts = true;
   static constexpr bool reinterprets = true;
+  template <std::size_t>
+  static constexpr bool hands_on = true;  ///< output i is part i of the input
   LayerName name{};
 
   template <class In>

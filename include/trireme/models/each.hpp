@@ -15,11 +15,16 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/layers/activation.hpp"
 #include "trireme/layers/copy.hpp"
+#include "trireme/layers/final_activation.hpp"
 #include "trireme/layers/layer.hpp"
+#include "trireme/models/branches.hpp"
 #include "trireme/models/graph_pass.hpp"
 #include "trireme/models/layer_flops.hpp"
+#include "trireme/models/leaf_layers.hpp"
 #include "trireme/models/sequential.hpp"
+#include "trireme/models/tuples.hpp"
 #include "trireme/models/value_sources.hpp"
 #include "trireme/tensor/parts.hpp"
 
@@ -40,48 +45,6 @@ struct ChainUpdates {
 };
 
 }  // namespace kernels
-
-namespace detail {
-
-/// f(leaf layer, its input's extents, how often it runs in a pass) for each within a layer, or for those only that are
-/// not frozen.
-template <bool with_frozen, class L, class In, class F>
-constexpr void for_each_leaf(L const& layer, In const& in, F const& f, std::size_t times = 1) {
-  if constexpr (is_frozen<L> && !with_frozen) {
-    return;
-  } else if constexpr (is_composite<L>) {
-    if constexpr (requires { L::runs_on_each_part; }) times *= parts_count<In>;
-    layer.for_each_layer(
-        in, [&](auto const& inner, auto const& extents) { for_each_leaf<with_frozen>(inner, extents, f, times); });
-  } else {
-    f(layer, in, times);
-  }
-}
-
-/// f(offset, size, its description by the layer, how often the layer runs in a pass) for each tensor of an arena that
-/// training changes; `of(layer, in)` lists them.
-template <class T, class L, class In, class Of, class F>
-void for_each_tensor(L const& layer, In const& in, Of const& of, F const& f) {
-  std::size_t offset = 0;
-  for_each_leaf<false>(layer, in, [&](auto const& leaf, auto const& extents, std::size_t times) {
-    for (auto const& tensor : of(leaf, extents)) {
-      f(offset, tensor.shape.size(), tensor, times);
-      offset += aligned_count<T>(tensor.shape.size());
-    }
-  });
-}
-
-/// Numbers of all parameters, padding not counted.
-template <class L, class In>
-constexpr std::size_t parameter_count(L const& layer, In const& in) {
-  std::size_t count = 0;
-  for_each_leaf<true>(layer, in, [&](auto const& leaf, auto const& extents, std::size_t) {
-    for (auto const& p : parameters_of(leaf, extents)) count += p.shape.size();
-  });
-  return count;
-}
-
-}  // namespace detail
 
 /// One layer, with one set of parameters, on each part of a tuple (a Siamese network):
 /// `Each{Sequential{Dense<64, ReLU>{}, Dense<16>{}}}`.
@@ -118,6 +81,28 @@ struct Each {
         return Parts<Out...>{{out...}};
       });
     }
+  }
+
+  /// The activation that the layer ends in, on every part.
+  template <std::size_t>
+  using final_activation_of = typename detail::FinalActivation<L>::type;
+  /// The layer without it; it follows on the parts, of `Count`, whose bit is not set.
+  template <std::size_t Bits, std::size_t Count>
+  constexpr auto without_activations() const {
+    auto const rest = layer.without_activation();
+    Each<std::remove_const_t<decltype(rest)>> const all{rest};
+    auto const activation = []<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      if constexpr ((Bits >> I & 1) != 0)
+        return Skip{};
+      else
+        return Activation<final_activation_of<I>>{};
+    };
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      if constexpr (((Bits >> I & 1) && ...))
+        return all;
+      else
+        return Sequential(all, Parallel(activation(std::integral_constant<std::size_t, I>())...));
+    }(std::make_index_sequence<Count>());
   }
 
   /// Calls f(layer, the first part's extents), once for all parts.

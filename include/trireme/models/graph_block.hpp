@@ -28,6 +28,39 @@ class GraphBlock;
 template <class... Inputs, class... Layers>
 class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBlock<NodeInputs<Inputs...>, Layers...>> {
   static constexpr std::size_t count = sizeof...(Layers);
+  using Last = std::tuple_element_t<count - 1, std::tuple<Layers...>>;
+
+  /// Number of inputs of nodes that are this value.
+  static constexpr std::size_t users(std::size_t value) {
+    std::size_t number = 0;
+    auto const count_in = [&]<std::size_t... V>(std::index_sequence<V...>) {
+      number += (std::size_t{V == value} + ...);
+    };
+    (count_in(Inputs{}), ...);
+    return number;
+  }
+  /// The node that makes output I for nothing else; `count` if there is none.
+  template <std::size_t I>
+  static constexpr std::size_t maker() {
+    using Taken = std::tuple_element_t<count - 1, std::tuple<Inputs...>>;
+    if constexpr (!hands_on<Last, I> || Taken::size() < 2 || I >= Taken::size()) {
+      return count - 1;
+    } else {
+      std::size_t const value = [&]<std::size_t... V>(std::index_sequence<V...>) {
+        return std::array{V...}[I];
+      }(Taken{});
+      return value == 0 || users(value) > 1 ? count : value - 1;
+    }
+  }
+  template <std::size_t I>
+  static constexpr auto ending() {
+    if constexpr (constexpr std::size_t made = maker<I>(); made == count)
+      return std::type_identity<void>();
+    else if constexpr (made == count - 1)
+      return FinalActivationOf<Last, I>();
+    else
+      return FinalActivation<std::tuple_element_t<made, std::tuple<Layers...>>>();
+  }
 
  public:
   using graph_of = GraphBlock;
@@ -45,15 +78,16 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
     return std::get<count>(values(in));
   }
 
-  using final_activation = typename FinalActivation<std::tuple_element_t<count - 1, std::tuple<Layers...>>>::type;
+  using final_activation = typename FinalActivation<Last>::type;
   constexpr auto without_activation() const { return with_last(node<count - 1>().without_activation()); }
-  /// The same of one of several outputs, as in Sequential.
+  /// The same of one of several outputs, as in Sequential: of the last node, or of one whose value that hands on.
   template <std::size_t I>
-  using final_activation_of =
-      typename FinalActivationOf<std::tuple_element_t<count - 1, std::tuple<Layers...>>, I>::type;
-  template <std::size_t Bits>
+  using final_activation_of = typename decltype(ending<I>())::type;
+  template <std::size_t Bits, std::size_t Count>
   constexpr auto without_activations() const {
-    return with_last(node<count - 1>().template without_activations<Bits>());
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return with_layers(bare_node<I, Bits, Count>()...);
+    }(std::make_index_sequence<count>());
   }
 
   static constexpr std::size_t node_count = count;
@@ -96,13 +130,29 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
   }
 
  private:
+  template <class... L>
+  static constexpr auto with_layers(L const&... layers) {
+    return GraphBlock<NodeInputs<Inputs...>, L...>(std::tuple<L...>(layers...));
+  }
   template <class L>
   constexpr auto with_last(L const& layer) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      using Nodes = std::tuple<std::tuple_element_t<I, std::tuple<Layers...>>..., L>;
-      return GraphBlock<NodeInputs<Inputs...>, std::tuple_element_t<I, std::tuple<Layers...>>..., L>(
-          Nodes(node<I>()..., layer));
+      return with_layers(node<I>()..., layer);
     }(std::make_index_sequence<count - 1>());
+  }
+
+  /// Node N without the activations of those of `Count` outputs that it makes and whose bit is set.
+  template <std::size_t N, std::size_t Bits, std::size_t Count>
+  constexpr auto bare_node() const {
+    constexpr std::size_t own = []<std::size_t... I>(std::index_sequence<I...>) {
+      return (std::size_t{0} + ... + (maker<I>() == N ? Bits & std::size_t{1} << I : 0));
+    }(std::make_index_sequence<Count>());
+    if constexpr (own == 0)
+      return node<N>();
+    else if constexpr (N == count - 1)
+      return node<N>().template without_activations<own, Count>();
+    else
+      return node<N>().without_activation();
   }
 
   template <std::size_t I>

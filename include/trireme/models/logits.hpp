@@ -69,7 +69,7 @@ constexpr auto trained_part(Architecture const& architecture) {
   if constexpr (!takes_logits<Given, Architecture>())
     return architecture;
   else if constexpr (LossesOf<Given>::count > 1)
-    return architecture.template without_activations<outputs_on_logits<Given, Architecture>>();
+    return architecture.template without_activations<outputs_on_logits<Given, Architecture>, LossesOf<Given>::count>();
   else
     return architecture.without_activation();
 }

@@ -79,7 +79,9 @@ constexpr auto output(LossAndRest... given) {
 ///
 ///     Outputs{output<"price">(MeanSquaredError{}, LossWeight{0.3}), output<"kind">(BinaryCrossentropy{}, Accuracy{})}
 ///
-/// An output that ends in the activation which its loss would undo (Softmax, Sigmoid) trains on its logits.
+/// An output that ends in the activation which its loss would undo (Softmax, Sigmoid) trains on its logits, also where
+/// the last node of a Graph hands on the value of another, as `node<"all", "a", "b">(Skip{})` does, and no other node
+/// takes that value.
 ///
 /// Source: the dictionaries of losses and metrics in Keras's `compile`.
 ///

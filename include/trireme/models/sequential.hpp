@@ -129,10 +129,10 @@ class Sequential : public detail::GraphLayer<Sequential<Layers...>> {
   /// Activation that output I of several ends in; void: none.
   template <std::size_t I>
   using final_activation_of = ActivationOf<I>;
-  /// The layers without the activations of the outputs whose bit is set.
-  template <std::size_t Bits>
+  /// The layers without the activations of the outputs, of `Count`, whose bit is set.
+  template <std::size_t Bits, std::size_t Count>
   constexpr auto without_activations() const {
-    return with_last(std::get<last - 1>(layers_).template without_activations<Bits>());
+    return with_last(std::get<last - 1>(layers_).template without_activations<Bits, Count>());
   }
 
   static constexpr bool has_tables = (... || detail::has_tables<Layers>());

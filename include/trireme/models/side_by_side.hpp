@@ -68,6 +68,12 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
     requires(Join::in_place && I < count)
   using final_activation_of = typename FinalActivation<std::tuple_element_t<I, std::tuple<Branches...>>>::type;
 
+  /// True if output I is part I of the input.
+  template <std::size_t I>
+    requires(I < count)
+  static constexpr bool hands_on = Join::in_place && std::is_same_v<Source, OwnPart> &&
+                                   detail::hands_on<std::tuple_element_t<I, std::tuple<Branches...>>, 0>;
+
   template <class In>
   constexpr auto output(In const& in) const {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {

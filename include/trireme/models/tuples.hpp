@@ -41,7 +41,7 @@ struct Parallel : detail::SideBySide<detail::OwnPart, detail::TupleJoin, Branche
   }
 
   /// The branches, without the final activation of those whose bit is set.
-  template <std::size_t Bits>
+  template <std::size_t Bits, std::size_t>
   constexpr auto without_activations() const {
     return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Parallel(b...); });
   }
@@ -62,7 +62,7 @@ struct Fork : detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches.
   using detail::SideBySide<detail::SameInput, detail::TupleJoin, Branches...>::SideBySide;
 
   /// The branches, without the final activation of those whose bit is set.
-  template <std::size_t Bits>
+  template <std::size_t Bits, std::size_t>
   constexpr auto without_activations() const {
     return this->template without_activations_of<Bits>([](auto const&... b) { return trireme::Fork(b...); });
   }

@@ -25,6 +25,7 @@
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/means.hpp"
 #include "trireme/models/branches.hpp"
+#include "trireme/models/each.hpp"
 #include "trireme/models/graph.hpp"
 #include "trireme/models/outputs.hpp"
 #include "trireme/models/tuples.hpp"
@@ -72,6 +73,25 @@ void check_probabilities(Values const& values, std::size_t size) {
   }
 }
 
+/// History, weights and predictions of a model of several outputs. `steep`: the number of its weights whose logits are
+/// several hundreds.
+template <class Architecture, class Outputs, class Data>
+auto train(Architecture const& architecture, Outputs const& outputs, Data const& data, std::uint64_t steep) {
+  OneDeviceStrategy<> const strategy;
+  auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.01}, outputs, CompileOptions{.seed = 5});
+  std::uint64_t seed = 0;  // the same weights whatever their names
+  for (auto const& name : model.weight_names()) {
+    auto values = model.weights(name);
+    auto const random = test::make_samples<T>(values.size(), {}, 2, ++seed).x;
+    std::copy(random.begin(), random.end(), values.begin());
+    model.set_weights(name, xt::xarray<T>(values * (seed == steep ? 100 : 1)));
+  }
+  auto history = fit(strategy, model, data, validation(data), {.epochs = 2, .verbose = false});
+  std::vector<xt::xarray<T>> weights;
+  for (auto const& name : model.weight_names()) weights.push_back(model.weights(name));
+  return std::tuple(std::move(history), std::move(weights), predict(strategy, model, data));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(softmax_as_activation_or_layer_trains_on_its_logits_and_predicts_probabilities) {
@@ -114,8 +134,8 @@ BOOST_AUTO_TEST_CASE(sigmoid_trains_on_its_logits) {
   auto reference = compiled(base, BinaryCrossentropy{.from_logits = true});
   check_same_training(model, reference, data);
 
-  auto focal = compiled(Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{}, Dense<1, Sigmoid>{}},
-                        BinaryFocalCrossentropy{});
+  auto focal =
+      compiled(Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{}, Dense<1, Sigmoid>{}}, BinaryFocalCrossentropy{});
   auto focal_reference = compiled(base, BinaryFocalCrossentropy{.from_logits = true});
   check_same_training(focal, focal_reference, data);
 }
@@ -139,26 +159,10 @@ BOOST_AUTO_TEST_CASE(each_of_several_outputs_trains_on_its_logits_and_is_predict
               output<"number">(MeanSquaredError{})};
   Input<test::mlp_inputs> const input;
   Dense<9, ReLU> const hidden;
-  auto const train = [&](auto const& architecture, auto const& outputs) {
-    OneDeviceStrategy<> const strategy;
-    auto model = compile<T>(strategy, architecture, SGD{.learning_rate = 0.01}, outputs, CompileOptions{.seed = 5});
-    // Logits of several hundreds, and the same weights whatever their names.
-    std::uint64_t seed = 0;
-    for (auto const& name : model.weight_names()) {
-      auto values = model.weights(name);
-      auto const random = test::make_samples<T>(values.size(), {}, 2, ++seed).x;
-      std::copy(random.begin(), random.end(), values.begin());
-      model.set_weights(name, xt::xarray<T>(values * (seed == 3 ? 100 : 1)));
-    }
-    auto history = fit(strategy, model, data, validation(data), {.epochs = 2, .verbose = false});
-    std::vector<xt::xarray<T>> weights;
-    for (auto const& name : model.weight_names()) weights.push_back(model.weights(name));
-    return std::tuple(std::move(history), std::move(weights), predict(strategy, model, data));
-  };
-  auto const [expected, expected_weights, logits] =
-      train(Sequential{input, hidden, Fork{Dense<test::classes>{}, Dense<1>{}, Dense<1, Sigmoid>{}}}, only_losses);
+  auto const [expected, expected_weights, logits] = train(
+      Sequential{input, hidden, Fork{Dense<test::classes>{}, Dense<1>{}, Dense<1, Sigmoid>{}}}, only_losses, data, 3);
   auto const check = [&](auto const& architecture) {
-    auto const [history, weights, predictions] = train(architecture, losses(false));
+    auto const [history, weights, predictions] = train(architecture, losses(false), data, 3);
     for (char const* name : {"loss", "kind_loss", "yes_loss", "number_loss", "val_loss", "val_kind_loss"})
       BOOST_TEST(history[name] == expected[name], boost::test_tools::per_element());
     BOOST_TEST(expected["kind_loss"][0] > 20);  // clipped, a loss is at most 16.2
@@ -176,6 +180,61 @@ BOOST_AUTO_TEST_CASE(each_of_several_outputs_trains_on_its_logits_and_is_predict
                    Parallel{Softmax{}, Sigmoid{}, Sigmoid{}}});
   check(Graph{input, node<"hidden">(hidden),
               node<"heads">(Fork{Dense<test::classes, Softmax>{}, Dense<1, Sigmoid>{}, Dense<1, Sigmoid>{}})});
+  // Nodes whose values the last one hands on.
+  auto const heads = [&](auto const& yes, auto const& last) {
+    return Graph{input,
+                 node<"hidden">(hidden),
+                 node<"kind">(Dense<test::classes, Softmax>{}),
+                 node<"yes", "hidden">(yes),
+                 node<"number", "hidden">(Dense<1, Sigmoid>{}),
+                 node<"all", "kind", "yes", "number">(last)};
+  };
+  check(heads(Dense<1, Sigmoid>{}, Parallel{Skip{}, Skip{}, Skip{}}));
+  check(heads(Dense<1, Sigmoid>{}, Skip{}));
+  check(heads(Dense<1>{}, Parallel{Skip{}, Sigmoid{}, Skip{}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_layer_for_each_output_trains_on_the_logits_of_those_whose_loss_undoes_it) {
+  auto const samples = test::mlp_samples<T>(23);
+  auto const kinds = xt::xarray<T>(xt::eval(xt::fabs(test::make_samples<T>(23, {test::classes}, 2, 9).x)));
+  Input<test::mlp_inputs> const input;
+  Fork const hidden{Dense<9, ReLU>{}, Dense<9, ReLU>{}};
+  auto const check = [&](auto const& y, auto const& outputs, auto const& reference, auto const& reference_outputs) {
+    auto const data = data::from_tensor_slices(samples.x, y).batch(GlobalBatch{8});
+    auto const [history, weights, predictions] =
+        train(Sequential{input, hidden, Each{Dense<test::classes, Softmax>{}}}, outputs, data, 5);
+    auto const [expected, expected_weights, others] = train(reference, reference_outputs, data, 5);
+    for (char const* name : {"loss", "a_loss", "b_loss", "val_loss"})
+      BOOST_TEST(history[name] == expected[name], boost::test_tools::per_element());
+    BOOST_TEST(expected["a_loss"][0] > 20);
+    for (std::size_t i = 0; i < weights.size(); ++i) BOOST_TEST((weights[i] == expected_weights[i]), i);
+    check_probabilities(predictions[0], test::classes);
+    check_probabilities(predictions[1], test::classes);
+  };
+  Logits const logits{.from_logits = true};
+  check(std::tie(samples.y, samples.y), Outputs{output<"a">(Logits{}), output<"b">(Logits{})},
+        Sequential{input, hidden, Each{Dense<test::classes>{}}}, Outputs{output<"a">(logits), output<"b">(logits)});
+  check(std::tie(samples.y, kinds), Outputs{output<"a">(Logits{}), output<"b">(MeanSquaredError{})},
+        Sequential{input, hidden, Each{Dense<test::classes>{}}, Parallel{Skip{}, Softmax{}}},
+        Outputs{output<"a">(logits), output<"b">(MeanSquaredError{})});
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_others_take_keeps_its_activation) {
+  auto const samples = test::mlp_samples<T>(23);
+  std::vector<T> numbers;
+  for (std::int32_t label : samples.y) numbers.push_back(static_cast<T>(label) / 4);
+  auto const data = data::from_tensor_slices(samples.x, std::tie(samples.y, numbers)).batch(GlobalBatch{8});
+  auto const [history, weights, predictions] = train(
+      Graph{Input<test::mlp_inputs>{}, node<"hidden">(Dense<9, ReLU>{}), node<"kind">(Dense<test::classes, Softmax>{}),
+            node<"number">(Dense<1>{}), node<"both", "kind", "number">(Parallel{Skip{}, Skip{}})},
+      Outputs{output<"kind">(Logits{}), output<"number">(MeanSquaredError{})}, data, 3);
+  BOOST_TEST(history["kind_loss"][0] < 16.2);
+  for (std::size_t i = 0; i < 23; ++i) {
+    double number = weights[5](0);
+    for (std::size_t k = 0; k < test::classes; ++k)
+      number += static_cast<double>(predictions[0](i, k) * weights[4](k, 0));
+    BOOST_TEST(std::abs(predictions[1](i, 0) - number) < 1e-5);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_graph_whose_last_node_has_several_inputs_trains_on_its_logits) {
