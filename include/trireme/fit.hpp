@@ -28,6 +28,7 @@
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/models/predictions.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/strategies/strategy.hpp"
 
 namespace trireme {
@@ -245,7 +246,6 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
   CallbackList list(run, engine, progress, callbacks...);
   BatchIterator batches(engine, data, {.role = IteratorRole::prediction});
   Predictions predictions(engine, data.is_local());
-
   batches.start(0);
   run.begin_batches(batches.count());
   list.predict_begin();
@@ -260,8 +260,7 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
   return predictions.gather();
 }
 
-/// One pass over test data; its values are logged under `prefix`. A request to stop does not end the pass: metrics over
-/// a part of the data would not be those of all.
+/// One pass over test data, logged under `prefix`. A request to stop does not end it: metrics are those of all data.
 template <class R, class Engine, class Batches, class List>
 void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* prefix, List& list) {
   engine.reset_metrics(Phase::test);
@@ -286,6 +285,7 @@ template <class Engine, class Model, class Loop>
 auto detail::leave_together(PlacedModel<Engine, Model>& model, char const* call, Loop const& loop) {
   // Errors of a process that makes this call alone: of a thread beside the model's, and of a worker at its own pace.
   auto const use = model.begin_use(call);
+  PositionScope const position;
   if constexpr (requires { model.engine().require_together(call); }) model.engine().require_together(call);
   ErrorBarrier::Scope together(model.error_barrier());
   if (model.error_barrier() == nullptr) return loop();

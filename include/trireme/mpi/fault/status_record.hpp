@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -107,6 +108,29 @@ inline StatusRecord* current_neighbour = nullptr;
 
 /// This process's record.
 inline StatusRecord& status() { return *current_status; }
+
+/// Scope of a call that trains, tests or predicts. When the call returns, this process's record has the position of the
+/// call around it, as of fit around the evaluate of a callback, or none. An error leaves the position as it is, for the
+/// message that may end the process.
+class PositionScope {
+ public:
+  PositionScope() { calls.fetch_add(1, std::memory_order_relaxed); }
+  ~PositionScope() {
+    bool const is_last = calls.fetch_sub(1, std::memory_order_relaxed) == 1;
+    if (std::uncaught_exceptions() > exceptions_) return;
+    status().epoch.store(is_last ? 0 : epoch_, std::memory_order_relaxed);
+    status().step.store(is_last ? 0 : step_, std::memory_order_relaxed);
+    status().touch();
+  }
+  PositionScope(PositionScope const&) = delete;
+  PositionScope& operator=(PositionScope const&) = delete;
+
+ private:
+  inline static std::atomic<int> calls{0};  ///< that have begun and not ended
+  int exceptions_ = std::uncaught_exceptions();
+  std::uint64_t epoch_ = status().epoch.load(std::memory_order_relaxed),
+                step_ = status().step.load(std::memory_order_relaxed);
+};
 
 /// Records a complete file from which the run can be continued. To be called by every process.
 inline void note_checkpoint(std::string const& path) {
