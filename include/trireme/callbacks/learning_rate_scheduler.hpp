@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 
 namespace trireme {
@@ -26,6 +27,12 @@ struct LearningRateScheduler {
 
   Schedule schedule;
   bool verbose = false;
+
+  template <class Run>
+  void on_train_begin(Run& run) const {
+    if (run.has_schedule())
+      raise_uniform(ValueError("LearningRateScheduler cannot set the learning rate of an optimizer with a schedule"));
+  }
 
   template <class Run>
   void on_epoch_begin(Run& run) {

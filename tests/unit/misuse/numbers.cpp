@@ -47,9 +47,9 @@ void train(Environment& environment, Given const& given) {
 }
 
 template <class Callback>
-void train_with(Environment& environment, Callback callback) {
+void train_with(Environment& environment, Callback callback, SGD const& optimizer = {}) {
   MultiWorkerMirroredStrategy<> const strategy(environment.world());
-  auto model = compile(strategy, Sequential{Input<3>{}, Dense<1>{}}, SGD{}, MeanSquaredError{});
+  auto model = compile(strategy, Sequential{Input<3>{}, Dense<1>{}}, optimizer, MeanSquaredError{});
   xt::xtensor<float, 2> const x = xt::zeros<float>({8, 3}), y = xt::ones<float>({8, 1});
   fit(strategy, model, data::from_tensor_slices(x, y).batch(GlobalBatch{4}), {.verbose = false}, callback);
 }
@@ -136,6 +136,11 @@ Misuse const table[] = {
      [](Environment& e) {
        auto const below = [](std::size_t) { return -1.0; };
        train_with(e, LearningRateScheduler{below});
+     }},
+    {"scheduler_of_a_schedule", "LearningRateScheduler cannot set the learning rate of an optimizer with a schedule",
+     [](Environment& e) {
+       auto const same = [](std::size_t, double rate) { return rate; };
+       train_with(e, LearningRateScheduler{same}, SGD{.learning_rate = CosineDecay{.decay_steps = 10}});
      }},
     {"no_micro_batches", "PipelineOptions::micro_batches is 0, which is outside of [1, 2^53]",
      [](Environment& e) { PipelineStrategy<>(e.world(), {.micro_batches = 0}); }},
