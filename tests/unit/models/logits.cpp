@@ -181,11 +181,11 @@ BOOST_AUTO_TEST_CASE(each_of_several_outputs_trains_on_its_logits_and_is_predict
   check(Graph{input, node<"hidden">(hidden),
               node<"heads">(Fork{Dense<test::classes, Softmax>{}, Dense<1, Sigmoid>{}, Dense<1, Sigmoid>{}})});
   // Nodes whose values the last one hands on.
-  auto const heads = [&](auto const& yes, auto const& last) {
+  auto const heads = [&](auto const& head, auto const& last) {
     return Graph{input,
                  node<"hidden">(hidden),
                  node<"kind">(Dense<test::classes, Softmax>{}),
-                 node<"yes", "hidden">(yes),
+                 node<"yes", "hidden">(head),
                  node<"number", "hidden">(Dense<1, Sigmoid>{}),
                  node<"all", "kind", "yes", "number">(last)};
   };
