@@ -292,7 +292,9 @@ auto detail::leave_together(PlacedModel<Engine, Model>& model, char const* call,
   try {
     return loop();
   } catch (...) {
-    together.note(std::current_exception());
+    together.note(std::current_exception(), [&] {
+      if constexpr (requires { model.engine().discard_messages(); }) model.engine().discard_messages();
+    });
     throw;
   }
 }

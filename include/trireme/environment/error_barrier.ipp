@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <mpi.h>
 
@@ -29,9 +31,20 @@ TRIREME_INLINE ErrorBarrier::ErrorBarrier(Communicator const& group)
   std::ranges::sort(members_);
 }
 
-TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error) {
+TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error, std::function<void()> clean_up) {
   what_ = SharedError::from(error).message;
+  clean_up_ = std::move(clean_up);
   fails_ = true;
+}
+
+TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::function<void()> const& clean_up) noexcept {
+  await(what);
+  if (!clean_up || mpi_is_finalized()) return;
+  try {
+    clean_up();
+  } catch (...) {
+    end(SharedError::from(std::current_exception()).message);
+  }
 }
 
 TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {

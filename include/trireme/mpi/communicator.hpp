@@ -176,6 +176,10 @@ class Communicator {
   std::optional<std::size_t> probe(int tag) const;
   /// Waits until there is one; the deadline counts from the last progress seen of another process of the node.
   std::size_t await(int tag) const;
+  /// Receives and drops all messages of T with this tag that processes of the group have sent before this call and not
+  /// received, as after an error. None may be empty. Collective.
+  template <Transferable T>
+  void discard_messages(int tag = 0) const;
 
   /// Runs f on every process and returns its result. If it throws anywhere, all processes throw the error of the lowest
   /// rank that failed, marked uniform, and of its class where that is one of the library's.

@@ -55,6 +55,34 @@ BOOST_AUTO_TEST_CASE(a_message_to_a_rank_that_is_not_there_is_an_error) {
   BOOST_CHECK_EXCEPTION(world().send(values, 1000), CommunicationError, names_the_call);
 }
 
+BOOST_AUTO_TEST_CASE(discarded_messages_are_those_sent_before) {
+  struct Pair {
+    double first;
+    int second;
+  };
+  std::vector<double> const small(3, 1.0), large(1 << 20, 2.0), last(3, 3.0);
+  std::vector<Pair> const pairs(2);
+  Communicator const chopped(world().get(), 2);
+  for (int time = 0; time < 2; ++time) {
+    std::vector<Request> sent;
+    for (std::size_t i = 0; i < 3; ++i) sent.push_back(world().isend(small, next()));
+    sent.push_back(world().isend(large, previous()));
+    sent.push_back(world().isend(pairs, next(), 5));
+    sent.push_back(chopped.isend(small, next()));
+    world().discard_messages<double>();
+    world().discard_messages<Pair>(5);
+    chopped.discard_messages<double>();
+    for (Request& request : sent) request.wait();
+    std::vector<double> received(3);
+    for (Communicator const* comm : {&world(), &chopped}) {
+      Request const now = comm->isend(last, next());
+      comm->receive(received, previous());
+      BOOST_TEST(received[2] == 3.0);
+      received.assign(3, 0);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_started_sum_is_complete_after_waiting) {
   std::vector<float> values(10, 1.0f);
   Request request = world().iallreduce_sum(values.data(), values.size());

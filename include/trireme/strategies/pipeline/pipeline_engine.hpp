@@ -55,10 +55,8 @@ class PipelineEngine
   static constexpr bool divided = true;
   static constexpr std::size_t slice_count = SlicesOf::count;
 
-  /// Stage of this process, from 0.
-  std::size_t stage() const { return place_.stage; }
-  /// Number of stages.
-  std::size_t stages() const { return place_.stages; }
+  std::size_t stage() const { return place_.stage; }    ///< of this process, from 0
+  std::size_t stages() const { return place_.stages; }  ///< number of stages
 
   /// All stages of a pipeline draw the same rows: the first needs the inputs, the last the targets.
   DataShard data_shard(Phase) const { return {replicas_.rank(), replicas_.size(), replicas_.size()}; }
@@ -120,6 +118,13 @@ class PipelineEngine
     place_.stage_group->broadcast(std::span<T>(out, batch.rows * size), place_.stages - 1);
   }
 
+  /// Drops messages of a call that an error ended on all processes, which the next step would take. Collective.
+  void discard_messages() {
+    place_.stage_group->template discard_messages<T>();
+    onwards_.wait_all();
+    back_.wait_all();
+  }
+
   /// Compile-time error: no process holds the whole model.
   void infer(std::size_t, T const*, T*) {
     static_assert(sizeof(Model) == 0,
@@ -132,12 +137,7 @@ class PipelineEngine
 
   /// Throws if the replicas of a stage are no longer bitwise the same. Collective.
   void verify_replicas() const {
-    if (replicas_.size() == 1) return;
-    bool const differ = replicas_.differ(to_host(parts_.weights().snapshot()));
-    std::size_t const stage = parts_.group().allreduce_min(differ ? place_.stage : place_.stages).value();
-    if (stage == place_.stages) return;
-    raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", stage,
-                                  this->iteration())));
+    if (replicas_.size() > 1) replicas_.verify(parts_, place_.stage, place_.stages);
   }
 
   /// The memory of this process for batches of up to `rows` rows of its pipeline.
@@ -237,7 +237,6 @@ class PipelineEngine
   }
 
   void backward(Step const& step, std::size_t m) {
-    auto& arenas = parts_.arenas();
     RowRange const range = micro_batch(step.slice.rows, m);
     std::size_t const rows = range.end - range.begin;
     StepKeys keys = step.keys;
@@ -250,8 +249,8 @@ class PipelineEngine
       onwards_.receive(dy, rows * pass_.output_size());
     back_.wait(m % 2);
     T* const dx = place_.is_first() ? nullptr : workspace_.input_gradient(m);
-    arenas.backward(parts_.context(), m, rows > 0, [&] {
-      pass_.backward(parts_.context(), rows, input(step.slice, m), workspace_.kept(m), dy, dx, arenas, keys);
+    parts_.arenas().backward(parts_.context(), m, rows > 0, [&] {
+      pass_.backward(parts_.context(), rows, input(step.slice, m), workspace_.kept(m), dy, dx, parts_.arenas(), keys);
     });
     if (!place_.is_first()) back_.send(m % 2, dx, rows * pass_.input_size());
   }

@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/backend/execution/views.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/hash.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/host_mirror.hpp"
 #include "trireme/strategies/engine/process_sum.hpp"
@@ -39,13 +42,23 @@ class StageReplicas {
     mirror_.push(space, 0, elements_);
   }
 
-  /// True if the stage's weights are not bitwise the same in all pipelines; any NaN is as another. Collective.
+  /// Throws on all processes if the weights of a stage are not bitwise the same in all pipelines; any NaN is as
+  /// another. Collective. \param parts  those of this process's engine
+  template <class Parts>
+  void verify(Parts const& parts, std::size_t stage, std::size_t stages) const {
+    bool const here = differ(to_host(parts.weights().snapshot()));
+    std::size_t const first = parts.group().allreduce_min(here ? stage : stages).value();
+    if (first == stages) return;
+    raise_uniform(Error(formatted("the weights of stage {} are not the same in all pipelines after step {}", first,
+                                  parts.optimizer().iteration())));
+  }
+
+ private:
   bool differ(std::vector<T> weights) const {
     auto const hash = data::hash_numbers(std::move(weights));
     return group_->allreduce_min(hash).value() != group_->allreduce_max(hash).value();
   }
 
- private:
   std::shared_ptr<Communicator const> group_;
   std::unique_ptr<GroupSum<Communicator>> rows_;
   std::size_t elements_;
