@@ -16,6 +16,7 @@
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
+#include "trireme/detail/leave_together.hpp"
 #include "trireme/detail/owned_engine.hpp"
 #include "trireme/detail/weights_call.hpp"
 #include "trireme/metrics/logs.hpp"
@@ -174,20 +175,22 @@ class PlacedModel {
   /// target extents...), `sample_weight` (samples). Returns loss and metrics of that batch. Collective. Source: Keras
   /// `train_on_batch`.
   /// \throws ShapeError or ValueError on all processes, if there is no sample, a label or index is outside of its
-  /// range, or arrays do not fit the model or differ between processes.
+  /// range, or arrays do not fit the model or differ between processes. An error that is thrown on some processes alone
+  /// ends all processes as in `fit`.
   template <data::SampleArrays X, data::SampleArrays Y>
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
     static_assert(detail::require_trainable<Model>());
-    auto const use = begin_use("train_on_batch");
-    detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
-    owned_.engine.reset_metrics(Phase::train);
-    owned_.engine.train_step(arrays.batch());
-    publish_trained();
-    Logs logs;
-    auto const values = owned_.engine.metrics(Phase::train);
-    for (std::size_t i = 0; i < Model::log_names.size(); ++i)
-      logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
-    return logs;
+    return detail::leave_together(*this, "train_on_batch", [&] {
+      detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
+      owned_.engine.reset_metrics(Phase::train);
+      owned_.engine.train_step(arrays.batch());
+      publish_trained();
+      Logs logs;
+      auto const values = owned_.engine.metrics(Phase::train);
+      for (std::size_t i = 0; i < Model::log_names.size(); ++i)
+        logs.set(Model::log_names[i], values.map([i](auto const& all) { return all[i]; }));
+      return logs;
+    });
   }
 
   /// Computes out (rows, output) for in (rows, input): Views of the model's scalar in the strategy's memory, row-major
@@ -230,7 +233,7 @@ class PlacedModel {
   /// loop. Local.
   std::uint64_t weight_changes() const { return owned_.weight_changes; }
 
-  /// Barrier of processes that leave `fit` by an error; null in a model of one process. For the training loop. Local.
+  /// Barrier of processes that leave a call by an error; null in a model of one process. For the training loop. Local.
   auto* error_barrier() const { return owned_.error_barrier.get(); }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.

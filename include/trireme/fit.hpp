@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -23,12 +22,11 @@
 #include "trireme/core/config.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch_iterator.hpp"
+#include "trireme/detail/leave_together.hpp"
 #include "trireme/detail/training_call.hpp"
-#include "trireme/environment/error_barrier.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/models/predictions.hpp"
-#include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/strategies/strategy.hpp"
 
 namespace trireme {
@@ -75,8 +73,6 @@ template <class Engine, class Model, class Data, class... Callbacks>
 auto prediction_loop(PlacedModel<Engine, Model>&, Data const&, Callbacks&...);
 template <class R, class Engine, class Batches, class List>
 void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
-template <class Engine, class Model, class Loop>
-auto leave_together(PlacedModel<Engine, Model>&, char const* call, Loop const&);
 
 }  // namespace detail
 
@@ -277,26 +273,6 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
   run.log(Phase::test, prefix);
   list.test_end();
   run.end_test();
-}
-
-/// Calls the loop of a call, for which this thread alone uses the model. An error that leaves the loop on this process
-/// alone ends all of them, which would wait for this one.
-template <class Engine, class Model, class Loop>
-auto detail::leave_together(PlacedModel<Engine, Model>& model, char const* call, Loop const& loop) {
-  // Errors of a process that makes this call alone: of a thread beside the model's, and of a worker at its own pace.
-  auto const use = model.begin_use(call);
-  PositionScope const position;
-  if constexpr (requires { model.engine().require_together(call); }) model.engine().require_together(call);
-  ErrorBarrier::Scope together(model.error_barrier());
-  if (model.error_barrier() == nullptr) return loop();
-  try {
-    return loop();
-  } catch (...) {
-    together.note(std::current_exception(), [&] {
-      if constexpr (requires { model.engine().discard_messages(); }) model.engine().discard_messages();
-    });
-    throw;
-  }
 }
 
 }  // namespace trireme

@@ -1,0 +1,31 @@
+/// leave_together: a call of a model that an error ends on all of its processes.
+#pragma once
+
+#include <exception>
+
+#include "trireme/environment/error_barrier.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
+
+namespace trireme::detail {
+
+/// Calls f, the body of a call for which this thread alone uses the model. An error that leaves it on this process
+/// alone ends all of them, which would wait for this one. \param model  a PlacedModel
+template <class Placed, class F>
+auto leave_together(Placed& model, char const* call, F const& f) {
+  // Errors of a process that makes this call alone: of a thread beside the model's, and of a worker at its own pace.
+  auto const use = model.begin_use(call);
+  PositionScope const position;
+  if constexpr (requires { model.engine().require_together(call); }) model.engine().require_together(call);
+  ErrorBarrier::Scope together(model.error_barrier());
+  if (model.error_barrier() == nullptr) return f();
+  try {
+    return f();
+  } catch (...) {
+    together.note(std::current_exception(), [&] {
+      if constexpr (requires { model.engine().discard_messages(); }) model.engine().discard_messages();
+    });
+    throw;
+  }
+}
+
+}  // namespace trireme::detail
