@@ -1,13 +1,16 @@
-// A model of two inputs and two outputs whose branches share layers, against Keras: what is logged, weights, files.
+// Models whose branches differ, or share layers, against Keras: what is logged, weights, files.
 #define BOOST_TEST_MODULE parity_graphs
 #include "support/kokkos_fixture.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "parity/reference.hpp"
@@ -23,20 +26,25 @@
 #include "trireme/metrics/means.hpp"
 #include "trireme/models/branches.hpp"
 #include "trireme/models/each.hpp"
+#include "trireme/models/graph.hpp"
+#include "trireme/models/named.hpp"
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/tuples.hpp"
+#include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+#include "unit/io/folder.hpp"
 
 using namespace trireme;
 using namespace trireme::test;
 
 namespace {
 
-ReferenceCase reference_case() {
-  auto const cases = reference_cases_in(TRIREME_TESTS_DIRECTORY "/parity/graphs");
-  BOOST_REQUIRE_EQUAL(cases.size(), 1u);
-  return cases.front();
+ReferenceCase reference_case(std::string const& name) {
+  for (ReferenceCase const& c : reference_cases_in(TRIREME_TESTS_DIRECTORY "/parity/graphs"))
+    if (c.name() == name) return c;
+  BOOST_FAIL("no case " << name);
+  throw ValueError("unreachable");
 }
 
 template <class T>
@@ -91,7 +99,7 @@ void compare_logs(ReferenceCase const& c, std::string const& name, std::vector<d
 
 template <class T>
 void check(Parallelism plan) {
-  auto const c = reference_case();
+  auto const c = reference_case("two_towers");
   Part<T> const train(c, "train"), test(c, "test");
   auto model = compiled<T>(c, plan);
   OneDeviceStrategy<> const strategy;
@@ -160,7 +168,7 @@ BOOST_AUTO_TEST_CASE(two_inputs_and_two_outputs_train_as_in_keras) {
 
 #ifdef TRIREME_HAVE_HDF5
 BOOST_AUTO_TEST_CASE(files_of_keras_are_read_and_written) {
-  auto const c = reference_case();
+  auto const c = reference_case("two_towers");
   Part<double> const test(c, "test");
   auto const x = data::from_tensor_slices(test.x()).batch(GlobalBatch{5});
   auto model = compiled<double>(c, Parallelism::samples);
@@ -183,5 +191,84 @@ BOOST_AUTO_TEST_CASE(files_of_keras_are_read_and_written) {
   again.load_weights(path.string());
   for (auto const& name : model.weight_names()) BOOST_TEST(again.weights(name) == model.weights(name));
   std::filesystem::remove(path);
+}
+
+namespace {
+
+/// All data sets of a file, the optimizer's too.
+std::map<std::string, std::vector<double>> data_sets(std::string const& path) {
+  using detail::Hdf5Handle;
+  std::map<std::string, std::vector<double>> all;
+  Hdf5Handle const file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  auto const add = [](hid_t root, char const* name, H5O_info_t const* info, void* out) -> herr_t {
+    if (info->type != H5O_TYPE_DATASET) return 0;
+    Hdf5Handle const data(H5Dopen2(root, name, H5P_DEFAULT), H5Dclose);
+    Hdf5Handle const space(H5Dget_space(data), H5Sclose);
+    std::vector<double> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+    auto const read = H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    (*static_cast<std::map<std::string, std::vector<double>>*>(out))[name] = std::move(values);
+    return read;
+  };
+  BOOST_REQUIRE(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, +add, &all) >= 0);
+  return all;
+}
+
+/// Loads Keras's file by places and by names, predicts, saves the same file, and takes a step as Keras did.
+template <class Architecture>
+void check_file(std::string const& name, Architecture const& architecture) {
+  auto const c = reference_case(name);
+  OneDeviceStrategy<> const strategy;
+  auto const make = [&] {
+    return compile<double>(
+        strategy, architecture,
+        Adam{.learning_rate = 1.0 / 64, .beta_1 = 0.875, .beta_2 = 0.96875, .epsilon = std::ldexp(1.0, -20)},
+        MeanSquaredError{});
+  };
+  auto model = make(), by_name = make();
+  auto const given = c.array<double>("x"), wanted = c.array<double>("y");
+  auto const x = to_xarray(given.values.data(), given.extents), y = to_xarray(wanted.values.data(), wanted.extents);
+  auto const check = [&](char const* what) {
+    auto const predicted = predict(strategy, model, data::from_tensor_slices(x).batch(GlobalBatch{12}));
+    c.compare<double>(what, c.array<double>(what).values, std::vector<double>(predicted.begin(), predicted.end()));
+  };
+
+  model.load_weights(c.file("model.weights.h5"));
+  check("prediction");
+  by_name.load_weights(c.file("model.weights.h5"), {.by_name = true});
+  for (auto const& weight : model.weight_names()) BOOST_TEST(model.weights(weight) == by_name.weights(weight), weight);
+  Folder const folder;
+  model.save_weights(folder.file("ours.weights.h5"));
+  BOOST_TEST((data_sets(folder.file("ours.weights.h5")) == data_sets(c.file("model.weights.h5"))));
+  model.train_on_batch(x, y);
+  check("prediction_next");
+}
+
+/// The short branch comes first, which Keras stores behind the first layer of the long one.
+auto branches() {
+  return Graph{Input<5>{},
+               node<"short">(Dense<5, Tanh>{}),
+               node<"long_1", "input">(Dense<5, Tanh>{}),
+               node<"long_2">(Dense<5, Tanh>{}),
+               node<"sum", "long_2", "short">(Add{}),
+               node<"head">(Dense<5, Tanh>{})};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(branches_of_other_depths_lie_where_keras_stores_them) { check_file("branches", branches()); }
+
+BOOST_AUTO_TEST_CASE(a_nested_graph_on_two_branches_lies_where_keras_stores_it) {
+  auto const dense = [](std::string_view name) { return Dense<5, Tanh>{.name = name}; };
+  auto const normal = [](std::string_view name) {
+    return BatchNormalization<>{.momentum = 0.75, .epsilon = 1.0 / 1024, .name = name};
+  };
+  check_file(
+      "towers",
+      Sequential{
+          Input<5>{}, dense("stem"),
+          Fork{Sequential{dense("left_1"), dense("left_2")}, Sequential{dense("right_1"), dense("right_2")}},
+          Each{named<"shared">(branches())},
+          Parallel{Sequential{dense("after_1"), dense("after_2"), normal("normal_left")}, normal("normal_right")},
+          Add{}, Dense<5>{.name = "head"}});
 }
 #endif

@@ -19,6 +19,7 @@
 #include "trireme/layers/layer.hpp"
 #include "trireme/layers/parameter.hpp"
 #include "trireme/layers/regularizer.hpp"
+#include "trireme/models/keras_order.hpp"
 #include "trireme/models/layer_flops.hpp"
 #include "trireme/models/layer_names.hpp"
 #include "trireme/models/value_sources.hpp"
@@ -44,7 +45,7 @@ struct StatedParameter {
 /// values; but for a Shared layer that stands twice.
 void require_own_names(ModelDescription const& model);
 
-/// Paths of all weights, in Keras's order.
+/// Paths of all weights, layer after layer.
 std::vector<std::string> weight_names(ModelDescription const& model);
 /// The weight of this path. \throws ValueError that lists all paths, if there is none.
 WeightInfo const& weight_named(ModelDescription const& model, std::string_view path);
@@ -62,9 +63,12 @@ class LayerTable {
   /// within it like those beside it.
   LayerTable folder(std::string_view name) const;
 
-  /// Paths of the next layer: by the user's names or Keras's, and in `.weights.h5`; `names` as of LayerInfo.
+  /// The table of a layer that Each goes around.
+  LayerTable on_each_part() const;
+
+  /// Path of the next layer, by the user's names or Keras's; `names` as of LayerInfo.
   struct Paths {
-    std::string own, keras;
+    std::string own;
     std::vector<std::string> names;
   };
   Paths next(std::string_view class_name, std::string_view name) const;
@@ -100,6 +104,11 @@ class LayerTable {
 
   void mixes(StatisticsScope scope);
 
+  /// Adds the join of the branches before it, which is no layer of its own.
+  void add_join() { keras_->add_join(model_, eaches_); }
+
+  KerasModels const& keras_models() const { return *keras_; }
+
  private:
   ModelDescription begin_freezing();
   void freeze_added(ModelDescription outer);
@@ -108,10 +117,11 @@ class LayerTable {
   std::size_t scalar_size_;
   std::vector<std::string> models_;  ///< names of those around these layers
   std::string folder_;               ///< within the innermost of them: "" or "block/"
-  std::string keras_path_;
-  /// Numbers of the layers so far, by classes: for their own names, and for Keras's.
+  /// Numbers of the layers so far, by classes.
   std::shared_ptr<LayerNames> numbers_ = std::make_shared<LayerNames>();
-  std::shared_ptr<LayerNames> keras_numbers_ = std::make_shared<LayerNames>();
+  /// Models of all layers so far, that of these layers, and the number of Each around them.
+  std::shared_ptr<KerasModels> keras_ = std::make_shared<KerasModels>();
+  std::size_t model_ = KerasModels::outermost, eaches_ = 0;
 };
 
 template <class L, class In>
@@ -134,6 +144,10 @@ inline constexpr bool is_chain = requires { requires L::is_chain; };
 template <class L>
 inline constexpr bool has_branches = requires { requires L::has_branches; };
 
+/// The same where their outputs become one value.
+template <class L>
+inline constexpr bool joins_branches = requires { requires L::joins_branches; };
+
 template <class Composite, class In>
 void describe(Composite const& composite, In const& in, LayerTable& table, bool are_branches = has_branches<Composite>);
 
@@ -142,6 +156,9 @@ template <class L, class In>
 void describe_layer(L const& layer, In const& in, LayerTable& table, bool is_branch) {
   if constexpr (is_frozen<L>) {
     table.freeze([&] { describe(layer, in, table, is_branch); });
+  } else if constexpr (requires { L::runs_on_each_part; }) {
+    LayerTable each = table.on_each_part();
+    describe(layer, in, each);
   } else if constexpr (wraps_layer<L>) {
     describe(layer, in, table);
   } else if constexpr (is_composite<L>) {
@@ -167,6 +184,7 @@ void describe(Composite const& composite, In const& in, LayerTable& table, bool 
     else
       describe_layer(layer, extents, table, are_branches);
   });
+  if constexpr (joins_branches<Composite>) table.add_join();
 }
 
 }  // namespace detail
@@ -190,6 +208,7 @@ ModelDescription describe(Architecture const& architecture) {
   description.outputs = list_parts(out);
   detail::ValueTracer tracer(description);
   tracer.results(detail::trace_values(architecture, in, tracer.inputs(), tracer));
+  detail::place_as_keras(description, table.keras_models(), tracer.calls(), tracer.result_calls());
   detail::require_own_names(description);
   for (StateInfo& state : description.states) state.offset += description.elements;
   for (FrozenInfo& frozen : description.frozen) frozen.offset += description.reduced_elements();

@@ -64,10 +64,11 @@ TRIREME_INLINE WeightInfo const& weight_named(ModelDescription const& model, std
 }
 
 TRIREME_INLINE LayerTable LayerTable::nested(std::string_view class_name, std::string_view name) const {
-  Paths paths = next(class_name, name);
-  LayerTable table(description_, scalar_size_);
-  table.models_ = std::move(paths.names);
-  table.keras_path_ = paths.keras + "/";
+  LayerTable table = *this;
+  table.models_ = next(class_name, name).names;
+  table.folder_.clear();
+  table.numbers_ = std::make_shared<LayerNames>();
+  table.model_ = keras_->add_model(model_, class_name, eaches_);
   return table;
 }
 
@@ -78,11 +79,17 @@ TRIREME_INLINE LayerTable LayerTable::folder(std::string_view name) const {
   return table;
 }
 
+TRIREME_INLINE LayerTable LayerTable::on_each_part() const {
+  LayerTable table = *this;
+  ++table.eaches_;
+  return table;
+}
+
 TRIREME_INLINE LayerTable::Paths LayerTable::next(std::string_view class_name, std::string_view name) const {
-  std::string const number = numbers_->next(class_name), keras_number = keras_numbers_->next(class_name);
+  std::string const number = numbers_->next(class_name);
   std::vector<std::string> names = models_;
   names.push_back(folder_ + (name.empty() ? number : std::string(name)));
-  return {joined(names, "/"), keras_path_ + "layers/" + keras_number, names};
+  return {joined(names, "/"), names};
 }
 
 TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, std::span<std::size_t const> output,
@@ -112,8 +119,9 @@ TRIREME_INLINE void LayerTable::add(Paths paths, std::string_view class_name, st
   }
   for (StateShape const& s : states)
     description_.states.push_back({weight(s.name, "", s.shape, description_.state_elements), s.initial, s.decay});
+  keras_->add_layer(model_, eaches_);
   description_.layers.push_back({std::move(paths.own),
-                                 std::move(paths.keras),
+                                 {},
                                  std::string(class_name),
                                  {output.begin(), output.end()},
                                  count,

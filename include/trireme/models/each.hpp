@@ -118,8 +118,10 @@ struct Each {
     std::size_t i = 0;
     auto const first = tracer.next();
     for_each_part(in, [&](auto const& part, std::size_t) {
-      tracer.set_next(first);
-      for (auto const& source : detail::trace_values(layer, part, {sources[i++]}, tracer)) all.push_back(source);
+      tracer.begin_part(first, i);
+      for (auto const& source : detail::trace_values(layer, part, {sources[i]}, tracer)) all.push_back(source);
+      tracer.end_part();
+      ++i;
     });
     return all;
   }

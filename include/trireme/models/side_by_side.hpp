@@ -52,7 +52,7 @@ class SideBySide : public GraphLayer<SideBySide<Source, Join, Branches...>> {
   using graph_of = SideBySide;
   /// Without a name its layers are named as if they stood beside it, as in a functional model of Keras.
   static constexpr bool transparent = true;
-  static constexpr bool has_branches = true;
+  static constexpr bool has_branches = true, joins_branches = !Join::in_place;
   static constexpr std::uint32_t leaf_count = (std::uint32_t{0} + ... + leaf_layers<Branches>());
   static constexpr bool has_tables = (... || detail::has_tables<Branches>());
   static constexpr bool has_lookups = (... || detail::has_lookups<Branches>());

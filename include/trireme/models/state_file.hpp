@@ -30,7 +30,7 @@ inline bool in_one_group(WeightInfo const& a, WeightInfo const& b) {
   return a.layer == b.layer && a.keras_group == b.keras_group;
 }
 
-/// Calls f(path of the group, index in it, weight) for each weight, in Keras's order.
+/// Calls f(path of the group, index in it, weight) for each weight, within a group in Keras's order.
 template <class F>
 void for_each_stored_weight(ModelDescription const& model, F const& f) {
   std::size_t index = 0;
@@ -41,6 +41,9 @@ void for_each_stored_weight(ModelDescription const& model, F const& f) {
     f(path_parts(stored_group(model, weight)), index, weight);
   });
 }
+
+/// The parameters in Keras's order, layer after layer.
+std::vector<ParameterInfo const*> stored_parameters(ModelDescription const& model);
 
 /// Slots that Keras stores side by side for each variable (Adam's m and v); the others follow one after the other.
 template <class Optimizer>
@@ -55,10 +58,11 @@ constexpr std::size_t interleaved_slots(std::size_t slots) {
 template <class Optimizer, class F>
 void for_each_slot(ModelDescription const& model, std::size_t slots, F const& f) {
   std::size_t const together = interleaved_slots<Optimizer>(slots);
-  for (ParameterInfo const& parameter : model.parameters)
-    for (std::size_t slot = 0; slot < together; ++slot) f(slot, parameter);
+  auto const parameters = stored_parameters(model);
+  for (ParameterInfo const* parameter : parameters)
+    for (std::size_t slot = 0; slot < together; ++slot) f(slot, *parameter);
   for (std::size_t slot = together; slot < slots; ++slot)
-    for (ParameterInfo const& parameter : model.parameters) f(slot, parameter);
+    for (ParameterInfo const* parameter : parameters) f(slot, *parameter);
 }
 
 /// Host copies of an engine's state: parameters, then the optimizer's slots.

@@ -3,6 +3,7 @@
 
 #include "trireme/models/state_file.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,15 @@ namespace trireme::detail {
 TRIREME_INLINE std::string stored_group(ModelDescription const& model, WeightInfo const& weight) {
   std::string const& layer = model.layers[weight.layer].keras_path;
   return weight.keras_group.empty() ? layer + "/vars" : formatted("{}/{}/vars", layer, weight.keras_group);
+}
+
+TRIREME_INLINE std::vector<ParameterInfo const*> stored_parameters(ModelDescription const& model) {
+  std::vector<ParameterInfo const*> parameters;
+  for (ParameterInfo const& parameter : model.parameters) parameters.push_back(&parameter);
+  std::ranges::sort(parameters, {}, [&](ParameterInfo const* parameter) {
+    return std::pair(model.layers[parameter->layer].keras_rank, parameter->offset);
+  });
+  return parameters;
 }
 
 TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variables, NamedGroup const& optimizer) {

@@ -9,6 +9,7 @@
 
 #include "trireme/layers/layer.hpp"
 #include "trireme/models/joins.hpp"
+#include "trireme/models/keras_order.hpp"
 #include "trireme/models/weight_table.hpp"
 #include "trireme/models/wiring.hpp"
 #include "trireme/tensor/parts.hpp"
@@ -21,6 +22,7 @@ inline constexpr std::size_t no_source = std::numeric_limits<std::size_t>::max()
 struct ValueSource {
   std::size_t input = no_source;  ///< the model's input that it is unchanged
   std::size_t node = no_source;   ///< the node whose output it is, or is a part of
+  std::size_t call = no_source;   ///< the same call of a step, of which Keras has a layer
 };
 using ValueSources = std::vector<ValueSource>;
 
@@ -38,27 +40,39 @@ class ValueTracer {
 
   void look_up(ValueSources const& sources, std::size_t vocabulary);
 
-  /// The next layer takes `taken` and makes `outputs` values, or hands `taken` on `unchanged`.
-  ValueSources layer(ValueSources const& taken, std::size_t outputs, bool unchanged);
+  /// The next layer takes `taken` and makes `outputs` values, or hands `taken` on `unchanged`; `in_keras` if that has
+  /// such a layer.
+  ValueSources layer(ValueSources const& taken, std::size_t outputs, bool unchanged, bool in_keras);
 
   /// Joins of branches that are no layers of their own.
   ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken);
 
   void results(ValueSources const& sources);
 
-  /// Place of the next node. Set back to where it was, the same layers and joins come once more, and take further
-  /// values.
+  /// Place of the next node.
   Place next() const { return next_; }
-  void set_next(Place place) { next_ = place; }
+  /// The layers and joins from `first` on come for this part of a tuple, once more for all parts but the first.
+  void begin_part(Place first, std::size_t part) {
+    next_ = first;
+    parts_.push_back(part);
+  }
+  void end_part() { parts_.pop_back(); }
+
+  std::vector<StepCall> const& calls() const { return calls_; }
+  /// The calls that the results come from.
+  std::vector<std::size_t> const& result_calls() const { return result_calls_; }
 
  private:
   std::size_t add(NodeInfo node);
-  /// The next node, which takes `taken`.
-  std::size_t step(NodeInfo info, ValueSources const& taken);
+  /// The next node, which takes `taken`: the origin of what it makes.
+  ValueSource step(NodeInfo info, ValueSources const& taken);
 
   ModelDescription& model_;
   std::vector<std::size_t> node_of_step_;
   Place next_{};
+  std::vector<std::size_t> parts_;
+  std::vector<StepCall> calls_;
+  std::vector<std::size_t> result_calls_;
 };
 
 /// Builder of a wiring at run time, in which layers that only rename or select values are nodes too.
@@ -81,6 +95,12 @@ class LayerWires {
   std::size_t values_;
   std::vector<Values> inputs_;
 };
+
+/// False for Select, and for a Skip without a name: a functional model of Keras takes the value itself.
+template <class L>
+bool is_in_keras(L const& layer) {
+  return !Selects<L> && (class_name_of<L>() != "Identity" || !name_of(layer).empty());
+}
 
 template <class L, class In>
 ValueSources trace_node(L const& layer, In const& in, ValueSources const& taken, ValueTracer& tracer);
@@ -119,7 +139,7 @@ ValueSources trace_node(L const& layer, In const& in, ValueSources const& taken,
     return trace_values(static_cast<typename L::graph_of const&>(layer), in, taken, tracer);
   } else {
     if constexpr (requires { L::looks_up; }) tracer.look_up(taken, layer.vocabulary);
-    return tracer.layer(taken, parts_count<decltype(output_of(layer, in))>, !computes<L, In>);
+    return tracer.layer(taken, parts_count<decltype(output_of(layer, in))>, !computes<L, In>, is_in_keras(layer));
   }
 }
 

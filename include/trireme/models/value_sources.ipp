@@ -3,6 +3,7 @@
 
 #include "trireme/models/value_sources.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -31,23 +32,28 @@ TRIREME_INLINE void ValueTracer::look_up(ValueSources const& sources, std::size_
   }
 }
 
-TRIREME_INLINE ValueSources ValueTracer::layer(ValueSources const& taken, std::size_t outputs, bool unchanged) {
+TRIREME_INLINE ValueSources ValueTracer::layer(ValueSources const& taken, std::size_t outputs, bool unchanged,
+                                               bool in_keras) {
   std::size_t const index = next_.layer++;
   LayerInfo const& info = model_.layers[index];
-  std::size_t const node = step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken);
-  ValueSources made(outputs, {no_source, node});
-  if (unchanged)
-    for (std::size_t i = 0; i < outputs; ++i) made[i].input = taken[i].input;
+  ValueSources made(outputs, step({NodeInfo::Kind::layer, index, info.class_name, info.output, {}}, taken));
+  for (std::size_t i = 0; i < outputs; ++i) {
+    if (unchanged) made[i].input = taken[i].input;
+    if (!in_keras) made[i].call = taken[i].call;
+  }
   return made;
 }
 
 TRIREME_INLINE ValueSources ValueTracer::join(std::string_view class_name, std::vector<std::size_t> output,
                                               ValueSources const& taken) {
-  return {{no_source, step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken)}};
+  return {step({NodeInfo::Kind::join, 0, std::string(class_name), std::move(output), {}}, taken)};
 }
 
 TRIREME_INLINE void ValueTracer::results(ValueSources const& sources) {
-  for (ValueSource const& source : sources) model_.results.push_back(source.node);
+  for (ValueSource const& source : sources) {
+    model_.results.push_back(source.node);
+    if (source.call != no_source) result_calls_.push_back(source.call);
+  }
 }
 
 TRIREME_INLINE std::size_t ValueTracer::add(NodeInfo node) {
@@ -55,13 +61,17 @@ TRIREME_INLINE std::size_t ValueTracer::add(NodeInfo node) {
   return model_.nodes.size() - 1;
 }
 
-TRIREME_INLINE std::size_t ValueTracer::step(NodeInfo info, ValueSources const& taken) {
+TRIREME_INLINE ValueSource ValueTracer::step(NodeInfo info, ValueSources const& taken) {
   if (next_.step == node_of_step_.size()) node_of_step_.push_back(add(std::move(info)));
-  std::size_t const node = node_of_step_[next_.step++];
+  std::size_t const node = node_of_step_[next_.step];
   auto& from = model_.nodes[node].from;
-  for (ValueSource const& source : taken)
+  StepCall call{next_.step++, parts_, {}};
+  for (ValueSource const& source : taken) {
     if (std::ranges::find(from, source.node) == from.end()) from.push_back(source.node);
-  return node;
+    if (source.call != no_source) call.from.push_back(source.call);
+  }
+  calls_.push_back(std::move(call));
+  return {no_source, node, calls_.size() - 1};
 }
 
 TRIREME_INLINE Values LayerWires::record(Values const& inputs, std::size_t outputs) {

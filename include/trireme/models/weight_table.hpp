@@ -56,6 +56,7 @@ struct LayerInfo {
   std::size_t flops = 0;       ///< operations of forward, for one sample, as `layer_flops` counts them
   /// Names of the models around it and its own, one for each group in `keras_path`; `path` is all of them.
   std::vector<std::string> names{};
+  std::size_t keras_rank = 0;  ///< place among all layers in Keras's order, that of optimizer state in files
 };
 
 /// Step of a value's way through a model: an input, a layer, or a join of branches, which is no layer of its own.
@@ -129,7 +130,7 @@ struct ModelDescription {
   }
 };
 
-/// Calls f(weight) for each weight in Keras's order: layer after layer, its parameters before its states.
+/// Calls f(weight) for each weight: layer after layer, its parameters before its states.
 template <class F>
 void for_each_weight(ModelDescription const& model, F const& f) {
   auto parameter = model.parameters.begin();

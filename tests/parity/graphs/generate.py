@@ -1,4 +1,5 @@
-"""What Keras computes for a model of two inputs and two outputs whose branches share layers.
+"""What Keras computes for a model of two inputs and two outputs whose branches share layers, and files of models whose
+layers it stores in another order than they were made in.
 
     KERAS_BACKEND=tensorflow CUDA_VISIBLE_DEVICES= python generate.py .
 
@@ -15,9 +16,12 @@ from keras import layers
 keras.config.set_floatx("float64")
 keras.utils.set_random_seed(20261121)
 random = np.random.default_rng(20261121)
-folder = Path(sys.argv[1]) / "two_towers"
-folder.mkdir(parents=True, exist_ok=True)
-arrays = {}
+
+
+def begin(name):
+    global folder, arrays
+    folder, arrays = Path(sys.argv[1]) / name, {}
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def keep(name, values):
@@ -41,6 +45,7 @@ def samples(name, count):
     return [a, b], [price, kind]
 
 
+begin("two_towers")
 first, second = layers.Input((4,)), layers.Input((6,))
 shared = layers.Dense(5, "tanh")
 normalization = layers.BatchNormalization(momentum=0.75)
@@ -91,3 +96,49 @@ case = {
     "arrays": arrays,
 }
 (folder / "case.json").write_text(json.dumps(case, indent=1) + "\n")
+
+
+def dense(name):
+    return layers.Dense(5, "tanh", name=name)
+
+
+def branches(name):
+    """A short branch made before a long one: Keras stores the layers of the long one first, by their depth."""
+    x = layers.Input((5,))
+    short = dense("short")(x)
+    long = dense("long_2")(dense("long_1")(x))
+    return keras.Model(x, dense("head")(layers.Add()([long, short])), name=name)
+
+
+def towers():
+    """One model on two branches, of which one goes on deeper than the other behind it."""
+    x = layers.Input((5,))
+    stem = dense("stem")(x)
+    shared = branches("shared")
+    left = shared(dense("left_2")(dense("left_1")(stem)))
+    right = shared(dense("right_2")(dense("right_1")(stem)))
+    left = dense("after_2")(dense("after_1")(left))
+    normal = layers.BatchNormalization(momentum=0.75, epsilon=1 / 1024, name="normal_left")(left)
+    other = layers.BatchNormalization(momentum=0.75, epsilon=1 / 1024, name="normal_right")(right)
+    return keras.Model(x, layers.Dense(5, name="head")(layers.Add()([normal, other])))
+
+
+def write_file(name, model):
+    """A model's file after two steps, its predictions then, and after a third one that takes the optimizer's state."""
+    begin(name)
+    model.compile(keras.optimizers.Adam(1 / 64, beta_1=0.875, beta_2=0.96875, epsilon=2**-20), "mse")
+    x, y = exact((12, 5)), exact((12, 5))
+    for _ in range(2):
+        model.train_on_batch(x, y)
+    model.save_weights(folder / "model.weights.h5")
+    keep("x", x), keep("y", y), keep("prediction", model.predict(x, verbose=0))
+    model.train_on_batch(x, y)
+    keep("prediction_next", model.predict(x, verbose=0))
+    (folder / "case.json").write_text(json.dumps({
+        "family": "graphs", "name": name, "class": "Model", "layers": [layer.name for layer in model.layers],
+        "trainable_variables": [v.path for v in model.trainable_variables],
+        "tolerance": {"float64": {"rtol": 1e-9, "atol": 1e-11}}, "arrays": arrays}, indent=1) + "\n")
+
+
+write_file("branches", branches("graph"))
+write_file("towers", towers())

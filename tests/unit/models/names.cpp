@@ -146,7 +146,8 @@ BOOST_AUTO_TEST_CASE(nodes_of_nested_graphs_lie_below_the_name_of_theirs) {
 }
 
 BOOST_AUTO_TEST_CASE(branches_are_named_as_if_they_stood_beside_the_combinator_unless_they_have_a_name) {
-  auto const flat = Names{"dense in layers/dense", "dense_1 in layers/dense_1", "dense_2 in layers/dense_2"};
+  // In files the first layer of the longer branch comes first, as in Keras.
+  auto const flat = Names{"dense in layers/dense_1", "dense_1 in layers/dense", "dense_2 in layers/dense_2"};
   auto const chain = Sequential{Dense<5>{}, Dense<3>{}};
   BOOST_TEST(layers_of(Sequential{Input<4>{}, Add{Dense<3>{}, chain}}) == flat, per_element());
   // As without Frozen or Shared.
@@ -278,6 +279,50 @@ BOOST_AUTO_TEST_CASE(the_name_of_the_outermost_model_is_part_of_no_path) {
     BOOST_TEST(same(copy, weight, model, weight), weight);
   }
   BOOST_CHECK_THROW(other.load_weights(path, {.from = "outer"}), FileError);
+}
+
+BOOST_AUTO_TEST_CASE(files_number_layers_by_depth_and_then_by_a_search_from_the_output) {
+  // The last input of a join is met last, wherever its node stands.
+  auto const joined_to = [](auto const& join) {
+    return Graph{Input<4>{}, node<"short">(Dense<4>{}), node<"long_1", "input">(Dense<4>{}), node<"long_2">(Dense<4>{}),
+                 join,       node<"head">(Dense<4>{})};
+  };
+  BOOST_TEST(layers_of(joined_to(node<"sum", "short", "long_2">(Add{}))) ==
+                 (Names{"short in layers/dense_1", "long_1 in layers/dense", "long_2 in layers/dense_2",
+                        "sum in layers/add", "head in layers/dense_3"}),
+             per_element());
+  BOOST_TEST(layers_of(joined_to(node<"sum", "long_2", "short">(Add{}))) ==
+                 (Names{"short in layers/dense_2", "long_1 in layers/dense", "long_2 in layers/dense_1",
+                        "sum in layers/add", "head in layers/dense_3"}),
+             per_element());
+  // A Skip without a name is no layer of Keras, which would lie deeper; a join of branches is one.
+  auto const beside = [](auto const& branch) {
+    return layers_of(Sequential{Input<4>{}, Fork{Dense<4>{.name = "a"}, Dense<4>{.name = "b"}},
+                                Parallel{branch, Dense<4>{.name = "c"}}, Add{}});
+  };
+  BOOST_TEST(beside(Skip{}) == (Names{"a in layers/dense_1", "b in layers/dense", "identity in layers/identity",
+                                      "c in layers/dense_2", "add in layers/add"}),
+             per_element());
+  BOOST_TEST(beside(Skip{.name = "x"}) == (Names{"a in layers/dense", "b in layers/dense_1", "x in layers/identity",
+                                                 "c in layers/dense_2", "add in layers/add"}),
+             per_element());
+  BOOST_TEST(
+      layers_of(Sequential{
+          Input<4>{}, Fork{Sequential{Dense<4>{.name = "a"}, Dense<4>{.name = "c"}}, Residual{Dense<4>{.name = "b"}}},
+          Add{}}) == (Names{"a in layers/dense", "c in layers/dense_2", "identity in layers/identity",
+                            "b in layers/dense_1", "add in layers/add"}),
+      per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_model_is_one_layer_of_that_around_it_however_deep_it_is) {
+  auto const deep = Sequential{Dense<4>{}, Dense<4>{}, Dense<4>{}};
+  BOOST_TEST(
+      layers_of(Graph{Input<4>{}, node<"before">(Dense<4>{}), node<"deep">(deep), node<"a", "input">(Dense<4>{}),
+                      node<"b">(Dense<4>{}), node<"c">(Dense<4>{}), node<"sum", "deep", "c">(Add{})}) ==
+          (Names{"before in layers/dense_1", "deep/dense in layers/sequential/layers/dense",
+                 "deep/dense_1 in layers/sequential/layers/dense_1", "deep/dense_2 in layers/sequential/layers/dense_2",
+                 "a in layers/dense", "b in layers/dense_2", "c in layers/dense_3", "sum in layers/add"}),
+      per_element());
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_layers_as_the_summary_does) {
