@@ -130,8 +130,8 @@ class PlacedModel {
     save_state(owned_.engine, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's and names no other
-  /// optimizer; a warning says where it has others, which are left out. Only the chief reads the file, for all
-  /// processes. Collective.
+  /// optimizer; a warning says where it has others, which are left out, or where it has a layer's weights under the
+  /// name of another layer. Only the chief reads the file, for all processes. Collective.
   /// \throws FileError on all processes if the file cannot be read, or has other weights, or a learning rate or number
   /// of steps that is negative or not finite; ValueError on all if processes name different files; nothing is changed
   /// then.

@@ -147,6 +147,10 @@ NamedGroup optimizer_group(Optimizer const& optimizer) {
 /// has another number of them, or names another optimizer.
 bool holds_optimizer(std::string const& path, std::size_t variables, NamedGroup const& optimizer);
 
+/// Warns if at the place of a layer the file has weights under the name of another layer of the model. Numbered names
+/// of classes, such as "dense_1", are no reason: Keras numbers layers in the order in which programs make them.
+void warn_of_other_places(std::string const& path, ModelDescription const& model);
+
 /// Checks a file's number of steps, and its learning rate if that is read. \throws FileError "<path>: the learning rate
 /// is -0.5, which is outside of [0, inf)"
 void require_optimizer_numbers(std::string const& path, std::int64_t iteration, std::optional<double> learning_rate);
@@ -188,7 +192,8 @@ void save_state(Engine const& engine, std::string const& path) {
 
 /// Reads a file of save_state or Keras on the chief, and sets all processes to what it reads. The optimizer's state is
 /// read if the file has it, with as many variables as the model's; other numbers of them leave it as it is, as in
-/// Keras, and so does a file of save_state that names another optimizer. Both are a warning. Collective.
+/// Keras, and so does a file of save_state that names another optimizer. Both are a warning, and so are weights at the
+/// place of a layer that have the name of another one. Collective.
 /// \throws FileError that names the file and what does not fit, the same on every process; nothing is changed then.
 template <class Engine>
 void load_state(Engine& engine, std::string const& path) {
@@ -213,6 +218,7 @@ void load_state(Engine& engine, std::string const& path) {
       if (with_optimizer) all = std::move(with_slots);
     }
     read_weights(path, all);
+    detail::warn_of_other_places(path, engine.model().description());
     if (!with_optimizer) return;
     std::optional<double> rate;
     if (!engine.optimizer().has_schedule()) rate = static_cast<double>(state.learning_rate);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
+#include "trireme/io/weights_index.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/mpi/fault/abort_message.hpp"
@@ -56,6 +58,36 @@ TRIREME_INLINE bool holds_optimizer(std::string const& path, std::size_t variabl
                 "this model's optimizer",
                 path, variables));
   return false;
+}
+
+/// True if name I of a layer, or of a model around it, is not one that numbering its class gives.
+TRIREME_INLINE bool is_named(LayerInfo const& layer, std::size_t i) {
+  if (i >= layer.names.size()) return false;
+  auto const without_number = [](std::string const& name) {
+    std::size_t const last = name.find_last_not_of("0123456789");
+    return last + 1 < name.size() && name[last] == '_' ? name.substr(0, last) : name;
+  };
+  return without_number(layer.names[i]) != without_number(path_parts(layer.keras_path)[2 * i + 1]);
+}
+
+TRIREME_INLINE void warn_of_other_places(std::string const& path, ModelDescription const& model) {
+  std::map<std::string, LayerInfo const*> by_name, by_place;
+  for_each_stored_weight(model, [&](std::vector<std::string> const& place, std::size_t, WeightInfo const& weight) {
+    by_name[weight.path.substr(0, weight.path.rfind('/'))] = by_place[joined(place, "/")] = &model.layers[weight.layer];
+  });
+  for (StoredLayer const& stored : weights_index(path)) {
+    auto const here = by_place.find(stored.group), other = by_name.find(stored.path);
+    if (here == by_place.end() || other == by_name.end() || here->second == other->second) continue;
+    LayerInfo const &at_place = *here->second, &named = *other->second;
+    auto const differ = std::ranges::mismatch(at_place.names, named.names).in1 - at_place.names.begin();
+    if (!is_named(at_place, static_cast<std::size_t>(differ)) && !is_named(named, static_cast<std::size_t>(differ)))
+      continue;
+    report(
+        formatted("trireme: warning: {}: layer '{}' takes the weights of the file's '{}', which stand at its place; "
+                  "{{.by_name = true}} takes those of its name",
+                  path, at_place.path, printable(stored.path, 200)));
+    return;
+  }
 }
 
 TRIREME_INLINE void require_optimizer_numbers(std::string const& path, std::int64_t iteration,

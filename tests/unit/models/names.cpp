@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/activations/relu.hpp"
@@ -25,6 +27,7 @@
 #include "trireme/models/sequential.hpp"
 #include "trireme/models/shared.hpp"
 #include "trireme/models/tuples.hpp"
+#include "trireme/mpi/fault/messages.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "unit/io/folder.hpp"
 
@@ -323,6 +326,48 @@ BOOST_AUTO_TEST_CASE(a_model_is_one_layer_of_that_around_it_however_deep_it_is) 
                  "deep/dense_1 in layers/sequential/layers/dense_1", "deep/dense_2 in layers/sequential/layers/dense_2",
                  "a in layers/dense", "b in layers/dense_2", "c in layers/dense_3", "sum in layers/add"}),
       per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_has_a_layer_s_weights_elsewhere_is_a_warning) {
+  OneDeviceStrategy<> const strategy;
+  test::Folder const folder;
+  std::string const path = folder.file("w.npz");
+  auto const read_by = [&](auto const& reader, LoadOptions const& options = {}) {
+    std::FILE* const messages = std::tmpfile();
+    {
+      detail::MessageScope const scope(messages);
+      auto model = compile(strategy, reader);
+      model.load_weights(path);
+      model.load_weights(path, options);
+    }
+    std::rewind(messages);
+    std::string text(4096, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), messages));
+    std::fclose(messages);
+    return text;
+  };
+  auto const chain = [](std::string_view first, std::string_view second) {
+    return Sequential{Input<4>{}, Dense<4>{.name = first}, Dense<4>{.name = second}};
+  };
+  compile(strategy, chain("a", "b")).save_weights(path);
+  BOOST_TEST(read_by(chain("a", "b")) == "");
+  BOOST_TEST(read_by(chain("b", "c"))
+                 .find("warning: " + path +
+                       ": layer 'c' takes the weights of the file's 'b', which stand at its place; "
+                       "{.by_name = true} takes those of its name") != std::string::npos);
+  std::string const twice = read_by(chain("b", "a"), {.skip_mismatch = true});
+  BOOST_TEST(twice.find("warning", twice.find("warning") + 1) != std::string::npos, twice);
+  // Keras numbers layers as they are made.
+  compile(strategy, chain("dense_1", "dense")).save_weights(path);
+  BOOST_TEST(read_by(chain("", "")) == "");
+  // Models of one class.
+  auto const nested_in = [](auto const& first, auto const& second) {
+    return Sequential{Input<4>{}, named<"outer">(Sequential{first, second})};
+  };
+  auto const part = Sequential{Dense<4>{}};
+  compile(strategy, nested_in(named<"a">(part), named<"b">(part))).save_weights(path);
+  BOOST_TEST(read_by(nested_in(part, named<"a">(part))).find("'outer/a/dense'") != std::string::npos);
+  BOOST_TEST(read_by(nested_in(part, part)) == "");
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_layers_as_the_summary_does) {
