@@ -68,6 +68,7 @@
 #include "trireme/data/count.hpp"
 #include "trireme/data/data_shard.hpp"
 #include "trireme/data/dataset.hpp"
+#include "trireme/data/drawn_samples.hpp"
 #include "trireme/data/from_generator.hpp"
 #include "trireme/data/from_local_slices.hpp"
 #include "trireme/data/from_tensor_slices.hpp"

@@ -17,6 +17,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_iterator_options.hpp"
+#include "trireme/data/drawn_samples.hpp"
 #include "trireme/data/iterator_stream.hpp"
 #include "trireme/data/lineage.hpp"
 #include "trireme/data/stream_options.hpp"
@@ -52,7 +53,9 @@ class BatchIterator {
     if (batches_) require_same(*batches_, "batches");
     if (samples) require_same(*samples, "samples");
     sized_ = samples.has_value();
-    compares_ = group.size() > 1 && !acquires_batches() && data.may_run_out(shard());
+    bool const may_differ = group.size() > 1 && data.may_run_out(shard());
+    compares_ = may_differ && !acquires_batches();
+    counts_ = may_differ && acquires_batches();
     count_ = limit_.value_or(batches_.value_or(0));
     if (batches_ && limit_) parts_ = (*batches_ + *limit_ - 1) / *limit_;
   }
@@ -80,6 +83,7 @@ class BatchIterator {
     }
     restored_ = false;
     samples_ = 0;
+    drawn_.clear();
     ended_ = no_end;
     next_epoch_ = epoch + 1;
     next_ = next;
@@ -103,8 +107,9 @@ class BatchIterator {
   /// After the last batch of an epoch. Collective where processes acquire batches, or the data's length is not known.
   /// \throws ValueError on all processes if the data turn out to have no sample where targets are read, to end before
   /// the requested steps, or to differ in length between processes
-  void finish() const {
+  void finish() {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
+    if (counts_) require_same_draws(ended);
     if (!(batches_ && sized_) && !acquires_batches() && !compares_) require_same(samples_, "samples");
     if (ended == 0 && options_.targets()) raise_uniform(no_sample());
     if (limit_ && ended < first_ + count_)
@@ -137,15 +142,17 @@ class BatchIterator {
   std::string called() const { return data_->called(options_.data()); }
 
   void require_same(std::size_t drawn, char const* units) const {
+    data::require_same_count(engine_->group(), drawn, units, called());
+  }
+
+  /// Compares what the processes that acquire batches have read, which end at different batches: each reads on to the
+  /// last batch that was trained on or, past that, to where another's data have ended.
+  void require_same_draws(std::size_t ended) {
     auto const& group = engine_->group();
-    if (group.size() == 1) return;
-    std::vector<std::size_t> const all = group.allgather(drawn);
-    auto const other = std::find_if(all.begin(), all.end(), [&](std::size_t n) { return n != all.front(); });
-    if (other != all.end())
-      raise_uniform(ValueError(
-          formatted("rank {} has drawn {} {} of {} where rank 0 has drawn {}: a generator has to give all ranks the "
-                    "same samples",
-                    other - all.begin(), *other, units, called(), all.front())));
+    std::size_t const trained = group.allreduce_max(position_).value();
+    bool const draws = engine_->data_shard(Phase::train).draws();
+    if (draws) read_on(ended == no_end ? trained : ended + 1);
+    data::require_same_draws(group, drawn_, draws, called());
   }
 
   /// Compares the rows of a batch that was drawn; 0 past the end. Otherwise one process would wait in a step for others
@@ -218,14 +225,26 @@ class BatchIterator {
 
   /// Reads a batch of the epoch; false if there is none.
   bool fetch(std::size_t index) {
+    if (counts_ && !read_on(first_ + index)) return false;
     if (first_ + index != position_) stream_.seek(first_ + index);
-    if (!stream_.next(batch_)) {
-      ended_ = first_ + index;
+    bool const read = note(first_ + index, stream_.next(batch_) ? batch_.global_rows : 0);
+    if (read) next_ = index + 1;
+    return read;
+  }
+  /// Reads the batches before `position` without handing them out; false if the stream ends before.
+  bool read_on(std::size_t position) {
+    while (position_ < position && ended_ == no_end) note(position_, stream_.drop());
+    return ended_ == no_end;
+  }
+  /// Notes the rows of the batch that was read, over all processes; false if there are none, past the end.
+  bool note(std::size_t position, std::size_t rows) {
+    if (rows == 0) {
+      ended_ = position;
       return false;
     }
-    position_ = first_ + index + 1;
-    next_ = index + 1;
-    samples_ += batch_.global_rows;
+    position_ = position + 1;
+    samples_ += rows;
+    if (counts_) drawn_.push_back(samples_);
     return true;
   }
 
@@ -251,11 +270,13 @@ class BatchIterator {
   std::optional<std::size_t> batches_{};  ///< of a pass over the data, if that is known
   bool sized_ = false, restored_ = false;
   bool compares_ = false;                               ///< the rows of each batch between processes
+  bool counts_ = false;                                 ///< the samples of all batches, to compare after an epoch
   std::size_t count_ = 0, next_epoch_ = 0, parts_ = 1;  ///< parts_: epochs of a pass
   std::size_t pass_ = 0;                                ///< what the stream was rewound to
   std::size_t first_ = 0, position_ = 0;  ///< in the stream: the epoch's first batch, and the one that comes next
   std::size_t next_ = 0;                  ///< of the epoch, after the current one
-  std::size_t samples_ = 0;               ///< of all processes, in the batches of the epoch since it was started
+  std::size_t samples_ = 0;               ///< of all processes, in the batches read since the epoch was started
+  std::vector<std::size_t> drawn_{};      ///< samples_ after each batch, where they are counted
   std::size_t ended_ = no_end;            ///< the first batch past the end of the stream, once it is known
   Batch<T, L> batch_;
 };

@@ -32,6 +32,10 @@ class BatchStream {
   /// the samples throws.
   bool next(Batch<T, L>& batch);
 
+  /// Reads the next batch without handing it out, and returns its rows over all processes; 0 after the last one. Leaves
+  /// the batches handed out before as they are, unless the stream prefetches: then it counts as `next`.
+  std::size_t drop();
+
   /// Goes to another batch of the epoch that it is in.
   void seek(std::size_t batch);
 
@@ -75,6 +79,16 @@ bool BatchStream<X, Y, T, L>::next(Batch<T, L>& batch) {
   }
   if (slot) batch = slot->batch;
   return slot != nullptr;
+}
+
+template <class X, class Y, class T, class L>
+std::size_t BatchStream<X, Y, T, L>::drop() {
+  if (prefetcher_) {
+    Slot const* const slot = prefetcher_->next();
+    return slot ? slot->batch.global_rows : 0;
+  }
+  Slot& unused = direct_->slots[direct_->turn];
+  return direct_->gather.fill(unused) ? unused.batch.global_rows : 0;
 }
 
 template <class X, class Y, class T, class L>

@@ -1,6 +1,7 @@
 // ranks: 2 3 4
-// Generators that give ranks other numbers of samples: one sentence on all ranks, at the first batch that differs, in
-// training, tests and predictions. The deadline of failure detection lies beyond the time that this test has.
+// Generators that give ranks other numbers of samples: one sentence on all ranks, with the first batch that differs, in
+// training, tests and predictions. Workers that acquire batches find it at the end of the epoch. The deadline of
+// failure detection lies beyond the time that this test has.
 #define BOOST_TEST_MODULE differing_generators
 #include "support/killer.hpp"
 #include "support/kokkos_fixture.hpp"
@@ -9,12 +10,14 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -51,6 +54,9 @@ struct Local {
     return LocalSGD<MultiWorkerMirroredStrategy<>, 2>(MultiWorkerMirroredStrategy<>(world()));
   }
 };
+struct Asynchronous {
+  ParameterServerStrategy<> operator()() const { return ParameterServerStrategy<>(world()); }
+};
 template <class Strategy>
 struct Plain {
   Strategy operator()() const { return Strategy(world()); }
@@ -58,30 +64,21 @@ struct Plain {
 using Strategies =
     std::tuple<Plain<MultiWorkerMirroredStrategy<>>, Plain<ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>>,
                Plain<PipelineStrategy<>>, Synchronous, Local>;
+using TestStrategies = decltype(std::tuple_cat(Strategies(), std::tuple<Asynchronous>()));
 
-/// The first `count` of the samples, one after another.
-auto generated(test::Samples<float> const& samples, std::size_t count) {
-  return data::from_generator({test::mlp_inputs}, {}, [&samples, count] {
-    return [&samples, count, i = std::size_t{0}](std::span<float> x, std::span<std::int32_t> y) mutable {
-      if (i == count) return false;
-      std::copy_n(samples.x.data() + i * test::mlp_inputs, test::mlp_inputs, x.data());
-      y[0] = samples.y[i++];
-      return true;
-    };
-  });
-}
-
-/// The sentence where the last rank has drawn so many samples and the others, of one epoch too, `most`.
-std::string differing(std::size_t most, std::size_t last, std::string const& data = "the training data") {
+/// The sentence where one rank has drawn so many samples and the others, of one epoch too, `most`.
+std::string differing(std::size_t most, std::size_t last, std::string const& data = "the training data",
+                      std::size_t rank = last_rank()) {
   return fmt::format(
       "rank {} has drawn {} samples of {} where rank 0 has drawn {}: a generator has to give all ranks the same "
       "samples",
-      last_rank(), last, data, most);
+      rank, last, data, most);
 }
 
 /// The sentence at the first batch that differs, of an epoch whose `begin` samples before were the same. `repeated`:
 /// passes follow one another, each with a partial batch of its own.
-std::string differing_batch(std::size_t most, std::size_t last, std::size_t begin = 0, bool repeated = false) {
+std::string differing_batch(std::size_t most, std::size_t last, std::size_t begin = 0, bool repeated = false,
+                            std::size_t rank = last_rank()) {
   auto const rows = [&](std::size_t size, std::size_t index) {
     std::size_t const first = begin + index * batch, batches = (size + batch - 1) / batch;
     std::size_t const in_pass = repeated && batches > 0 ? first % (batches * batch) : first;
@@ -92,8 +89,33 @@ std::string differing_batch(std::size_t most, std::size_t last, std::size_t begi
     of_most += rows(most, index);
     of_last += rows(last, index);
   }
-  return differing(of_most, of_last);
+  return differing(of_most, of_last, "the training data", rank);
 }
+
+/// The first `count` of the samples, one after another; each pass begins late if it is `slow`.
+auto generated(test::Samples<float> const& samples, std::size_t count, bool slow = false) {
+  return data::from_generator({test::mlp_inputs}, {}, [&samples, count, slow] {
+    return [&samples, count, slow, i = std::size_t{0}](std::span<float> x, std::span<std::int32_t> y) mutable {
+      if (i == 0 && slow) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (i == count) return false;
+      std::copy_n(samples.x.data() + i * test::mlp_inputs, test::mlp_inputs, x.data());
+      y[0] = samples.y[i++];
+      return true;
+    };
+  });
+}
+
+/// Workers at their own pace, with all numbers of servers and bounds that the ranks allow.
+std::vector<ParameterServerOptions> divisions() {
+  std::vector<ParameterServerOptions> result{{}, {.staleness = 1}};
+  if (world().size() > 3) result.insert(result.end(), {{.servers = 2}, {.staleness = 2, .evaluator = true}});
+  return result;
+}
+
+/// Requests to stop in each batch from the tenth on, whichever worker has it.
+struct Stopper {
+  Control on_train_batch_end(auto const& run) const { return run.batch() < 9 ? Control::proceed : Control::stop; }
+};
 
 /// Four layers, for as many stages of a pipeline.
 auto compiled(auto const& strategy) {
@@ -133,7 +155,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_ends_elsewhere_on_one_rank_is_an_
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_generator_that_ends_elsewhere_on_one_rank_is_an_error_of_tests_and_predictions,
-                              Strategy, Strategies) {
+                              Strategy, TestStrategies) {
   auto const samples = test::mlp_samples<float>(20);
   auto const strategy = Strategy()();
   auto model = compiled(strategy);
@@ -203,6 +225,98 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_goes_on_in_a_generator_and_finds_one_that_end
              differing_batch(13, 9, 8));
   train(resumed, 13, test::never, backup);
   BOOST_TEST(test::weight_bits(resumed) == test::weight_bits(unbroken));
+  world().barrier();
+  if (world().is_chief()) std::filesystem::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_CASE(a_generator_that_ends_elsewhere_on_one_worker_is_an_error_of_all_at_the_end_of_the_epoch) {
+  auto const samples = test::mlp_samples<float>(20);
+  std::size_t const most = 13;
+  enum class Slow { none, last, others };
+  for (auto const& options : divisions()) {
+    ParameterServerStrategy<> const strategy(world(), options);
+    auto model = compiled(strategy);
+    std::size_t const rank = strategy.roles().workers - 1;
+    if (rank == 0) continue;
+    bool const here = world().rank() == rank;
+    auto const says = [&](auto const& data, std::optional<std::size_t> steps = {}) {
+      return test::uniform_message_of<ValueError>(
+          world(), [&] { fit(strategy, model, data, {.epochs = 3, .steps_per_epoch = steps, .verbose = false}); });
+    };
+    auto const expected = [&](std::size_t last, std::size_t begin = 0, bool repeated = false) {
+      return differing_batch(most, last, begin, repeated, rank);
+    };
+    for (Slow const slow : {Slow::none, Slow::last, Slow::others})
+      for (std::size_t const last : {0u, 3u, 8u, 9u, 12u, 14u, 17u}) {
+        auto const samples_of_rank = generated(samples, here ? last : most, slow == (here ? Slow::last : Slow::others));
+        auto const data = samples_of_rank.batch(GlobalBatch{batch});
+        BOOST_TEST(says(data) == expected(last), last);
+        BOOST_TEST(says(data.prefetch(2)) == expected(last), last);
+        BOOST_TEST(says(data.repeat(), 5) == expected(last, 0, true), last);
+        BOOST_TEST(says(data.take(4)) == expected(last), last);
+        BOOST_TEST(says(data, 4) == expected(last), last);
+        // The second epoch goes on at sample 8.
+        BOOST_TEST(says(data, 2) == expected(last, last < 2 * batch ? 0 : 2 * batch), last);
+        std::string const none = differing(batch, 0, "the training data", rank);
+        if (last == 0) BOOST_TEST(says(samples_of_rank.repeat().batch(GlobalBatch{batch}), 2) == none);
+        if (last == 0) BOOST_TEST(says(samples_of_rank.repeat().take(9).batch(GlobalBatch{batch})) == none);
+        // Batches of 4, 4, 1, 4 samples add up to as many as those of 4, 4, 4, 1.
+        if (last == 9) BOOST_TEST(says(data.repeat(), 4) == expected(last, 0, true));
+      }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(generators_of_one_length_train_each_batch_once_where_workers_go_their_own_pace) {
+  auto const samples = test::mlp_samples<float>(13), tests = test::mlp_samples<float>(6, 2);
+  for (auto const& options : divisions()) {
+    ParameterServerStrategy<> const strategy(world(), options);
+    auto model = compiled(strategy);
+    // Ranks that acquire no batch do not draw from theirs.
+    std::size_t const size = strategy.roles().is_worker(world().rank()) ? 13 : 5;
+    auto const steps_of = [&](auto const& data, std::size_t epochs, std::optional<std::size_t> steps,
+                              auto... callbacks) {
+      std::uint64_t const before = model.engine().iteration();
+      fit(strategy, model, data, validation(generated(tests, 6).batch(GlobalBatch{batch})),
+          {.epochs = epochs, .steps_per_epoch = steps, .verbose = false}, callbacks...);
+      return model.engine().iteration() - before;
+    };
+    for (std::size_t const slow : {world().size(), std::size_t{0}, last_rank() - 1}) {
+      auto const samples_of_rank = generated(samples, size, world().rank() == slow);
+      auto const data = samples_of_rank.batch(GlobalBatch{batch});
+      BOOST_TEST(steps_of(data, 5, {}) == 20u);
+      BOOST_TEST(steps_of(data.prefetch(2), 5, {}) == 20u);
+      BOOST_TEST(steps_of(data.take(3), 2, {}) == 6u);
+      BOOST_TEST(steps_of(data.skip(1).repeat(2), 2, {}) == 12u);
+      BOOST_TEST(steps_of(data.repeat(), 5, 3) == 15u);
+      BOOST_TEST(steps_of(data, 2, 2) == 4u);
+      BOOST_TEST(steps_of(samples_of_rank.shuffle(5, 1).batch(GlobalBatch{batch}), 2, {}) == 8u);
+      BOOST_TEST(steps_of(samples_of_rank.repeat().batch(GlobalBatch{batch}), 5, 3) == 15u);
+      BOOST_TEST(steps_of(samples_of_rank.repeat().take(9).batch(GlobalBatch{batch}), 4, 2) == 6u);
+      BOOST_TEST(steps_of(data.repeat(), 2, 50, Stopper()) < 20u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_run_of_workers_at_their_own_pace_finds_a_generator_that_ends_elsewhere_now) {
+  auto const samples = test::mlp_samples<float>(20);
+  ParameterServerStrategy<> const strategy(world());
+  std::size_t const rank = strategy.roles().workers - 1;
+  std::string folder = (std::filesystem::temp_directory_path() / fmt::format("paces.{}", getpid())).string();
+  world().broadcast(folder);
+  if (world().is_chief()) std::filesystem::create_directory(folder);
+  world().barrier();
+  BackupAndRestore backup{.path = folder + "/run.npz", .delete_checkpoint = false};
+  auto const steps = [&](std::size_t last, std::size_t epochs) {
+    auto model = compiled(strategy);
+    auto const data = generated(samples, world().rank() == rank ? last : 17).batch(GlobalBatch{batch});
+    fit(strategy, model, data, {.epochs = epochs, .steps_per_epoch = 2, .verbose = false}, backup);
+    return model.engine().iteration();
+  };
+  BOOST_TEST(steps(17, 1) == 2u);
+  if (rank > 0)
+    BOOST_TEST(test::uniform_message_of<ValueError>(world(), [&] { steps(13, 2); }) ==
+               differing(8, 5, "the training data", rank));
+  BOOST_TEST(steps(17, 2) == 4u);
   world().barrier();
   if (world().is_chief()) std::filesystem::remove_all(folder);
 }

@@ -59,6 +59,25 @@ BOOST_AUTO_TEST_CASE(a_stream_goes_to_any_batch_of_its_epoch) {
   check_seek(generated(std::make_shared<int>(0)).batch(GlobalBatch{3}));
 }
 
+BOOST_AUTO_TEST_CASE(a_dropped_batch_is_counted_and_leaves_those_that_were_handed_out) {
+  auto const data = generated(std::make_shared<int>(0)).batch(GlobalBatch{5});
+  auto stream = data.stream<float, std::int32_t>({});
+  Batch<float, std::int32_t> batch, later;
+  BOOST_TEST_REQUIRE(stream.next(batch));
+  BOOST_TEST(stream.drop() == 5u);
+  BOOST_TEST(stream.drop() == 5u);
+  BOOST_TEST_REQUIRE(stream.next(later));
+  BOOST_TEST(batch.y[0] == 0);
+  BOOST_TEST(later.y[0] == 15);
+  BOOST_TEST(stream.drop() == 0u);
+  BOOST_TEST(!stream.next(later));
+
+  auto ahead = data.prefetch(2).stream<float, std::int32_t>({});
+  BOOST_TEST(ahead.drop() == 5u);
+  BOOST_TEST_REQUIRE(ahead.next(batch));
+  BOOST_TEST(batch.y[0] == 5);
+}
+
 BOOST_AUTO_TEST_CASE(a_generator_is_read_on_where_it_stands_when_its_stream_goes_forward) {
   auto const produced = std::make_shared<int>(0);
   auto const data = generated(produced).batch(GlobalBatch{2});
