@@ -59,6 +59,10 @@ struct ChainUpdates {
 /// layer), or if a layer within nested ones runs on more than 16 parts.
 template <class L>
 struct Each {
+ private:
+  using FinalActivation = typename detail::FinalActivation<L>::type;
+
+ public:
   using composite = void;
   static constexpr bool wraps_layer = true, runs_on_each_part = true;
   static constexpr std::uint32_t leaf_count = detail::leaf_layers<L>();
@@ -85,7 +89,7 @@ struct Each {
 
   /// The activation that the layer ends in, on every part.
   template <std::size_t>
-  using final_activation_of = typename detail::FinalActivation<L>::type;
+  using final_activation_of = FinalActivation;
   /// The layer without it; it follows on the parts, of `Count`, whose bit is not set.
   template <std::size_t Bits, std::size_t Count>
   constexpr auto without_activations() const {
