@@ -22,7 +22,7 @@ auto leave_together(Placed& model, char const* call, F const& f) {
     return f();
   } catch (...) {
     together.note(std::current_exception(), [&] {
-      if constexpr (requires { model.engine().discard_messages(); }) model.engine().discard_messages();
+      if constexpr (requires { model.engine().recover(); }) model.engine().recover();
     });
     throw;
   }

@@ -30,9 +30,8 @@ namespace trireme {
 ///   resumed()                    (optional) called when the whole of a checkpoint has been set
 ///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
 ///                                returns true if a process has ended the epoch; called by fit alone
-///   discard_messages()           (optional) drops what an error of all processes left under way between them, after
-///   all
-///                                have left the call; collective
+///   recover()                    (optional) called when errors have taken all processes out of a call: drops what is
+///                                under way between them, or brings their weights together; collective
 ///   verify_replicas()            throws if the processes no longer agree on the weights
 ///   placement(), layer_placement()   (optional) how it has placed the model, as text, and the stage or ranks of each
 ///                                layer where they differ: for summary() and plot_model

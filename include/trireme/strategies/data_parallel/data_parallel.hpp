@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -18,20 +19,11 @@
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/synchronization.hpp"
 #include "trireme/strategies/engine/engine_base.hpp"
-#include "trireme/strategies/gradients/gradient_buckets.hpp"
-#include "trireme/strategies/gradients/no_sparse_gradients.hpp"
-#include "trireme/strategies/gradients/sparse_gradients.hpp"
+#include "trireme/strategies/gradients/summed_gradients.hpp"
 
 namespace trireme {
 
 namespace detail {
-
-/// False where a model says that none of its layers has a table of which steps touch some rows only.
-template <class Model>
-inline constexpr bool may_have_tables = true;
-template <class Model>
-  requires requires { Model::has_tables; }
-inline constexpr bool may_have_tables<Model> = Model::has_tables;
 
 /// The place of a DividedUpdate in engines that never divide.
 struct NoDividedUpdate {};
@@ -41,12 +33,6 @@ using ReplicaOf =
     std::conditional_t<steps_locally<Synchronization>, LocalReplica<Model, Space, Group>, Replica<Model, Space, Group>>;
 
 }  // namespace detail
-
-/// The synchronization that adds gradients up as they are.
-template <class Model, class Space, class Group, class T = typename Model::scalar>
-using SummedGradients = GradientBuckets<
-    T, Space, Group,
-    std::conditional_t<detail::may_have_tables<Model>, SparseGradients<T, Space, Group>, NoSparseGradients>>;
 
 /// The engine of a replica whose `Synchronization` (see there) brings the gradients or the weights of all processes
 /// together.
@@ -96,6 +82,16 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   }
   /// True if the rows of a batch may be scattered.
   bool takes_scattered_rows() const { return parts_.takes_scattered_rows(); }
+
+  /// After errors have taken all processes out of a call: those that take local steps, and left it in different ones,
+  /// get the same weights and count the same steps. Collective.
+  void recover() {
+    if constexpr (local_steps) {
+      std::uint64_t own = 0;
+      if constexpr (requires { synchronization_.steps(); }) own = synchronization_.steps();
+      if (parts_.group().size() > 1 && parts_.join_steps(own)) synchronization_.at_epoch_end(local_weights());
+    }
+  }
 
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective,
   /// unless weights are a process's own; may still be under way on the device when it returns.

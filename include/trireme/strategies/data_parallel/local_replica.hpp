@@ -172,6 +172,17 @@ class LocalReplica
       update(step);
   }
 
+  /// Lets all processes count the steps of the one that did most. True if they differed in these, in `own`, the steps
+  /// of each since the weights came together, or in whether the weights were changing. Collective.
+  bool join_steps(std::uint64_t own) {
+    auto& optimizer = this->optimizer();
+    std::uint64_t const changing = this->weights().changing() ? 1 : 0, steps = optimizer.iteration();
+    std::vector<std::uint64_t> most{steps, own, changing, ~steps, ~own, ~changing};
+    this->group().allreduce_max(most);
+    optimizer.set_iteration(most[0]);
+    return most[0] != ~most[3] || most[1] != ~most[4] || most[2] != ~most[5];
+  }
+
   /// Loss and metrics since the reset, exact over all processes, each row with the penalty of the weights that it met.
   /// Collective.
   auto metrics(Phase phase) {

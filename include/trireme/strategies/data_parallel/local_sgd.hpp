@@ -93,13 +93,23 @@ class PeriodicSynchronization {
   void after_update(LocalWeights<T, Space> const& weights) {
     if (++steps_ >= Every) synchronize(weights);
   }
-  /// Brings the weights together if a step has begun since, or a snapshot from within a period was restored.
-  /// Collective.
+  /// Steps of this process since the weights came together.
+  std::size_t steps() const { return steps_; }
+  /// Brings the weights together if a step has begun since on any process, or a snapshot from within a period was
+  /// restored. Collective.
   void at_epoch_end(LocalWeights<T, Space> const& weights) {
-    // Hooks may wrongly restore on some processes alone, which becomes an error of all at the end of the run.
-    std::uint64_t const changing = weights.changing ? 1 : 0;
-    if (steps_ == 0 && group_->allreduce_max(changing).value() == 0) return;
-    before_step(weights);  // the anchor of a snapshot from between two periods may be older than its weights
+    steps_ = 0;
+    std::uint64_t const none = group_->size();
+    std::uint64_t const begun = weights.changing ? group_->rank() : none;
+    std::uint64_t const first = group_->allreduce_min(begun).value(), last = group_->allreduce_max(begun).value();
+    if (first == none) return;
+    if (last == none) {
+      // Some processes alone have taken the anchor, as errors leave them that ended a step on these and not on others.
+      // Weights of the others may have been written since.
+      std::vector<T> common = to_host(anchor_);
+      group_->broadcast(common, first);
+      copy_view(anchor_, host_view(common));
+    }
     synchronize(weights);
   }
 

@@ -119,7 +119,7 @@ class PipelineEngine
   }
 
   /// Drops messages of a call that an error ended on all processes, which the next step would take. Collective.
-  void discard_messages() {
+  void recover() {
     place_.stage_group->template discard_messages<T>();
     onwards_.wait_all();
     back_.wait_all();
