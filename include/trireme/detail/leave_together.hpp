@@ -1,6 +1,7 @@
 /// leave_together: a call of a model that an error ends on all of its processes.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 
 #include "trireme/environment/error_barrier.hpp"
@@ -21,7 +22,9 @@ auto leave_together(Placed& model, char const* call, F const& f) {
   try {
     return f();
   } catch (...) {
-    together.note(std::current_exception(), [&] {
+    std::uint64_t begun = 0;
+    if constexpr (requires { model.engine().begun(); }) begun = model.engine().begun();
+    together.note(std::current_exception(), begun, [&] {
       if constexpr (requires { model.engine().recover(); }) model.engine().recover();
     });
     throw;

@@ -24,26 +24,29 @@ class ErrorBarrier {
     /// Awaits the other processes after an error, and cleans up. Destructors run only if a caller catches the error;
     /// one that nothing catches ends all processes at once.
     ~Scope() {
-      if (fails_) barrier_->await(what_, clean_up_);
+      if (fails_) barrier_->await(what_, begun_, clean_up_);
     }
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
 
     /// Notes the error that leaves the call. Its mark as an error of all processes is not trusted: if all throw, none
     /// waits. \param error  not null
+    /// \param begun  exchanges that this process has begun. Where all have left the call with other numbers, the next
+    /// exchange of one would meet that of another one's last step: all end with the messages of their errors.
     /// \param clean_up  called on all processes after all have left the call; may be empty, and collective
-    void note(std::exception_ptr const& error, std::function<void()> clean_up);
+    void note(std::exception_ptr const& error, std::uint64_t begun, std::function<void()> clean_up);
 
    private:
     ErrorBarrier* barrier_;
     bool fails_ = false;
     std::string what_;
+    std::uint64_t begun_ = 0;
     std::function<void()> clean_up_;
   };
 
  private:
-  /// Awaits the other processes, then cleans up.
-  void await(std::string const& what, std::function<void()> const& clean_up) noexcept;
+  /// Awaits the other processes, compares what they have begun, and cleans up.
+  void await(std::string const& what, std::uint64_t begun, std::function<void()> const& clean_up) noexcept;
   /// Returns when an error has taken all processes of the group out of the call. Until then it waits as long as one of
   /// them does not wait in a call, and for the Environment's patience after that. Then, or at the deadline, which
   /// alone ends the wait for processes of other nodes, all processes end with the message `what`.

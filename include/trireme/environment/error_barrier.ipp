@@ -12,10 +12,12 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <mpi.h>
 
 #include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
 #include "trireme/environment/shutdown.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
@@ -31,17 +33,25 @@ TRIREME_INLINE ErrorBarrier::ErrorBarrier(Communicator const& group)
   std::ranges::sort(members_);
 }
 
-TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error, std::function<void()> clean_up) {
+TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error, std::uint64_t begun,
+                                              std::function<void()> clean_up) {
   what_ = SharedError::from(error).message;
+  begun_ = begun;
   clean_up_ = std::move(clean_up);
   fails_ = true;
 }
 
-TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::function<void()> const& clean_up) noexcept {
+TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::uint64_t begun,
+                                        std::function<void()> const& clean_up) noexcept {
   await(what);
-  if (!clean_up || mpi_is_finalized()) return;
+  if (mpi_is_finalized()) return;
   try {
-    clean_up();
+    std::vector<std::uint64_t> most{begun, ~begun};
+    communicator_.allreduce_max(most);
+    if (most[0] != ~most[1])
+      end(formatted("{}; training cannot go on, since errors ended this step in different places of the processes",
+                    what));
+    if (clean_up) clean_up();
   } catch (...) {
     end(SharedError::from(std::current_exception()).message);
   }

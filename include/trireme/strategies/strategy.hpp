@@ -30,6 +30,9 @@ namespace trireme {
 ///   resumed()                    (optional) called when the whole of a checkpoint has been set
 ///   finish_epoch()               waits until nothing is in flight, perhaps brings the processes' weights together, and
 ///                                returns true if a process has ended the epoch; called by fit alone
+///   begun()                      (optional) exchanges between processes that this one has begun. If errors take all
+///   out
+///                                of a call and it is not the same on all, all end
 ///   recover()                    (optional) called when errors have taken all processes out of a call: drops what is
 ///                                under way between them, or brings their weights together; collective
 ///   verify_replicas()            throws if the processes no longer agree on the weights

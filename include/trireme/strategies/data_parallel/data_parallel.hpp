@@ -34,8 +34,7 @@ using ReplicaOf =
 
 }  // namespace detail
 
-/// The engine of a replica whose `Synchronization` (see there) brings the gradients or the weights of all processes
-/// together.
+/// The engine of a replica whose `Synchronization` (see there) brings gradients or weights of all processes together.
 template <class ModelType, class SpaceType, class Group,
           class SynchronizationType = SummedGradients<ModelType, SpaceType, Group>>
 class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, Group, SynchronizationType>> {
@@ -93,6 +92,12 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
     }
   }
 
+  /// Sums of gradients that this process has begun, where they do not end within one call.
+  std::uint64_t begun() const {
+    if constexpr (requires { synchronization_.begun(); }) return synchronization_.begun();
+    return 0;
+  }
+
   /// One optimizer step on the global batch, of which `batch` is this process's part (possibly empty). Collective,
   /// unless weights are a process's own; may still be under way on the device when it returns.
   void train_step(Batch<T, L> const& batch) {
@@ -145,8 +150,7 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// Fuses steps of a device from now on, where that is possible; `placement` says whether.
   void fuse_steps() { parts_.fuser().start(parts_.model(), parts_.weights().space()); }
 
-  /// Records steps of a device once and launches them as a whole from then on, where that is possible; `placement`
-  /// says whether. The bits of results stay the same.
+  /// Records steps of a device once and launches them whole from then on, with the same bits; `placement` says if so.
   void record_steps() {
     parts_.recorder().start(parts_.model(), parts_.weights().space());
     if constexpr (local_steps)

@@ -33,7 +33,7 @@ struct LocalWeights {
 ///   before_step(weights)    (optional)
 ///   after_update(weights)   on all processes after each step, also on those without rows
 ///   at_epoch_end(weights)   after which the weights are the same on all processes, to the bit. Collective. Also called
-///                           where a call begins after processes have left one by errors in different steps
+///                           when errors have taken all processes out of a call in different steps; may not throw
 ///   steps()                 (optional) those of this process since then, which have to be the same on all processes
 ///   anchor()                (optional) an arena of `size` elements, the weights from which those of each process have
 ///                           changed. Weights that are set meanwhile are set there too; snapshots have a copy of it

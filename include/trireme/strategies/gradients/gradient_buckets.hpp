@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
@@ -129,6 +130,8 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
   std::size_t bucket_bytes() const { return bucket_bytes_; }
   /// Number of buckets.
   std::size_t count() const { return ranges_.size(); }
+  /// Sums that this process has begun; between steps the same on all.
+  std::uint64_t begun() const { return begun_; }
   /// Adds the time of exchanges to `times`; null: not measured. Reads of others' memory are never measured.
   void measure(ExchangeTimes* times) { clock_.measure(times); }
 
@@ -191,6 +194,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
     }
     space_.fence(tool_label("trireme: bucket complete before its allreduce"));
     requests_.push(communicator_->iallreduce_sum(data, count));
+    ++begun_;
   }
 
   Communicator const* communicator_;
@@ -203,6 +207,7 @@ class GradientBuckets<T, Space, Communicator, Tables> final : public GradientSin
   std::unique_ptr<SharedGradients<T, Space>> shared_;
   T* gradients_ = nullptr;
   std::size_t started_ = 0;
+  std::uint64_t begun_ = 0;
   Requests requests_;
   ExchangeClock clock_;
 };

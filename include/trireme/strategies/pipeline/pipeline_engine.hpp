@@ -55,8 +55,9 @@ class PipelineEngine
   static constexpr bool divided = true;
   static constexpr std::size_t slice_count = SlicesOf::count;
 
-  std::size_t stage() const { return place_.stage; }    ///< of this process, from 0
-  std::size_t stages() const { return place_.stages; }  ///< number of stages
+  std::size_t stage() const { return place_.stage; }             ///< of this process, from 0
+  std::size_t stages() const { return place_.stages; }           ///< number of stages
+  auto begun() const { return parts_.optimizer().iteration(); }  ///< steps of this stage: the last may be ahead
 
   /// All stages of a pipeline draw the same rows: the first needs the inputs, the last the targets.
   DataShard data_shard(Phase) const { return {replicas_.rank(), replicas_.size(), replicas_.size()}; }

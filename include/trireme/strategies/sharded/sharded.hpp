@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +55,9 @@ class ShardedEngine
 
   /// The shard of each global batch that this process draws.
   DataShard data_shard(Phase) const { return {parts_.group().rank(), parts_.group().size(), parts_.group().size()}; }
+
+  /// Collectives that this process has begun.
+  std::uint64_t begun() const { return parts_.arenas().begun(); }
 
   /// One optimizer step on the global batch; `batch` is this process's part (possibly empty). Collective; may still be
   /// under way when it returns.

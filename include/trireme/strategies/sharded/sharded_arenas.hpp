@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "trireme/backend/execution/views.hpp"
@@ -58,6 +59,9 @@ class ShardedArenas {
   /// The updates that the states move towards: each rank's share, and after `finish` the sum.
   T* updates() { return gradients_.data() + gradient_elements(); }
 
+  /// Collectives that this process has begun; between passes the same on all.
+  std::uint64_t begun() const { return begun_; }
+
   /// Waits for what a pass that an exception has ended left under way, whose memory the next one writes. Called
   /// before a step, which may clear memory before it comes to a slice; other passes begin with `forward`, which calls
   /// it.
@@ -92,6 +96,7 @@ class ShardedArenas {
   T* gradients(std::size_t i) {
     if (i + 1 == layout_.count() && states_ > 0) {
       gradient_mirror_.pull(space_, gradient_elements(), states_);
+      ++begun_;
       updates_sum_ = group_->iallreduce_sum(gradient_mirror_.data() + gradient_elements(), states_);
     }
     if constexpr (Stage == 1) return gradients_.data() + layout_.slice(i).begin;
@@ -103,6 +108,7 @@ class ShardedArenas {
   void finished(std::size_t i) {
     if (layout_.slice(i).elements() == 0) return;
     ProfilingRegion const region("trireme::ShardedArenas::finished");
+    ++begun_;
     if constexpr (Stage == 1) {
       gradient_mirror_.pull(space_, layout_.slice(i).begin, layout_.slice(i).elements());
       RankParts const& parts = layout_.parts(i);
@@ -141,6 +147,7 @@ class ShardedArenas {
       std::size_t const begin = sizes_.offset(group_->rank());
       held_mirror_.pull(space_, begin, shard());
       spreads_ = true;
+      ++begun_;
       spreading_ = group_->iallgather_parts<T>(held_mirror_.data() + begin, held_mirror_.data(), sizes_);
     }
   }
@@ -180,6 +187,7 @@ class ShardedArenas {
     HeldRange const& own = layout_.own(i);
     held_mirror_.pull(space_, own.local, own.end - own.begin);  // also waits for kernels that still read the buffer
     gathers_[buffer] = true;
+    ++begun_;
     gathering_[buffer] = group_->iallgather_parts<T>(
         held_mirror_.data() + own.local, gathered_mirror_.data() + buffer * layout_.largest(), layout_.parts(i));
   }
@@ -208,6 +216,7 @@ class ShardedArenas {
   /// Data that arrive on the host and have yet to be copied to the device: a request that is complete does not tell.
   std::array<bool, 2> gathers_{}, reduces_{};
   bool spreads_ = false;
+  std::uint64_t begun_ = 0;
 };
 
 }  // namespace trireme
