@@ -14,7 +14,8 @@
 
 namespace trireme {
 
-class CrossReplicaSum {
+/// As StatisticsSum those of the whole space, if it runs one partition at a time.
+class CrossReplicaSum final : public StatisticsSum {
  public:
   /// Sums over the partitions of a plan.
   explicit CrossReplicaSum(PartitionPlan const& plan) : plan_(plan), given_(plan.partitions) {}
@@ -27,6 +28,7 @@ class CrossReplicaSum {
 
   /// The same if the whole space runs one partition at a time.
   void sum(std::span<double> values, StatisticsScope scope) const;
+  void sum(double* values, std::size_t count, StatisticsScope scope) override { sum(std::span(values, count), scope); }
 
  private:
   /// Adds up the partitions' values in order.
@@ -53,32 +55,18 @@ class PartitionSum final : public StatisticsSum {
   ThreadBarrier& barrier_;
 };
 
-/// The same under parallelism within operators.
-class SpaceSum final : public StatisticsSum {
- public:
-  /// Sums of the whole space.
-  explicit SpaceSum(CrossReplicaSum const& sum) : sum_(sum) {}
-  void sum(double* values, std::size_t count, StatisticsScope scope) override { sum_.sum({values, count}, scope); }
-
- private:
-  CrossReplicaSum const& sum_;
-};
-
-/// SpaceSum of the kernels of a context while this object lives: they have none after an exception either.
+/// The sums of the kernels of a context while this object lives: they have none after an exception either.
 template <class Context>
 class ContextSum {
  public:
-  /// Sums for kernels of `context`.
-  ContextSum(Context& context, CrossReplicaSum const& sum) : context_(context), sum_(sum) {
-    context_.set_exchange(&sum_);
-  }
+  /// `sum` for kernels of `context`.
+  ContextSum(Context& context, CrossReplicaSum& sum) : context_(context) { context_.set_exchange(&sum); }
   ContextSum(ContextSum const&) = delete;
   ContextSum& operator=(ContextSum const&) = delete;
   ~ContextSum() { context_.set_exchange(nullptr); }
 
  private:
   Context& context_;
-  SpaceSum sum_;
 };
 
 }  // namespace trireme
