@@ -83,17 +83,20 @@ BOOST_AUTO_TEST_CASE(a_metric_without_direction_is_named_before_training) {
   told.on_train_begin(run);
 }
 
+/// The message of the error with which a callback refuses a run: `fit` marks it as uniform.
+std::string refusal_of(auto const& callback, ScriptedRun const& run) {
+  try {
+    callback.output_files(run);
+  } catch (tr::ValueError const& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 BOOST_AUTO_TEST_CASE(a_checkpoint_names_the_unknown_field_and_those_there_are) {
   ScriptedRun run;
   run.names = {"loss", "val_loss", "learning_rate"};
-  auto const refusal = [&](auto const& callback) -> std::string {  // `fit` marks it as uniform
-    try {
-      callback.output_files(run);
-    } catch (tr::ValueError const& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
+  auto const refusal = [&](auto const& callback) { return refusal_of(callback, run); };
   tr::ModelCheckpoint<"val_loss"> callback{.path = "{epoch}-{val_f1:.2f}.weights.h5"};
   BOOST_TEST(refusal(callback) ==
              "ModelCheckpoint: the path '{epoch}-{val_f1:.2f}.weights.h5' has the field 'val_f1', but at the end of an "
@@ -139,14 +142,7 @@ BOOST_AUTO_TEST_CASE(a_best_checkpoint_by_batches_needs_a_value_that_batches_hav
   ScriptedRun run;
   run.names = {"loss", "accuracy", "val_loss", "val_accuracy", "learning_rate"};
   run.metrics_named = {"loss", "accuracy"};
-  auto const refusal = [&](auto const& callback) -> std::string {  // `fit` marks it as uniform
-    try {
-      callback.output_files(run);
-    } catch (tr::ValueError const& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
+  auto const refusal = [&](auto const& callback) { return refusal_of(callback, run); };
   auto const refused = [](std::string const& monitor) {
     return "ModelCheckpoint: save_best_only monitors '" + monitor +
            "', but during an epoch there are only: loss, accuracy";

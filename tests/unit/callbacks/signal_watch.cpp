@@ -50,7 +50,7 @@ struct Library {
   static bool is_set(int signal) { return action_of(signal).sa_sigaction == &handle; }
 };
 
-/// How a process ends that calls the function, which returns true if all is as it has to be.
+/// Exit status of a child process that calls the function: 0 if it returns true.
 template <class Function>
 int status_of_child(Function const& function) {
   pid_t const child = ::fork();
