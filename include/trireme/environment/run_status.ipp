@@ -48,10 +48,12 @@ TRIREME_INLINE void RunStatus::open(Communicator const& world, std::string direc
   world.broadcast(name);  // one for all, also where the batch system numbers a node's tasks
   try {
     world.together([&] {
-      if (!is_default) ::mkdir(directory.c_str(), 0700);  // an error shows when `create` opens it
-      board_.create(directory, name, run, world.rank(), world.size());
+      if (!is_default) ::mkdir(directory.c_str(), 0700);  // an error shows when `open` opens it
+      board_.open(directory, name);
     });
+    world.together([&] { board_.create(run, world.rank(), world.size()); });
   } catch (FileError const& error) {
+    board_.remove_if_empty();
     if (!is_default) throw;
     board_.create_unshared(run, world.rank(), world.size());
     if (world.is_chief())

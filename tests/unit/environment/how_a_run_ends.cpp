@@ -8,6 +8,7 @@
 #include "trireme/environment/environment.hpp"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,17 @@ using test::Folder, test::launcher, test::Outcome, test::program, test::run, tes
 extern "C" int posix_fallocate(int file, off_t, off_t size) {
   if (std::getenv("TRIREME_TEST_FULL") != nullptr) return ENOSPC;
   return ::ftruncate(file, size) == 0 ? 0 : errno;
+}
+
+/// Takes the place of the system's: where the disk is full, rank 0, whose error is the message, comes to the directory
+/// after others have failed in it.
+extern "C" int mkdirat(int parent, char const* path, mode_t mode) {
+  auto const made = static_cast<int>(::syscall(SYS_mkdirat, parent, path, mode));
+  if (std::getenv("TRIREME_TEST_FULL") == nullptr) return made;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return made;
 }
 
 /// Takes the place of MPI's: it never returns where this variable is set.

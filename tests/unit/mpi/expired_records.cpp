@@ -163,7 +163,8 @@ BOOST_AUTO_TEST_CASE(records_of_a_living_process_stay_however_old) {
   fs::path const run = fs::path(folder.path()) / old_run;
   {
     RankRegistry board;
-    board.create(folder.path(), old_run, 7, 3, 4);
+    board.open(folder.path(), old_run);
+    board.create(7, 3, 4);
     age(run, 400);
     BOOST_TEST(removed_beside_a_new_run(folder.path()) == 0u);
     detail::status().process = ended_process();
@@ -178,7 +179,8 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_the_number_of_a_killed_one_keeps_nothing
   pid_t const child = ::fork();
   if (child == 0) {
     RankRegistry board;
-    board.create(folder.path(), old_run, 7, 3, 4);
+    board.open(folder.path(), old_run);
+    board.create(7, 3, 4);
     detail::status().process = ::getppid();
     ::_exit(0);
   }
@@ -191,7 +193,8 @@ BOOST_AUTO_TEST_CASE(a_number_of_a_process_of_another_machine_says_nothing) {
   Folder const folder;
   {
     RankRegistry board;
-    board.create(folder.path(), old_run, 7, 3, 4);
+    board.open(folder.path(), old_run);
+    board.create(7, 3, 4);
     detail::status().host[0] = '?';
     detail::Heartbeat::end(detail::status());
   }
@@ -203,7 +206,8 @@ BOOST_AUTO_TEST_CASE(the_watchdog_of_a_living_process_touches_its_record) {
   using namespace std::chrono_literals;
   Folder const folder;
   RankRegistry board;
-  board.create(folder.path(), old_run, 7, 3, 4);
+  board.open(folder.path(), old_run);
+  board.create(7, 3, 4);
   fs::path const record = fs::path(folder.path()) / old_run / "rank-3.status";
   auto const is_old = [&] { return fs::file_time_type::clock::now() - fs::last_write_time(record) > 24h; };
   auto const wait_while = [until = std::chrono::steady_clock::now() + 10s](auto const& condition) {
@@ -227,7 +231,8 @@ BOOST_AUTO_TEST_CASE(the_lowest_rank_with_a_file_in_the_directory_removes) {
   fs::path const run = fs::path(folder.path()) / "trireme-4712-00000000000000aa";
   auto const removes = [&](std::size_t rank) {
     RankRegistry board;
-    board.create(folder.path(), run.filename(), 7, rank, 12);
+    board.open(folder.path(), run.filename());
+    board.create(7, rank, 12);
     board.find_others();
     board.remove_expired();
     detail::Heartbeat::end(detail::status());

@@ -31,10 +31,16 @@ class RankRegistry {
   /// The registry that waits report to.
   static RankRegistry*& current();
 
-  /// Makes this process's file. \param run  the run's own number, the same on all ranks
+  /// Opens the directory of the run, `parent/name`, and makes it if no other process has. \throws FileError
+  void open(std::string const& parent, std::string const& name) { directory_.open(parent, name); }
+
+  /// Makes this process's file there. \param run  the run's own number, the same on all ranks
   /// \throws FileError
-  void create(std::string const& parent, std::string const& name, std::uint64_t run, std::size_t rank,
-              std::size_t ranks);
+  void create(std::uint64_t run, std::size_t rank, std::size_t ranks);
+
+  /// Removes the directory if it is empty. Once no process is about to use it: an `open` or `create` that finds it gone
+  /// would report that in place of the reason.
+  void remove_if_empty() const { directory_.remove_if_empty(); }
 
   /// Makes a record that no other process sees, for this process's watchdog.
   void create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks);

@@ -29,23 +29,16 @@ TRIREME_INLINE RankRegistry*& RankRegistry::current() {
   return board;
 }
 
-TRIREME_INLINE void RankRegistry::create(std::string const& parent, std::string const& name, std::uint64_t run,
-                                         std::size_t rank, std::size_t ranks) {
-  directory_.open(parent, name);
-  try {
-    std::string const file = formatted("rank-{}.status", rank);
-    Descriptor const made = directory_.create(file, sizeof(Record));
-    void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
-    if (memory == MAP_FAILED) {
-      directory_.remove(file);
-      throw FileError(directory_.path(), "cannot be mapped, for the status records of the run");
-    }
-    file_ = file;
-    begin(memory, run, rank, ranks);
-  } catch (...) {
-    directory_.remove_if_empty();
-    throw;
+TRIREME_INLINE void RankRegistry::create(std::uint64_t run, std::size_t rank, std::size_t ranks) {
+  std::string const file = formatted("rank-{}.status", rank);
+  Descriptor const made = directory_.create(file, sizeof(Record));
+  void* const memory = ::mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, made.get(), 0);
+  if (memory == MAP_FAILED) {
+    directory_.remove(file);
+    throw FileError(directory_.path(), "cannot be mapped, for the status records of the run");
   }
+  file_ = file;
+  begin(memory, run, rank, ranks);
 }
 
 TRIREME_INLINE void RankRegistry::create_unshared(std::uint64_t run, std::size_t rank, std::size_t ranks) {
