@@ -19,6 +19,7 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/stored_tensor.hpp"
+#include "trireme/mpi/text_of_ranks.hpp"
 
 namespace trireme {
 
@@ -108,9 +109,11 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
-  /// Saves or compares the placement, as text: besides the program and its data, the bits of a result depend on it.
-  /// `moved()` is true if it differs.
-  void placed(std::string_view difference, std::string_view name, std::string const& here) {
+  /// Saves or compares the placement, as text of the group's processes, which may differ: besides the program and its
+  /// data, the bits of a result depend on it. `moved()` is true on all if it differs on any. Collective.
+  template <class Group>
+  void placed(std::string_view difference, std::string_view name, Group const& group, std::string const& own) {
+    std::string const here = detail::text_of_ranks(group, own);
     std::string there = here;
     (*this)(name, there);
     if (there == here) return;

@@ -98,7 +98,7 @@ void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
   ModelDescription const model = description(37, 8, 0);
   NoEngine part;
   Archive<NoEngine> saving(part, "run.npz");
-  saving.placed("was placed otherwise", "placement", "all ranks");
+  saving.placed("was placed otherwise", "placement", world(), "all ranks");
   std::vector<double> arena(model.reduced_elements());
   for (std::size_t i = 0; i < arena.size(); ++i) arena[i] = value_of(0, world().rank(), i);
   CompressedGradients<double, Space, Communicator, Codec> before(world(), Space(), model, codec);
@@ -110,7 +110,7 @@ void check_residuals_go_on(Codec const& codec, std::size_t ranks) {
 
   Communicator const fewer = world().split(world().rank() < ranks ? 0 : 1);
   Archive<NoEngine> loading(part, "run.npz", saving.tensors(), Placement::any);
-  loading.placed("was placed otherwise", "placement", "some ranks");
+  loading.placed("was placed otherwise", "placement", world(), "some ranks");
   CompressedGradients<double, Space, Communicator, Codec> after(fewer, Space(), model, codec);
   after.state(loading);
   std::fill(arena.begin(), arena.end(), 0.0);

@@ -250,19 +250,19 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_ke
   tr::SingleProcess const one;
   std::vector<double> four{1, 2, 10, 20, 100, 200, 1000, 2000};
   Archive saving(engine, "run.h5");
-  saving.placed("was placed otherwise", "placement", "4 partitions");
+  saving.placed("was placed otherwise", "placement", one, "4 partitions");
   saving.summands("sums", one, four, 2);
   BOOST_TEST(!saving.moved());
 
   Archive same(engine, "run.h5", saving.tensors());
   std::vector<double> again(8);
-  same.placed("was placed otherwise", "placement", "4 partitions");
+  same.placed("was placed otherwise", "placement", one, "4 partitions");
   same.summands("sums", one, again, 2);
   BOOST_TEST((again == four));
   BOOST_TEST(!same.moved());
 
   Archive refused(engine, "run.h5", saving.tensors());
-  refused.placed("was placed otherwise", "placement", "3 partitions");
+  refused.placed("was placed otherwise", "placement", one, "3 partitions");
   BOOST_TEST(message_of<tr::FileError>([&] { refused.require_placement(); }) ==
              "run.h5: holds a run that was placed otherwise: 4 partitions there, and 3 partitions here; "
              "BackupAndRestore{.placement = Placement::any} goes on here, where results no longer agree to the bit");
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_ke
     Archive moved(engine, "run.h5", saving.tensors(), tr::Placement::any);
     std::vector<double> own(2 * partitions, 7.0), expected(2 * partitions, 0.0);
     expected[0] = 1111, expected[1] = 2222;
-    moved.placed("was placed otherwise", "placement", std::to_string(partitions) + " partitions");
+    moved.placed("was placed otherwise", "placement", one, std::to_string(partitions) + " partitions");
     moved.summands("sums", one, own, 2);
     BOOST_TEST((own == expected));
     BOOST_TEST(moved.moved());
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_placed_otherwise_goes_on_where_it_may_and_ke
   }
   std::vector<double> three(6);
   Archive damaged(engine, "run.h5", saving.tensors());
-  damaged.placed("was placed otherwise", "placement", "4 partitions");
+  damaged.placed("was placed otherwise", "placement", one, "4 partitions");
   BOOST_TEST(message_of<tr::FileError>([&] { damaged.summands("sums", one, three, 2); }) ==
              "run.h5: has 8 values 'sums' in place of 6");
 }

@@ -158,7 +158,7 @@ class PjrtEngine : public EngineBase<PjrtReplicas<ModelType, GroupType>> {
   /// Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", parts_.placement());
+    archive.placed("was placed otherwise", "placement", parts_.group(), parts_.placement());
     std::vector<double> sums = sums_.to_host(Phase::train);
     double penalty = sums_.penalty_to_host();
     archive.summands("sums", parts_.group(), sums, Model::totals_width);

@@ -171,9 +171,9 @@ class DataParallel : public EngineBase<detail::ReplicaOf<ModelType, SpaceType, G
   /// are taken one after the other, on which the bits of a result depend too
   template <class Archive>
   void state(Archive& archive, std::string const& pieces = {}) {
-    archive.placed("was placed otherwise", "placement", parts_.placement() + pieces);
+    archive.placed("was placed otherwise", "placement", parts_.group(), parts_.placement() + pieces);
     parts_.state(archive);
-    archive.placed("exchanged gradients otherwise", "exchange", exchange());
+    archive.placed("exchanged gradients otherwise", "exchange", parts_.group(), exchange());
     if constexpr (requires { synchronization_.state(archive); }) archive("gradients", synchronization_);
   }
   /// Called when all of a checkpoint has been set.

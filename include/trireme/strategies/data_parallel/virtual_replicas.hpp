@@ -134,7 +134,7 @@ class VirtualEngine : public EngineBase<Replica<ModelType, SpaceType, Group>> {
   /// The state of a run besides weights and optimizer state: the epoch's running sums of each shard. Collective.
   template <class Archive>
   void state(Archive& archive) {
-    archive.placed("was placed otherwise", "placement", shards());
+    archive.placed("was placed otherwise", "placement", parts_.group(), shards());
     parts_.state(archive);
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/mpi/single_process.hpp"
+#include "trireme/mpi/text_of_ranks.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
 namespace trireme {
@@ -34,8 +35,10 @@ class MemberArchive {
     if (loads()) value = group_->allgather(value)[0];
   }
   /// Saves or checks the placement. See Archive.
-  void placed(std::string_view difference, std::string_view name, std::string const& here) {
-    on_first([&] { archive_->placed(difference, name, here); });
+  template <class Group>
+  void placed(std::string_view difference, std::string_view name, Group const& group, std::string const& own) {
+    std::string const here = detail::text_of_ranks(group, own);
+    on_first([&] { archive_->placed(difference, name, SingleProcess(), here); });
   }
   /// Saves or sets the summands of all members. See Archive.
   template <class V>

@@ -150,7 +150,7 @@ class PartialModel {
   /// a resumed epoch are bitwise the same. `placement`: the engine's, to which a resumed run has to return. Collective.
   template <class Archive>
   void state(Archive& archive, std::string const& placement) {
-    archive.placed("was placed otherwise", "placement", placement);
+    archive.placed("was placed otherwise", "placement", *group_, placement);
     auto const& own_sums = totals_[static_cast<std::size_t>(Phase::train)];
     std::vector<double> sums = to_host(own_sums), trained = updater_.trained_penalty(), penalty{trained[0]};
     archive.summands("sums", *group_, sums, Model::totals_width);

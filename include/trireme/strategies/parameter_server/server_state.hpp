@@ -21,6 +21,7 @@
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/gpu_awareness.hpp"
 #include "trireme/mpi/request.hpp"
+#include "trireme/mpi/text_of_ranks.hpp"
 #include "trireme/mpi/uniform.hpp"
 #include "trireme/strategies/engine/arena_map.hpp"
 #include "trireme/strategies/engine/optimizer_progress.hpp"
@@ -147,9 +148,8 @@ class ServerState {
   template <class Archive>
   void state(Archive& archive) {
     weights_.require_together("saving the run");
-    std::string replica = worker() ? worker()->replica().placement() : "";
-    group_->broadcast(replica);
-    archive.placed("was placed otherwise", "placement", formatted("{}, each of {}", placement(), replica));
+    std::string const replicas = detail::text_of_ranks(*group_, worker() ? worker()->replica().placement() : "");
+    archive.placed("was placed otherwise", "placement", *group_, formatted("{}, each of {}", placement(), replicas));
     std::vector<double> sums, penalty;
     if (worker()) sums = worker()->replica().partitions().totals().all(Phase::train);
     double rows = 0;  // the same on all servers
