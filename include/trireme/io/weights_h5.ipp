@@ -185,9 +185,9 @@ TRIREME_INLINE void Hdf5Reader::list(std::string const& group, std::map<std::str
     std::string own(static_cast<std::size_t>(size), '\0');
     H5Lget_name_by_idx(opened, ".", H5_INDEX_NAME, H5_ITER_INC, i, own.data(), own.size() + 1, H5P_DEFAULT);
     std::string const path = formatted("{}/{}", group, own);
-    if (Hdf5Handle(H5Dopen2(opened, own.c_str(), H5P_DEFAULT), H5Dclose).valid())
-      tensors[path] = Hdf5DataSet(file_, path_, path).extents();
-    else
+    if (Hdf5Handle(H5Dopen2(opened, own.c_str(), H5P_DEFAULT), H5Dclose).valid()) {
+      if (group.ends_with("/vars")) tensors[path] = Hdf5DataSet(file_, path_, path).extents();
+    } else
       list(path, tensors, names, depth - 1, left);
   }
 }

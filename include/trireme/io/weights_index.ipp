@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,13 +36,17 @@ TRIREME_INLINE std::string named_path(std::string const& group, std::map<std::st
   return path;
 }
 
+/// True for "layers/dense/vars/0". Files may have other arrays, of any type.
+TRIREME_INLINE bool is_layer_variable(std::string const& name) {
+  return name.starts_with("layers/") && std::string_view(name).substr(0, name.rfind('/')).ends_with("/vars");
+}
+
 TRIREME_INLINE std::vector<StoredLayer> index_of(std::map<std::string, std::vector<std::size_t>> const& tensors,
                                                  std::map<std::string, std::string> const& names) {
   std::vector<StoredLayer> layers;
   std::set<std::string> groups;
   for (auto const& [name, extents] : tensors) {
-    std::string const group = name.substr(0, name.rfind('/'));
-    if (name.starts_with("layers/") && group.ends_with("/vars")) groups.insert(group);
+    if (is_layer_variable(name)) groups.insert(name.substr(0, name.rfind('/')));
   }
   for (std::string const& group : groups) {
     StoredLayer layer{named_path(group, names), group, {}};
@@ -60,6 +65,7 @@ TRIREME_INLINE std::vector<StoredLayer> npz_index(std::string const& path) {
     ZipReader(path).for_each_member([&](std::string member, std::string content) {
       if (!member.ends_with(".npy")) return;
       member.resize(member.size() - 4);
+      if (member != npz_layer_names && !is_layer_variable(member)) return;
       io::ByteSource source(path, std::move(content), formatted("'{}' ", printable(member, 200)));
       io::NpyLayout const layout = io::npy_layout(source);
       if (member != npz_layer_names) {

@@ -15,6 +15,7 @@
 #include "trireme/io/file_format.hpp"
 #include "trireme/io/named_tensor.hpp"
 #include "trireme/io/weights_file.hpp"
+#include "trireme/io/weights_index.hpp"
 #include "trireme/models/description.hpp"
 #include "trireme/models/inference_model.hpp"
 
@@ -147,9 +148,14 @@ NamedGroup optimizer_group(Optimizer const& optimizer) {
 /// has another number of them, or names another optimizer.
 bool holds_optimizer(std::string const& path, std::size_t variables, NamedGroup const& optimizer);
 
+/// The file's layers, or none if it has one that cannot be described: weights that have been read are not refused for a
+/// warning's sake.
+std::vector<StoredLayer> layers_to_warn_of(std::string const& path);
+
 /// Warns if at the place of a layer the file has weights under the name of another layer of the model. Numbered names
 /// of classes, such as "dense_1", are no reason: Keras numbers layers in the order in which programs make them.
-void warn_of_other_places(std::string const& path, ModelDescription const& model);
+void warn_of_other_places(std::string const& path, std::vector<StoredLayer> const& stored,
+                          ModelDescription const& model);
 
 /// Checks a file's number of steps, and its learning rate if that is read. \throws FileError "<path>: the learning rate
 /// is -0.5, which is outside of [0, inf)"
@@ -218,7 +224,7 @@ void load_state(Engine& engine, std::string const& path) {
       if (with_optimizer) all = std::move(with_slots);
     }
     read_weights(path, all);
-    detail::warn_of_other_places(path, engine.model().description());
+    detail::warn_of_other_places(path, detail::layers_to_warn_of(path), engine.model().description());
     if (!with_optimizer) return;
     std::optional<double> rate;
     if (!engine.optimizer().has_schedule()) rate = static_cast<double>(state.learning_rate);

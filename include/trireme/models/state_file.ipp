@@ -70,12 +70,21 @@ TRIREME_INLINE bool is_named(LayerInfo const& layer, std::size_t i) {
   return without_number(layer.names[i]) != without_number(path_parts(layer.keras_path)[2 * i + 1]);
 }
 
-TRIREME_INLINE void warn_of_other_places(std::string const& path, ModelDescription const& model) {
+TRIREME_INLINE std::vector<StoredLayer> layers_to_warn_of(std::string const& path) {
+  try {
+    return weights_index(path);
+  } catch (FileError const&) {
+    return {};
+  }
+}
+
+TRIREME_INLINE void warn_of_other_places(std::string const& path, std::vector<StoredLayer> const& index,
+                                         ModelDescription const& model) {
   std::map<std::string, LayerInfo const*> by_name, by_place;
   for_each_stored_weight(model, [&](std::vector<std::string> const& place, std::size_t, WeightInfo const& weight) {
     by_name[weight.path.substr(0, weight.path.rfind('/'))] = by_place[joined(place, "/")] = &model.layers[weight.layer];
   });
-  for (StoredLayer const& stored : weights_index(path)) {
+  for (StoredLayer const& stored : index) {
     auto const here = by_place.find(stored.group), other = by_name.find(stored.path);
     if (here == by_place.end() || other == by_name.end() || here->second == other->second) continue;
     LayerInfo const &at_place = *here->second, &named = *other->second;

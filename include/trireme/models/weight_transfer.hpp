@@ -143,7 +143,7 @@ TransferredWeights load_matching(Engine& engine, std::string const& path, LoadOp
         destinations.push_back(named_destination(path_parts(stored[index].group), i, layer.weights[i].shape.to_vector(),
                                                  values[next++].data()));
     read_tensors(path, destinations);
-    if (!by_name && matches.kept.empty()) detail::warn_of_other_places(path, model);
+    if (!by_name && matches.kept.empty()) detail::warn_of_other_places(path, stored, model);
   });
   std::size_t next = 0;
   for (auto const& [layer, index] : matches.taken)

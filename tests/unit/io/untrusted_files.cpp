@@ -174,6 +174,16 @@ BOOST_FIXTURE_TEST_CASE(names_of_layers_are_text_of_the_length_that_is_there, Fo
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(the_index_looks_at_no_arrays_but_weights, Folder) {
+  std::string const path = file("m.npz");
+  npz(path, {{"note", npy("<U5", "()", std::string(20, 'x'))},
+             {"layers/dense/note", npy("|b1", "(1,)", "1")},
+             {"layers/dense/vars/0", npy("<f4", "(2, 1)", std::string(8, '\0'))}});
+  auto const index = tr::weights_index(path);
+  BOOST_TEST(index.size() == 1u);
+  BOOST_TEST(index.at(0).group == "layers/dense/vars");
+}
+
 BOOST_FIXTURE_TEST_CASE(arrays_that_lie_in_each_other_are_refused, Folder) {
   std::string const path = file("m.npz"), array = npy("|u1", "(1000,)", std::string(1000, 'x'));
   npz(path, {{"a", array}, {"b", ""}, {"c", ""}});

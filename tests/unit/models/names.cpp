@@ -12,6 +12,7 @@
 #include "trireme/activations/relu.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/io/weights_h5.hpp"
 #include "trireme/io/weights_index.hpp"
 #include "trireme/layers/dense.hpp"
 #include "trireme/layers/dropout.hpp"
@@ -327,6 +328,32 @@ BOOST_AUTO_TEST_CASE(a_model_is_one_layer_of_that_around_it_however_deep_it_is) 
                  "a in layers/dense", "b in layers/dense_2", "c in layers/dense_3", "sum in layers/add"}),
       per_element());
 }
+
+#ifdef TRIREME_HAVE_HDF5
+BOOST_AUTO_TEST_CASE(arrays_of_others_in_a_file_of_weights_are_no_reason_to_refuse_it) {
+  OneDeviceStrategy<> const strategy;
+  test::Folder const folder;
+  std::string const path = folder.file("w.weights.h5");
+  auto model = compile(strategy, Sequential{Input<4>{}, Dense<4>{}});
+  model.save_weights(path);
+  auto const expected = model.weights("dense/kernel");
+  detail::Hdf5Handle const text(H5Tcopy(H5T_C_S1), H5Tclose), one(H5Screate(H5S_SCALAR), H5Sclose);
+  detail::Hdf5Handle const with_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Tset_size(text, 5);
+  H5Pset_create_intermediate_group(with_groups, 1);
+  for (std::string const& name : {"layers/dense/note", "layers/other/vars/0"}) {
+    {
+      detail::Hdf5Handle const file(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+      detail::Hdf5Handle const note(H5Dcreate2(file, name.c_str(), text, one, with_groups, H5P_DEFAULT, H5P_DEFAULT),
+                                    H5Dclose);
+      BOOST_REQUIRE(note.valid());
+    }
+    auto other = compile(strategy, Sequential{Input<4>{}, Dense<4>{}}, CompileOptions{.seed = 2});
+    other.load_weights(path);
+    BOOST_TEST(other.weights("dense/kernel") == expected, per_element());
+  }
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(a_file_that_has_a_layer_s_weights_elsewhere_is_a_warning) {
   OneDeviceStrategy<> const strategy;
