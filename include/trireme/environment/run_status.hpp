@@ -27,8 +27,9 @@ class RunStatus {
   /// Keeps the records, since the run has failed.
   void abandon() { abandoned_ = true; }
 
-  /// Makes the records. Collective. \param directory  parent of the run's own; empty: the folder for temporary files,
-  /// and the run goes on if that cannot be used. \param watch_exits  see ExitWatch
+  /// Makes the records. Collective. \param directory  parent of the run's own; empty: that of the lowest rank that
+  /// has one, or the folder for temporary files, and the run goes on if that cannot be used. \param watch_exits  see
+  /// ExitWatch
   /// \throws FileError if the requested directory cannot be used
   void open(Communicator const& world, std::string directory, bool watch_exits);
 

@@ -4,9 +4,11 @@
 #include "trireme/environment/run_status.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +43,13 @@ TRIREME_INLINE void RunStatus::open(Communicator const& world, std::string direc
   if (!world.allreduce_and(RankRegistry::current() == nullptr).value()) return;
   if (char const* const chosen = std::getenv("TRIREME_STATUS_DIR"); directory.empty() && chosen != nullptr)
     directory = chosen;
+  // A launcher may give the variable to some ranks alone, and what one does for want of a folder all do.
+  std::size_t const choosing = world.allreduce_min(directory.empty() ? world.size() : world.rank()).value();
+  if (choosing < world.size()) {
+    std::string chosen = directory;
+    world.broadcast(chosen, choosing);
+    if (directory.empty()) directory = std::move(chosen);
+  }
   std::uint64_t const run = world.broadcast(fresh_number());
   bool const is_default = directory.empty();
   if (is_default) directory = temporary_folder();

@@ -455,6 +455,25 @@ BOOST_AUTO_TEST_CASE(a_full_folder_that_was_chosen_is_an_error) {
   BOOST_TEST(folder.entries() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_that_was_chosen_for_some_ranks_is_that_of_all) {
+  Folder const folder;
+  auto const run_on_3 = [&](std::string const& directory, std::string const& role) {
+    return run("env -u TRIREME_STATUS_DIR " + launcher() + " -n 1 " + program + " role " + role +
+                   " : -n 2 env TRIREME_STATUS_DIR=" + directory,
+               role);
+  };
+  Outcome const fails = run_on_3(folder.path(), "alone");
+  BOOST_TEST(fails.code == 1);
+  BOOST_TEST(fails.count("trireme: rank 1: train.idx: is truncated\n") == 1);
+  BOOST_TEST(fails.count("trireme:") == 1);
+  BOOST_TEST(folder.entries() == 1);
+  Outcome const unusable = run_on_3("/proc/nowhere", "ok");
+  BOOST_TEST(unusable.code == 1);
+  BOOST_TEST(unusable.count("/proc/nowhere") == 1);
+  BOOST_TEST(unusable.count("trireme:") == 1);
+  BOOST_TEST(unusable.count("MPI_Abort") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(explain_failure_bears_any_bytes_and_links_that_lead_nowhere) {
   Folder const folder;
   std::string const& path = folder.path();
