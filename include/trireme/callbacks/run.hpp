@@ -139,7 +139,7 @@ class Run {
   /// \throws FileError on all processes if the file cannot be written.
   void save_weights(std::string const& path) const {
     model_->save_weights(path);
-    detail::note_checkpoint(path);
+    if (engine().saves_here()) detail::note_checkpoint(path);
   }
 
   /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.

@@ -25,6 +25,7 @@
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/schedules/exponential_decay.hpp"
@@ -380,6 +381,8 @@ BOOST_AUTO_TEST_CASE(the_chief_saves_while_servers_wait_for_each_other) {
   auto const samples = test::make_samples<float>(60, {wide}, test::classes, 1);
   fit(strategy, model, samples.data().batch(GlobalBatch{1}), {.verbose = false},
       ModelCheckpoint<"loss">{.path = "parameter_server_wide.npz", .save_freq = 1});
+  // Another worker has written none, and its messages name none.
+  BOOST_TEST(detail::status().checkpoint().ends_with("parameter_server_wide.npz") == world().is_chief());
 }
 
 BOOST_AUTO_TEST_CASE(the_chief_saves_the_servers_weights_and_optimizer_after_so_many_updates) {

@@ -103,6 +103,8 @@ class EngineBase {
 
   /// Throws if processes cannot do together the operation `what`, since each goes its own pace.
   static constexpr void require_together(char const*) {}
+  /// True if a file that this process saves is there once `save_weights` has returned.
+  static constexpr bool saves_here() { return true; }
 
   /// True if each process acquires whole batches of an epoch instead of drawing its shard of every one.
   static constexpr bool acquires_batches() { return false; }

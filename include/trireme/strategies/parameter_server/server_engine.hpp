@@ -116,6 +116,8 @@ class ServerEngine : public EngineBase<ServerState<ModelType, SpaceType>> {
   }
   /// \throws ValueError while processes go their own pace: an operation of all of them would hang.
   void require_together(char const* what) const { parts_.weights().require_together(what); }
+  /// While the workers go their own pace the chief alone writes what they save.
+  bool saves_here() const { return !parts_.weights().apart() || parts_.group().is_chief(); }
   Uniform<bool> agree(bool request) const {
     require_together("agree");
     return Base::agree(request);
