@@ -51,7 +51,9 @@ if [ -n "${TRIREME_TEST_TARGETS:-}" ]; then
   [ ${#targets[@]} -gt 0 ] || die "no target matches '$TRIREME_TEST_TARGETS'"
   targets=(--target "${targets[@]}")
 fi
-if ! cmake --build "$build" "${targets[@]}" -j "$(nproc)" -- -k 0 >"$log" 2>&1; then
+# One more than cores, which other work may have too: compilers wait for files and linkers.
+jobs=$(($(nproc) + 1))
+if ! cmake --build "$build" "${targets[@]}" -j "$jobs" -- -k 0 >"$log" 2>&1; then
   broken=1
   grep -E -A 3 '(error|warning): |undefined reference|ninja: error' "$log" | head -n 80 >&2 || tail -n 30 "$log" >&2
   echo "test.sh: the build failed, the errors are above; what was built is tested nevertheless" >&2
@@ -67,8 +69,8 @@ fi
 
 say "testing"
 status=0
-# One more than cores: tests of several ranks count as two, and wait for each other much of their time.
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(($(nproc) + 1))" "$@" 2>&1 | tee "$log" || status=1
+# Tests of several ranks count as two, and wait for each other much of their time.
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@" 2>&1 | tee "$log" || status=1
 summary=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || echo "0% tests passed, 0 tests failed out of 0")
 failed=$(sed -E 's/.*passed, ([0-9]+) tests? failed.*/\1/' <<<"$summary")
 total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$summary")
