@@ -50,9 +50,11 @@ void train(Strategy const& strategy, Waves const& waves, std::string_view name) 
                                           tr::Flatten{}, tr::Dropout{.rate = 0.1f}, tr::Dense<3>{}},
                            tr::Adam{.learning_rate = 3e-3}, tr::SparseCategoricalCrossentropy{.from_logits = true},
                            tr::Accuracy{});
-  auto const data = tr::data::from_tensor_slices(waves.x, waves.y).shuffle(samples, 1).batch(tr::GlobalBatch{64});
-  auto const history = tr::fit(strategy, model, data.skip(4), tr::validation(data.take(4)),
-                               {.epochs = 4, .verbose = false}, tr::EarlyStopping<"val_loss">{.patience = 2});
+  auto const data = tr::data::from_tensor_slices(waves.x, waves.y);
+  auto const train = data.skip(256).shuffle(samples, 1).batch(tr::GlobalBatch{64});
+  auto const held_out = data.take(256).batch(tr::GlobalBatch{64});
+  auto const history = tr::fit(strategy, model, train, tr::validation(held_out), {.epochs = 4, .verbose = false},
+                               tr::EarlyStopping<"val_loss">{.patience = 2});
   if (strategy.group().is_chief())
     fmt::print("{}: loss {}, val_accuracy {:.4f}\n", name, history["loss"].back(), history["val_accuracy"].back());
 }

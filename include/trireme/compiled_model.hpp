@@ -13,6 +13,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/space_context.hpp"
 #include "trireme/core/phase.hpp"
+#include "trireme/data/data_passes.hpp"
 #include "trireme/data/sample_rows.hpp"
 #include "trireme/detail/array_batch.hpp"
 #include "trireme/detail/engine_of.hpp"
@@ -235,6 +236,9 @@ class PlacedModel {
 
   /// Barrier of processes that leave a call by an error; null in a model of one process. For the training loop. Local.
   auto* error_barrier() const { return owned_.error_barrier.get(); }
+
+  /// Passes over training data that the calls of `fit` have made. For the training loop. Local.
+  DataPasses& data_passes() { return owned_.data_passes; }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() { owned_.publish_trained(); }

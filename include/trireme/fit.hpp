@@ -37,7 +37,7 @@ namespace trireme {
 /// negative or not finite.
 struct FitOptions {
   std::size_t epochs = 1;                        ///< in all, with those before initial_epoch, as in Keras
-  std::size_t initial_epoch = 0;                 ///< epochs before this one count as done
+  std::size_t initial_epoch = 0;                 ///< epochs before this one count as done: the course goes on
   std::optional<std::size_t> steps_per_epoch{};  ///< batches of an epoch, at most those of the data
   std::size_t validation_freq = 1;               ///< validate after every so many epochs
   std::vector<double> class_weight{};            ///< weight of each class; excludes sample weights
@@ -119,9 +119,11 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
-  BatchIterator batches(
-      engine, train,
-      {.role = IteratorRole::training, .steps = options.steps_per_epoch, .class_weight = options.class_weight});
+  BatchIterator batches(engine, train,
+                        {.role = IteratorRole::training,
+                         .steps = options.steps_per_epoch,
+                         .class_weight = options.class_weight,
+                         .first_pass = model.data_passes().begin(options.initial_epoch)});
   BatchIterator tests(engine, validation.data, {.role = IteratorRole::validation});
   Progress progress{.epoch = options.initial_epoch};
   R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>(), options.validation_freq);
@@ -167,6 +169,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     if constexpr (validates)
       if ((progress.epoch + 1) % options.validation_freq == 0) test_pass(run, engine, tests, "val_", list);
     list.epoch_end();
+    model.data_passes().end_epoch(progress.epoch, batches.first_pass(), batches.pass());
     progress.end_epoch();
     list.save_point();
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,8 +40,8 @@ TRIREME_INLINE std::vector<std::string> path_fields(std::string_view text) {
 
 TRIREME_INLINE std::string fill_path(std::string_view text, std::size_t epoch, std::size_t batch, Logs const& logs) {
   fmt::dynamic_format_arg_store<fmt::format_context> values;
-  values.push_back(fmt::arg("epoch", epoch));
-  if (batch > 0) values.push_back(fmt::arg("batch", batch));
+  values.push_back(fmt::arg("epoch", static_cast<std::int64_t>(epoch)));
+  if (batch > 0) values.push_back(fmt::arg("batch", static_cast<std::int64_t>(batch)));
   for (Logs::Entry const& entry : logs) values.push_back(fmt::arg(entry.name.c_str(), entry.value.value()));
   try {
     return fmt::vformat(text, values);

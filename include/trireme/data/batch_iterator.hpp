@@ -17,6 +17,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/data/batch_iterator_options.hpp"
+#include "trireme/data/batches_of_epoch.hpp"
 #include "trireme/data/drawn_samples.hpp"
 #include "trireme/data/iterator_stream.hpp"
 #include "trireme/data/lineage.hpp"
@@ -47,7 +48,7 @@ class BatchIterator {
     auto const& group = engine.group();
     if (group.size() > 1)
       data::require_same_lineage(group, group.together([&] { return data.lineage(); }), data.called(options.data()));
-    batches_ = group.together([&] { return batches_of_epoch(); });
+    batches_ = group.together([&] { return detail::batches_of_epoch(data, shard(), options_, called()); });
     // Of a cached generator they are what this process has read.
     std::optional<std::size_t> const samples = group.together([&] { return data.size(); });
     if (batches_) require_same(*batches_, "batches");
@@ -60,6 +61,10 @@ class BatchIterator {
     if (batches_ && limit_) parts_ = (*batches_ + *limit_ - 1) / *limit_;
   }
 
+  /// The pass over the data that epoch 0 has, or would have.
+  std::size_t first_pass() const { return options_.first_pass; }
+  /// The pass over the data that the epoch is part of.
+  std::size_t pass() const { return pass_; }
   /// Batches of the epoch that was started, or of the first; 0 if that is not known.
   std::size_t count() const { return count_; }
 
@@ -68,16 +73,21 @@ class BatchIterator {
   /// that a resumed run has drawn before.
   void start(std::size_t epoch, std::size_t next = 0) {
     bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
-    if (batches_ || !limit_) {
-      std::size_t const pass = epoch / parts_, first = epoch % parts_ * limit_.value_or(0);
+    bool const has_passes = batches_ || !limit_;
+    if (restored_) {
+      std::size_t const begun = next > 0 || epoch == 0 ? epoch : epoch - 1;
+      options_.first_pass = pass_ - (has_passes ? begun / parts_ : 0);
+    }
+    if (has_passes) {
+      std::size_t const pass = first_pass() + epoch / parts_, first = epoch % parts_ * limit_.value_or(0);
       bool const is_there = first > 0 && first == position_ && pass == pass_ && !restored_;
       if (!is_there) rewind(pass, first);  // otherwise the stream goes on with what it has read ahead
       first_ = first;
       if (parts_ > 1) count_ = std::min(*limit_, *batches_ - first_);
     } else if (restored_ && !acquires) {
       rewind(pass_, position_, next);
-    } else if (acquires || epoch != next_epoch_) {
-      rewind(0, epoch * *limit_);
+    } else if (acquires || epoch != next_epoch_ || pass_ != first_pass()) {
+      rewind(first_pass(), epoch * *limit_);
     } else {
       first_ = position_;
     }
@@ -111,7 +121,7 @@ class BatchIterator {
     std::size_t const ended = acquires_batches() ? engine_->group().allreduce_min(ended_).value() : ended_;
     if (counts_) require_same_draws(ended);
     if (!(batches_ && sized_) && !acquires_batches() && !compares_) require_same(samples_, "samples");
-    if (ended == 0 && options_.targets()) raise_uniform(no_sample());
+    if (ended == 0 && options_.targets()) raise_uniform(detail::no_sample(called()));
     if (limit_ && ended < first_ + count_)
       raise_uniform(ValueError(formatted("{} ended after {} batches, but {} = {} needs {}: repeat() makes them go on",
                                          called(), ended, options_.steps_option(), *limit_, first_ + count_)));
@@ -163,28 +173,6 @@ class BatchIterator {
     if constexpr (std::remove_cvref_t<decltype(engine_->group())>::distributed)
       engine_->group().allreduce_max(extremes);
     if (extremes[0] != -extremes[1]) require_same(samples_, "samples");
-  }
-
-  ValueError no_sample() const { return ValueError(formatted("{} hold no sample", called())); }
-
-  /// Batches that the data have, if that is a known and finite number.
-  /// \throws ValueError if there are none, or fewer than requested.
-  std::optional<std::size_t> batches_of_epoch() const {
-    auto const all = data_->batches_per_epoch(shard());
-    std::string const option = options_.steps_option();
-    if (all == std::size_t{0} && options_.role != IteratorRole::prediction) {
-      std::size_t const samples = data_->size().value_or(0);
-      if (samples == 0) throw no_sample();
-      throw ValueError(
-          formatted("{} have no batch: take, skip or repeat leave none of their {} samples", called(), samples));
-    }
-    if (all && limit_ && *limit_ > *all)
-      throw ValueError(
-          formatted("{} is {}, but {} have {} batches: repeat() gives more", option, *limit_, called(), *all));
-    if (!limit_ && data_->endless())
-      throw ValueError(
-          formatted("{} have no end: give them a take(){}", called(), option.empty() ? "" : ", or set " + option));
-    return all;
   }
 
   /// Hash of the data of all processes, and of what is done with them. Collective if each process owns some.

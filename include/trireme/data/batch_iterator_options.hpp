@@ -17,6 +17,7 @@ struct BatchIteratorOptions {
   IteratorRole role = IteratorRole::test;
   std::optional<std::size_t> steps{};  ///< batches of an epoch, if fewer than the data have, or if these have no end
   std::vector<double> class_weight{};
+  std::size_t first_pass = 0;  ///< number of the pass over the data that epoch 0 has: passes differ in their orders
 
   bool trains() const { return role == IteratorRole::training; }     ///< the engine says which batches it trains on
   bool targets() const { return role != IteratorRole::prediction; }  ///< targets have to fit the model

@@ -40,9 +40,9 @@ class Dataset {
   Dataset(Dataset const&) = default;
   Dataset& operator=(Dataset const&) = default;
 
-  /// Shuffles: a new order in each epoch, the same for any number of processes and threads. One permutation of all
-  /// samples where these lie in memory, whatever `buffer` is; of a generator, a window of `buffer` samples. Samples
-  /// that each process owns are shuffled within it.
+  /// Shuffles: a new order in each epoch of all calls of `fit`, the same for any number of processes and threads. One
+  /// permutation of all samples where these lie in memory, whatever `buffer` is; of a generator, a window of `buffer`
+  /// samples. Samples that each process owns are shuffled within it.
   /// \throws ValueError if `buffer` is 0 or no count.
   Dataset shuffle(Count const& buffer, std::uint64_t seed) const;
 
@@ -51,7 +51,7 @@ class Dataset {
   /// \throws ValueError if an epoch would have more than 2^61 samples: here, or when data are read.
   Dataset repeat(Count const& count = forever) const;
 
-  /// The first `count` samples, over all processes.
+  /// The first `count` samples, over all processes. Behind a shuffle they are others in each epoch: split data before.
   Dataset take(Count const& count) const;
 
   /// All but the first `count` samples, counted over all processes.

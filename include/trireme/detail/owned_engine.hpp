@@ -9,6 +9,7 @@
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/running.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/data_passes.hpp"
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/environment/error_barrier.hpp"
 #include "trireme/models/model_use.hpp"
@@ -54,7 +55,8 @@ struct OwnedEngine {
         shared(std::move(other.shared)),
         use(std::move(other.use)),
         error_barrier(std::move(other.error_barrier)),
-        weight_changes(other.weight_changes) {
+        weight_changes(other.weight_changes),
+        data_passes(other.data_passes) {
     shared.follow(engine);
   }
   OwnedEngine& operator=(OwnedEngine&& other) noexcept {
@@ -65,6 +67,7 @@ struct OwnedEngine {
     use = std::move(other.use);
     error_barrier = std::move(other.error_barrier);
     weight_changes = other.weight_changes;
+    data_passes = other.data_passes;
     return *this;
   }
 
@@ -90,6 +93,7 @@ struct OwnedEngine {
   ModelUse use;
   std::unique_ptr<ErrorBarrier> error_barrier;  ///< null in a model of one process
   std::uint64_t weight_changes = 0;
+  DataPasses data_passes;
 };
 
 }  // namespace trireme::detail

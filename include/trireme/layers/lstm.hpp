@@ -71,7 +71,7 @@ struct LSTM {
   R recurrent_activation{};
   Initializer kernel_initializer = GlorotUniform{};
   Initializer recurrent_initializer = Orthogonal{};
-  Initializer bias_initializer = UnitForgetBias{};
+  Initializer bias_initializer = UnitForgetBias{};  ///< another one is that of the forget gate too
   Regularizer kernel_regularizer{};
   Regularizer recurrent_regularizer{};
   Regularizer bias_regularizer{};

@@ -15,7 +15,7 @@ namespace trireme {
 /// Hinge loss: the mean over a position's outputs of max(1 - y p, 0).
 ///
 /// Prediction p, any numbers, and labels y (rows, …, outputs) of -1 and 1; one value a position, without a unit. A
-/// position whose labels are all 0 or 1 has its 0 read as -1, as in Keras's Hinge.
+/// position whose labels are all 0 or 1 has its 0 read as -1; Keras's Hinge looks at those of the whole batch.
 struct Hinge {
   static constexpr FixedString name = "hinge";
   using target = DenseTarget;

@@ -15,7 +15,7 @@ namespace trireme {
 /// Squared hinge loss: the mean over a position's outputs of max(1 - y p, 0)^2.
 ///
 /// Prediction p, any numbers, and labels y (rows, …, outputs) of -1 and 1; one value a position, without a unit. A
-/// position whose labels are all 0 or 1 has its 0 read as -1, as in Keras's SquaredHinge.
+/// position whose labels are all 0 or 1 has its 0 read as -1; Keras's SquaredHinge looks at those of the whole batch.
 struct SquaredHinge {
   static constexpr FixedString name = "squared_hinge";
   using target = DenseTarget;

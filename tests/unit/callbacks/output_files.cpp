@@ -225,14 +225,14 @@ BOOST_FIXTURE_TEST_CASE(only_the_chief_tries_the_disk_and_all_call_it, Folder) {
 BOOST_FIXTURE_TEST_CASE(folders_with_fields_are_made_when_they_are_needed, Folder) {
   ScriptedRun run;
   run.names = {"loss"};
-  auto callback = model_at(at("{epoch:02d}/{loss:.1f}/m.npz"));
+  auto callback = model_at(at("{epoch:+03d}/{loss:.1f}/m.npz"));
   tr::try_outputs(std::tie(callback), run);
   BOOST_TEST(entries() == 0u);
   callback.on_train_begin(run);
   run.logs().set("loss", tr::test::uniform(0.25));
   callback.on_epoch_end(run);
-  BOOST_TEST(run.saved == std::vector<std::string>{at("01/0.2/m.npz")}, boost::test_tools::per_element());
-  BOOST_TEST(std::filesystem::is_directory(at("01/0.2")));
+  BOOST_TEST(run.saved == std::vector<std::string>{at("+01/0.2/m.npz")}, boost::test_tools::per_element());
+  BOOST_TEST(std::filesystem::is_directory(at("+01/0.2")));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_value_of_validation_in_a_path_is_refused_where_some_epoch_is_not_validated, Folder) {

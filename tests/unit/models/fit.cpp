@@ -3,13 +3,16 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/callbacks/lambda_callback.hpp"
@@ -57,6 +60,45 @@ BOOST_FIXTURE_TEST_CASE(a_second_fit_goes_on_where_the_first_ended, Fixture) {
   BOOST_TEST(second.epochs == (Epochs{2, 3}), boost::test_tools::per_element());
   BOOST_TEST(twice.engine().iteration() == 20u);
   BOOST_TEST(test::weight_bits(twice) == test::weight_bits(once));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_loop_of_fits_meets_the_orders_of_one_fit, Fixture) {
+  auto once = compiled(), in_loop = compiled();
+  fit(strategy, once, data(), {.epochs = 4, .verbose = false});
+  fit(strategy, in_loop, data(), {.verbose = false});
+  fit(strategy, in_loop, data(), {.epochs = 2, .verbose = false});
+  auto moved = std::move(in_loop);
+  fit(strategy, moved, data(), {.verbose = false});
+  BOOST_TEST(test::weight_bits(moved) == test::weight_bits(once));
+  // A course goes on behind a first one, too.
+  fit(strategy, once, data(), {.epochs = 3, .verbose = false});
+  fit(strategy, moved, data(), {.verbose = false});
+  fit(strategy, moved, data(), {.epochs = 3, .initial_epoch = 1, .verbose = false});
+  BOOST_TEST(test::weight_bits(moved) == test::weight_bits(once));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_further_fit_of_some_steps_begins_a_pass_of_its_own, Fixture) {
+  auto const generated = data::from_generator<double, std::int32_t>({test::mlp_inputs}, {}, [&] {
+    return [&, i = std::size_t{0}](std::span<double> x, std::span<std::int32_t> y) mutable {
+      if (i == samples.size()) return false;
+      std::copy_n(samples.x.data() + i * test::mlp_inputs, test::mlp_inputs, x.begin());
+      y[0] = samples.y[i++];
+      return true;
+    };
+  });
+  auto const check = [&](auto const& shuffled) {
+    std::vector<std::vector<double>> losses;  // of an epoch's batches
+    auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}},
+                                 SGD{.learning_rate = 0}, SparseCategoricalCrossentropy{.from_logits = true});
+    for (int call = 0; call < 3; ++call)
+      fit(strategy, model, shuffled.batch(GlobalBatch{5}), {.epochs = 2, .steps_per_epoch = 2, .verbose = false},
+          LambdaCallback{.on_epoch_begin = [&](auto&) { losses.push_back({}); },
+                         .on_train_batch_end = [&](auto& run) { losses.back().push_back(run.loss()); }});
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) BOOST_TEST((losses[i] != losses[j]), "epochs " << i << " and " << j);
+  };
+  check(samples.data().shuffle(23, 4));
+  check(generated.shuffle(23, 4));
 }
 
 BOOST_FIXTURE_TEST_CASE(each_epoch_has_its_own_order_and_starts_its_means_anew, Fixture) {

@@ -177,6 +177,33 @@ BOOST_AUTO_TEST_CASE(replicas_in_turn_and_files_without_hdf5_make_no_difference)
   check_law<double>(MirroredStrategy<>(2), "run.npz", Parallelism::intra_op);
 }
 
+BOOST_AUTO_TEST_CASE(a_further_fit_goes_on_in_its_orders_without_the_first) {
+  OneDeviceStrategy<> const strategy;
+  test::Folder const folder;
+  auto const train_data = test::mlp_samples<float>(samples);
+  auto const data = train_data.data().shuffle(samples, 4).batch(GlobalBatch{5});
+  auto const compiled = [&] {
+    return compile(strategy, test::mlp(), Adam{.learning_rate = 0.03},
+                   SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 6});
+  };
+  FitOptions const options{.epochs = 3, .verbose = false};
+  auto whole = compiled();
+  fit(strategy, whole, data, {.epochs = 2, .verbose = false});
+  fit(strategy, whole, data, options);
+  fit(strategy, whole, data, options);
+  for (std::size_t const steps : {2u, 5u, 8u, 14u}) {  // in an epoch, and at the end of one
+    std::string const path = folder.file("further.npz");
+    auto killed = compiled();
+    fit(strategy, killed, data, {.epochs = 2, .verbose = false});
+    BOOST_CHECK_THROW(
+        fit(strategy, killed, data, options, BackupAndRestore{.path = path, .save_freq = 1}, Killer(steps)), Killed);
+    auto resumed = compiled();
+    fit(strategy, resumed, data, options, BackupAndRestore{.path = path});
+    fit(strategy, resumed, data, options);
+    BOOST_TEST(test::weight_bits(resumed) == test::weight_bits(whole), "after " << steps << " steps");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_it) {
   auto const train = test::mlp_samples<float>(samples);
   OneDeviceStrategy<> const strategy;
