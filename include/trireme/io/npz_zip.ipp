@@ -97,11 +97,17 @@ TRIREME_INLINE ZipReader::ZipReader(std::string const& path)
   auto const size = static_cast<std::streamoff>(file_.tellg());
   if (size < 0) throw FileError(path, "cannot be read: it has no end");
   size_ = left_ = static_cast<std::size_t>(size);
-  // The end record is followed by nothing but a comment of at most 64 KiB.
+  // Nothing follows the end record but a comment of at most 64 KiB. A comment may hold the record's mark, as the
+  // checksum of a seal does by chance: too few bytes follow that one, or fewer than the comment that it states.
   std::size_t const tail_size = std::min<std::size_t>(size_, zip_end_size + 0xffff);
   std::string const tail = bytes(size_ - tail_size, tail_size);
-  std::size_t const end = tail.rfind(zip_end);
-  if (end == std::string::npos || tail.size() - end < zip_end_size) {
+  auto const is_record = [&tail](std::size_t at) {
+    std::size_t const left = tail.size() - at;
+    return left >= zip_end_size && take(&tail[at + zip_end_size - 2], 2) <= left - zip_end_size;
+  };
+  std::size_t end = tail.rfind(zip_end);
+  while (end != std::string::npos && !is_record(end)) end = end == 0 ? std::string::npos : tail.rfind(zip_end, end - 1);
+  if (end == std::string::npos) {
     throw FileError(path, "is no .npz file, or a part of one: it has no directory at its end");
   }
   directory_ = directory(&tail[end], size_ - tail_size + end);

@@ -116,6 +116,32 @@ BOOST_FIXTURE_TEST_CASE(a_file_that_is_cut_short_or_changed_is_an_error_at_every
   }
 }
 
+// The eight bytes of a seal's checksum may be any.
+BOOST_FIXTURE_TEST_CASE(the_mark_of_the_end_record_within_a_seal_or_a_comment_ends_no_search, Folder) {
+  std::string const path = file("m.npz");
+  SmallModel const written = SmallModel::filled();
+  auto const bytes_of = [&](bool with_seal) {
+    tr::write_npz(path, written.tensors(), {}, with_seal);
+    return text_of(path);
+  };
+  std::string const sealed = bytes_of(true), plain = bytes_of(false);
+  auto const reads = [&](std::string const& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    SmallModel read;
+    return message_of<tr::FileError>([&] { tr::read_weights(path, read.destinations()); }) +
+           (read == written ? "=" : "");
+  };
+  for (std::size_t at = 0; at + 4 <= 8; ++at)
+    BOOST_TEST(reads(std::string(sealed).replace(sealed.size() - 8 + at, 4, "PK\5\6")) == "=", at);
+  std::string const comment = "PK\5\6 and what else a program writes into a comment";
+  std::string commented = plain + comment;
+  commented.at(plain.size() - 2) = static_cast<char>(comment.size());
+  BOOST_TEST(reads(commented) == "=");
+  BOOST_TEST(reads(plain + "\n") == "=");  // as by numpy.load
+  BOOST_TEST(reads(comment) == path + ": is no .npz file, or a part of one: it has no directory at its end");
+  BOOST_TEST(reads("PK\5\6") == path + ": is no .npz file, or a part of one: it has no directory at its end");
+}
+
 BOOST_FIXTURE_TEST_CASE(names_of_files_are_looked_at, Folder) {
   std::string const absent = file("absent.npz");
   SmallModel model;
