@@ -70,10 +70,12 @@ bool is_index(Y label, std::int32_t index) {
 template <class Y, class Place>
 std::int32_t class_index(Y label, std::size_t classes, Place const& place, std::optional<std::int32_t> ignored = {}) {
   if (ignored && is_index(label, *ignored)) return *ignored;
-  auto const limit = classes == 0 ? static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) : classes - 1;
+  constexpr std::size_t largest = std::numeric_limits<std::int32_t>::max();
+  std::size_t const limit = classes == 0 ? largest : std::min(classes - 1, largest);
   if constexpr (std::is_floating_point_v<Y>) {
     if (!(std::trunc(label) == label)) throw ValueError(formatted("label {} {} is not an integer", label, place()));
-    if (label >= 0 && label <= static_cast<Y>(limit)) return static_cast<std::int32_t>(label);
+    // As double, which holds every limit: the largest one as float is 2^31.
+    if (label >= 0 && label <= static_cast<double>(limit)) return static_cast<std::int32_t>(label);
   } else {
     bool negative = false;
     if constexpr (std::is_signed_v<Y>) negative = label < 0;

@@ -2,10 +2,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "trireme/data/from_generator.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
+#include "trireme/data/requirements.hpp"
 #include "unit/data/collect.hpp"
 
 using namespace trireme;
@@ -65,6 +69,24 @@ BOOST_AUTO_TEST_CASE(the_first_label_out_of_range_is_named_with_its_index_its_va
   BOOST_TEST(says(std::vector<float>{0, 4, 9}, 4) ==
              "label 4 at index 1 of train-labels.idx1-ubyte is outside of [0, 4)");
   BOOST_TEST(says(std::vector<float>{0, 4, 2}, 5) == "");
+}
+
+// A float holds no 2^31 - 1: the nearest one is 2^31.
+BOOST_AUTO_TEST_CASE(labels_without_a_number_of_classes_are_at_most_the_largest_index) {
+  auto const index = [](auto label, std::size_t classes = 0) {
+    return data::class_index(label, classes, [] { return "at index 0"; });
+  };
+  std::int32_t const largest = std::numeric_limits<std::int32_t>::max();
+  BOOST_TEST(index(2147483520.0f) == 2147483520);
+  BOOST_TEST(index(2147483647.0) == largest);
+  BOOST_TEST(index(std::int64_t{largest}) == largest);
+  BOOST_CHECK_THROW(index(2147483648.0f), ValueError);
+  BOOST_CHECK_THROW(index(2147483648.0), ValueError);
+  BOOST_CHECK_THROW(index(std::uint32_t{1} << 31), ValueError);
+  BOOST_CHECK_THROW(index(2147483648.0f, std::size_t{1} << 31), ValueError);
+  BOOST_CHECK_THROW(index(4294967296.0, std::size_t{1} << 40), ValueError);
+  BOOST_CHECK_THROW(index(std::int64_t{1} << 32, std::size_t{1} << 40), ValueError);
+  BOOST_CHECK_THROW(index(16777220.0f, 16777220), ValueError);
 }
 
 BOOST_AUTO_TEST_CASE(a_dataset_may_be_named_by_the_user) {
