@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
+#include "trireme/core/hash.hpp"
 #include "trireme/data/count.hpp"
 #include "trireme/data/lineage.hpp"
 
@@ -13,6 +15,15 @@ namespace trireme::data {
 
 /// Most passes of an endless epoch through its source: passes are numbered by epoch * this + repetition.
 inline constexpr std::uint64_t endless_passes = std::uint64_t{1} << 32;
+
+/// Number, for the repeated source, of a repetition in a pass of `passes` repetitions: pass * passes + repetition, from
+/// which seeds draw the promised orders. A hash replaces it where nested endless repeats make it too large, or equal to
+/// that of another pass.
+constexpr std::uint64_t pass_number(std::uint64_t pass, std::uint64_t passes, std::uint64_t repetition) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (repetition < passes && pass < most / passes) return pass * passes + repetition;
+  return hash_combine(hash_combine(passes, pass), repetition);
+}
 
 /// Order of the batches of an epoch: the operations on their sequence, in the order in which they were written.
 class BatchOrder {

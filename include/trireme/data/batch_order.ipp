@@ -99,7 +99,7 @@ TRIREME_INLINE std::optional<BatchOrder::Place> BatchOrder::locate(std::size_t d
       std::size_t const repetition = position / *inner;
       if (repetition >= operation.count) return std::nullopt;
       auto place = locate(depth - 1, position % *inner, pass);
-      if (place) place->repetition += repetition * passes(depth - 1);
+      if (place) place->repetition = pass_number(repetition, passes(depth - 1), place->repetition);
       return place;
     }
   }

@@ -134,7 +134,7 @@ bool BatchSampler<X, Y, T, L>::fill_next(BatchBuffer<T, L>& slot) {
 
 template <class X, class Y, class T, class L>
 void BatchSampler<X, Y, T, L>::start_pass(std::uint64_t repetition) {
-  filler_.reader().start(at_.epoch * order_.passes() + repetition);
+  filler_.reader().start(pass_number(at_.epoch, order_.passes(), repetition));
   pass_ = Pass{repetition};
   // A generator that is repeated without end shows only here, and alike on all processes, that it has no samples.
   pass_->empty = plan_ && !plan_->local() && !filler_.random_access() && !filler_.reader().at(0);

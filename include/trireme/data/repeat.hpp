@@ -43,8 +43,8 @@ class RepeatedSource : public SampleSource<X, Y> {
         : source_(source), samples_(source.source_->reader()), once_(source.source_->size()) {}
 
     void start(std::uint64_t pass) override {
-      pass_ = Pass{pass * (source_.count_ == forever ? endless_passes : source_.count_)};
-      samples_->start(pass_.first);
+      pass_ = Pass{pass};
+      start_repetition(0);
     }
 
     std::optional<Sample<X, Y>> at(std::size_t position) override {
@@ -60,7 +60,7 @@ class RepeatedSource : public SampleSource<X, Y> {
         } else {
           if (pass_.next == pass_.base || pass_.repetition + 1 >= source_.count_) return std::nullopt;
           pass_.base = pass_.next;
-          samples_->start(pass_.first + ++pass_.repetition);
+          start_repetition(pass_.repetition + 1);
         }
       }
       return sample;
@@ -83,17 +83,25 @@ class RepeatedSource : public SampleSource<X, Y> {
    private:
     // Made anew at the start of a pass, so that nothing of the one before is left.
     struct Pass {
-      std::uint64_t first = 0;  // pass over the source
+      std::uint64_t number = 0;
       std::size_t repetition = 0;
       std::size_t next = 0;  // position that has not been read yet, and the first of this repetition,
       std::size_t base = 0;  // where the size of the source is not known
     };
 
+    void start_repetition(std::size_t repetition) {
+      pass_.repetition = repetition;
+      std::uint64_t const passes = source_.count_ == forever ? endless_passes : source_.count_;
+      samples_->start(pass_number(pass_.number, passes, repetition));
+    }
+
     bool locate(std::size_t position) {
       if (*once_ == 0 || position / *once_ >= source_.count_) return false;
       if (std::size_t const repetition = position / *once_; repetition != pass_.repetition) {
-        pass_.repetition = repetition;
-        if (source_.source_->varies() || !source_.source_->random_access()) samples_->start(pass_.first + repetition);
+        if (source_.source_->varies() || !source_.source_->random_access())
+          start_repetition(repetition);
+        else
+          pass_.repetition = repetition;
       }
       return true;
     }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "trireme/data/from_generator.hpp"
@@ -121,6 +123,46 @@ BOOST_AUTO_TEST_CASE(what_is_shuffled_before_repeat_is_shuffled_anew_in_each_pas
   check_passes(ten().shuffle(10, 3).repeat(2).batch(GlobalBatch{5}));
   check_passes(ten().shuffle(10, 3).batch(GlobalBatch{5}).repeat(2));
   check_passes(generated(10).shuffle(10, 3).batch(GlobalBatch{5}).repeat(2));
+}
+
+BOOST_AUTO_TEST_CASE(passes_of_nested_repeats_differ_within_and_between_epochs) {
+  auto const check_passes = [](auto const& data) {
+    std::set<std::vector<int>> orders;
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+      auto const all = labels(data, 1, epoch);
+      BOOST_TEST_REQUIRE(all.size() == 40);
+      for (auto pass = all.begin(); pass != all.end(); pass += 10) orders.emplace(pass, pass + 10);
+      BOOST_TEST(labels(data, 3, epoch) == all, per_element());
+    }
+    BOOST_TEST(orders.size() == 12);
+  };
+  auto const samples = [](auto const& shuffled) { return shuffled.repeat().take(20).repeat().take(40); };
+  check_passes(samples(ten().shuffle(10, 3)).batch(GlobalBatch{5}));
+  check_passes(samples(generated(10).shuffle(10, 3)).batch(GlobalBatch{5}));
+  check_passes(samples(ten().shuffle(10, 3).repeat()).batch(GlobalBatch{5}));
+  auto const batches = [](auto const& shuffled) {
+    return shuffled.batch(GlobalBatch{5}).repeat().take(4).repeat().take(8);
+  };
+  check_passes(batches(ten().shuffle(10, 3)));
+  check_passes(batches(generated(10).shuffle(10, 3)));
+  check_passes(batches(ten().shuffle(10, 3).repeat(1)));
+  check_passes(ten().shuffle(10, 3).batch(GlobalBatch{5}).repeat().take(4).repeat(2));
+  check_passes(ten().shuffle(10, 3).batch(GlobalBatch{5}).repeat().take(2).repeat().take(4).repeat().take(8));
+  check_passes(ten().shuffle(10, 3).repeat().take(20).batch(GlobalBatch{5}).repeat().take(8));
+}
+
+// Seeds promise orders: these numbers of passes stay as they are.
+BOOST_AUTO_TEST_CASE(a_pass_of_a_repeat_has_the_order_of_the_epoch_of_its_number) {
+  auto const shuffled = ten().shuffle(10, 3);
+  auto const order_of = [&](std::uint64_t pass) { return labels(shuffled.batch(GlobalBatch{5}), 1, pass); };
+  auto const two_from = [&](std::uint64_t pass) { return joined({order_of(pass), order_of(pass + 1)}); };
+  for (std::uint64_t const epoch : {0u, 1u, 7u}) {
+    std::uint64_t const endless = epoch << 32;
+    BOOST_TEST(labels(shuffled.repeat(2).batch(GlobalBatch{5}), 1, epoch) == two_from(2 * epoch), per_element());
+    BOOST_TEST(labels(shuffled.batch(GlobalBatch{5}).repeat(2), 1, epoch) == two_from(2 * epoch), per_element());
+    BOOST_TEST(labels(shuffled.repeat().take(20).batch(GlobalBatch{5}), 1, epoch) == two_from(endless), per_element());
+    BOOST_TEST(labels(shuffled.batch(GlobalBatch{5}).repeat().take(4), 1, epoch) == two_from(endless), per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(repeat_before_shuffle_mixes_the_passes) {
