@@ -132,7 +132,7 @@ TRIREME_INLINE void DeadlineWait::look() {
 }
 
 TRIREME_INLINE void DeadlineWait::end_if_neighbour_is_gone() const {
-  detail::StatusRecord* const neighbour = detail::current_neighbour;
+  detail::StatusRecord* const neighbour = detail::current_neighbour.load(std::memory_order_relaxed);
   if (neighbour != nullptr && detail::Heartbeat::is_marked(*neighbour)) detail::end_if_gone(*neighbour);
 }
 

@@ -62,8 +62,9 @@ class RankRegistry {
 
   /// The other processes of this node, in no order.
   std::vector<Record*> const& others() const { return others_; }
-  /// The process that this one watches, or null.
-  Record* neighbour() const { return neighbour_; }
+  /// The process of this node that follows `record` in the ring of ranks, or null where this one does. Each watches the
+  /// next one, since the system wakes one process when another is gone.
+  Record* next_after(Record const& record) const;
   Record const& own() const { return *own_; }
 
   /// True if this process is the one to report the failure: no other process has claimed it before. The message is then
@@ -82,7 +83,6 @@ class RankRegistry {
   std::string file_;
   Record* own_ = nullptr;
   std::vector<Record*> others_;
-  Record* neighbour_ = nullptr;
   bool is_lowest_ = false;  ///< of the ranks with files in the directory
 };
 

@@ -61,11 +61,15 @@ TRIREME_INLINE void RankRegistry::find_others() {
       add(file);
       is_lowest_ = is_lowest_ && !is_lower(file, file_);
     }
-  // Each watches the next one, in a ring: the system wakes one process when another is gone.
-  auto const distance = [this](Record const& other) { return (other.rank + other.ranks - own_->rank) % other.ranks; };
+  current_neighbour = next_after(*own_);
+}
+
+TRIREME_INLINE RankRegistry::Record* RankRegistry::next_after(Record const& record) const {
+  auto const distance = [this](Record const& of) { return (of.rank + own_->ranks - own_->rank) % own_->ranks; };
+  Record* next = nullptr;
   for (Record* const other : others_)
-    if (neighbour_ == nullptr || distance(*other) < distance(*neighbour_)) neighbour_ = other;
-  current_neighbour = neighbour_;
+    if (distance(*other) > distance(record) && (next == nullptr || distance(*other) < distance(*next))) next = other;
+  return next;
 }
 
 TRIREME_INLINE void RankRegistry::remove_expired() const {

@@ -103,8 +103,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 /// Record of a process before it has a file and after it has closed it.
 inline StatusRecord private_status;
 inline StatusRecord* current_status = &private_status;
-/// The record of the process that this one watches, or null.
-inline StatusRecord* current_neighbour = nullptr;
+/// The record of the process that this one watches, or null. Once that has ended, the watchdog's thread sets another.
+inline std::atomic<StatusRecord*> current_neighbour{nullptr};
 
 /// This process's record.
 inline StatusRecord& status() { return *current_status; }

@@ -37,6 +37,10 @@ class Watchdog {
   /// Waits for a period, or until the watched process is gone or has ended. \return false if the watchdog is to stop
   bool wait();
 
+  /// Goes on to the next process of the ring once the watched one has ended, which watches that no more. A process that
+  /// has failed ends all others, whose deaths are no news then.
+  void watch_next();
+
   void run();
 
   bool somebody_failed() const;
@@ -45,7 +49,7 @@ class Watchdog {
 
   RankRegistry const& board_;
   std::chrono::milliseconds deadline_, period_, refresh_;
-  StatusRecord* next_ = board_.neighbour();
+  StatusRecord* next_ = board_.next_after(board_.own());  ///< the watched process
   bool stop_ = false;
   std::mutex mutex_;
   std::condition_variable sleep_;

@@ -54,7 +54,7 @@ TRIREME_INLINE bool Watchdog::wait() {
         if (next_->state.load(std::memory_order_acquire) == State::running) end(report_gone(board_, *next_));
         [[fallthrough]];
       case Heartbeat::Sign::ended:
-        next_ = nullptr;
+        watch_next();
         break;
       case Heartbeat::Sign::beats:
         break;
@@ -62,6 +62,12 @@ TRIREME_INLINE bool Watchdog::wait() {
   std::unique_lock lock(mutex_);
   if (next_ == nullptr) sleep_.wait_for(lock, period_, [this] { return stop_; });
   return !stop_;
+}
+
+TRIREME_INLINE void Watchdog::watch_next() {
+  bool const failed = next_->state.load(std::memory_order_acquire) == State::failed;
+  next_ = failed ? nullptr : board_.next_after(*next_);
+  current_neighbour.store(next_, std::memory_order_relaxed);
 }
 
 TRIREME_INLINE void Watchdog::run() {
