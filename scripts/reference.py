@@ -59,7 +59,8 @@ DESCRIBED_ONCE = {
                "sum row_sum max once",
     "callbacks": "state output_files on_train_begin on_train_resume on_epoch_begin on_epoch_resume on_train_batch_begin "
                  "on_train_batch_end on_test_begin on_test_batch_begin on_test_batch_end on_test_end on_epoch_end "
-                 "on_save_point on_train_end on_predict_begin on_predict_batch_begin on_predict_batch_end on_predict_end",
+                 "on_save_point on_train_end on_train_complete on_predict_begin on_predict_batch_begin "
+                 "on_predict_batch_end on_predict_end",
     "layers": LAYER,
     "losses": "require_fit counts ignored_label",
     "metrics": "update result require_fit",

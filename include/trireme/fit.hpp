@@ -177,6 +177,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   require_same_changes();
   if (run.has_restored()) engine.verify_replicas();
   model.publish_trained();  // a callback may have set other weights
+  list.train_complete();
   return history;
 }
 

@@ -30,8 +30,9 @@ namespace trireme {
 /// whatever moment the program ends. The file before it is kept as `<path>.previous`, for the case that the newest is
 /// damaged. Resuming takes the same program on the same data, and as many processes and threads. With
 /// `.placement = Placement::any` other numbers of processes, replicas and threads resume the run too: under
-/// VirtualReplicas to the bit, under other strategies to rounding, and a message says which. When training is complete
-/// the files are removed, so that the next run starts anew. Saving and resuming are collective.
+/// VirtualReplicas to the bit, under other strategies to rounding, and a message says which. When training is complete,
+/// with `on_train_end` of all callbacks, the files are removed, so that the next run starts anew. Saving and resuming
+/// are collective.
 ///
 /// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
 /// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
@@ -114,8 +115,9 @@ struct BackupAndRestore {
                                 run.epoch() + 1, run.progress().batch, path)));
   }
 
+  // Later than on_train_end: an error of a callback there, such as a full disk, leaves a run that can be resumed.
   template <class Run>
-  void on_train_end(Run& run) {
+  void on_train_complete(Run& run) {
     if (delete_checkpoint)
       run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
   }

@@ -44,6 +44,8 @@ class CallbackList {
   void save_point() { notify<hooks::SavePoint>(); }
   /// Hook `on_train_end` of all callbacks.
   void train_end() { call<hooks::TrainEnd>(); }
+  /// Hook `on_train_complete` of all callbacks.
+  void train_complete() { call<hooks::TrainComplete>(); }
   /// Hook `on_predict_begin` of all callbacks.
   void predict_begin() { call<hooks::PredictBegin>(); }
   /// Hook `on_predict_batch_begin` of all callbacks.

@@ -53,6 +53,9 @@ TRIREME_HOOK(EpochEnd, on_epoch_end);
 /// on. The run can be saved here (`run.save`) and resumed from here.
 TRIREME_HOOK(SavePoint, on_save_point);
 TRIREME_HOOK(TrainEnd, on_train_end);
+/// After on_train_end of all callbacks and the last comparison of the processes: training has succeeded, and the model
+/// is final.
+TRIREME_HOOK(TrainComplete, on_train_complete);
 TRIREME_HOOK(PredictBegin, on_predict_begin);
 TRIREME_HOOK(PredictBatchBegin, on_predict_batch_begin);
 TRIREME_HOOK(PredictBatchEnd, on_predict_batch_end);
@@ -62,7 +65,7 @@ TRIREME_HOOK(PredictEnd, on_predict_end);
 
 /// List of all hooks, in the order of their calls.
 using All = HookList<TrainBegin, TrainResume, EpochBegin, EpochResume, TrainBatchBegin, TrainBatchEnd, TestBegin,
-                     TestBatchBegin, TestBatchEnd, TestEnd, EpochEnd, SavePoint, TrainEnd, PredictBegin,
+                     TestBatchBegin, TestBatchEnd, TestEnd, EpochEnd, SavePoint, TrainEnd, TrainComplete, PredictBegin,
                      PredictBatchBegin, PredictBatchEnd, PredictEnd>;
 
 }  // namespace hooks

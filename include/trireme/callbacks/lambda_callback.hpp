@@ -32,7 +32,7 @@ Hook no_hook() {
 template <class TrainBegin = NoHook, class TrainResume = NoHook, class EpochBegin = NoHook, class EpochResume = NoHook,
           class TrainBatchBegin = NoHook, class TrainBatchEnd = NoHook, class TestBegin = NoHook,
           class TestBatchBegin = NoHook, class TestBatchEnd = NoHook, class TestEnd = NoHook, class EpochEnd = NoHook,
-          class SavePoint = NoHook, class TrainEnd = NoHook, class PredictBegin = NoHook,
+          class SavePoint = NoHook, class TrainEnd = NoHook, class TrainComplete = NoHook, class PredictBegin = NoHook,
           class PredictBatchBegin = NoHook, class PredictBatchEnd = NoHook, class PredictEnd = NoHook>
 struct LambdaCallback {
   TrainBegin on_train_begin = detail::no_hook<TrainBegin>();
@@ -48,6 +48,7 @@ struct LambdaCallback {
   EpochEnd on_epoch_end = detail::no_hook<EpochEnd>();
   SavePoint on_save_point = detail::no_hook<SavePoint>();
   TrainEnd on_train_end = detail::no_hook<TrainEnd>();
+  TrainComplete on_train_complete = detail::no_hook<TrainComplete>();
   PredictBegin on_predict_begin = detail::no_hook<PredictBegin>();
   PredictBatchBegin on_predict_batch_begin = detail::no_hook<PredictBatchBegin>();
   PredictBatchEnd on_predict_batch_end = detail::no_hook<PredictBatchEnd>();

@@ -248,3 +248,37 @@ BOOST_AUTO_TEST_CASE(an_error_for_a_loss_that_is_no_number_is_that_of_all_ranks_
   train_until({});
   BOOST_TEST(!is_there());
 }
+
+/// Sets another rate on one rank when the run ends, which all ranks then notice.
+struct DiffersAtTheEnd {
+  bool differs;
+  void on_train_end(auto& run) const {
+    if (differs && world().is_chief()) run.set_learning_rate(0.125);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(an_error_after_the_last_hook_of_training_leaves_the_backup) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  BackupAndRestore backup{.path = folder.file()};
+  auto const samples = test::mlp_samples<float>(20);
+  auto const message = [&](bool differs) {
+    auto model =
+        compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+    return test::message_of<Error>([&] {
+      fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false}, backup,
+          DiffersAtTheEnd{differs});
+    });
+  };
+  auto const is_there = [&] {
+    world().barrier();
+    bool const found = std::filesystem::exists(folder.file());
+    world().barrier();
+    return found;
+  };
+  bool const several = world().size() > 1;
+  BOOST_TEST((message(true).find("learning rate") != std::string::npos) == several);
+  BOOST_TEST(is_there() == several);
+  BOOST_TEST(message(false) == "");
+  BOOST_TEST(!is_there());
+}

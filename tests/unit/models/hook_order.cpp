@@ -45,6 +45,10 @@ struct Recorder {
     note("train_end");
   }
   template <class Run>
+  void on_train_complete(Run&) {
+    note("train_complete");
+  }
+  template <class Run>
   void on_epoch_begin(Run& run) {
     note(fmt::format("epoch_begin {}{}", run.epoch(), names(run)));
   }
@@ -147,7 +151,8 @@ BOOST_FIXTURE_TEST_CASE(fit_calls_the_hooks_in_keras_order_with_validation_every
          "test_batch_end 1",
          "test_end loss, accuracy, val_loss, val_accuracy",     //
          "epoch_end 1 loss, accuracy, val_loss, val_accuracy",  //
-         "train_end"});
+         "train_end",
+         "train_complete"});
 }
 
 BOOST_FIXTURE_TEST_CASE(callbacks_are_called_in_the_users_order_and_all_of_them_after_a_wish_to_stop, Fixture) {
@@ -155,7 +160,7 @@ BOOST_FIXTURE_TEST_CASE(callbacks_are_called_in_the_users_order_and_all_of_them_
       Recorder{"b: ", &lines});
   check({"a: train_begin", "b: train_begin", "a: epoch_begin 0", "b: epoch_begin 0", "a: batch_begin 0 step 0",
          "b: batch_begin 0 step 0", "a: batch_end 0 step 1", "b: batch_end 0 step 1", "a: epoch_end 0 loss, accuracy",
-         "b: epoch_end 0 loss, accuracy", "a: train_end", "b: train_end"});
+         "b: epoch_end 0 loss, accuracy", "a: train_end", "b: train_end", "a: train_complete", "b: train_complete"});
 }
 
 // As in Keras 3.15: what the epoch logs is then of a batch, and not of none.
@@ -164,7 +169,7 @@ BOOST_FIXTURE_TEST_CASE(an_epoch_before_which_a_callback_asks_to_stop_has_one_ba
       fit(strategy, model, train(), {.epochs = 3, .verbose = false}, Recorder{"", &lines}, StopsBefore{1});
   check({"train_begin", "epoch_begin 0", "batch_begin 0 step 0", "batch_end 0 step 1", "batch_begin 1 step 1",
          "batch_end 1 step 2", "epoch_end 0 loss, accuracy", "epoch_begin 1", "batch_begin 0 step 2",
-         "batch_end 0 step 3", "epoch_end 1 loss, accuracy", "train_end"});
+         "batch_end 0 step 3", "epoch_end 1 loss, accuracy", "train_end", "train_complete"});
   BOOST_TEST(history["loss"].at(1) > 0.1);
 }
 
@@ -173,7 +178,7 @@ BOOST_FIXTURE_TEST_CASE(an_epoch_that_is_cut_short_is_still_validated_and_ended,
   check({"train_begin", "epoch_begin 0", "batch_begin 0 step 0", "batch_end 0 step 1", "test_begin loss, accuracy",
          "test_batch_begin 0", "test_batch_end 0", "test_batch_begin 1", "test_batch_end 1",
          "test_end loss, accuracy, val_loss, val_accuracy", "epoch_end 0 loss, accuracy, val_loss, val_accuracy",
-         "train_end"});
+         "train_end", "train_complete"});
 }
 
 BOOST_FIXTURE_TEST_CASE(evaluate_calls_the_hooks_of_a_test, Fixture) {
@@ -186,6 +191,13 @@ BOOST_FIXTURE_TEST_CASE(predict_calls_the_hooks_of_a_prediction, Fixture) {
   predict(strategy, model, tests().data, Recorder{"", &lines});
   check({"predict_begin", "predict_batch_begin 0", "predict_batch_end 0", "predict_batch_begin 1",
          "predict_batch_end 1", "predict_end"});
+}
+
+BOOST_FIXTURE_TEST_CASE(an_exception_in_on_train_end_keeps_all_on_train_complete_from_their_call, Fixture) {
+  auto const fails = LambdaCallback{.on_train_end = [](auto&) { throw std::runtime_error("enough"); }};
+  BOOST_CHECK_THROW(fit(strategy, model, train(), {.epochs = 1, .verbose = false}, Recorder{"", &lines}, fails),
+                    std::runtime_error);
+  BOOST_TEST(lines.back() == "train_end");
 }
 
 BOOST_FIXTURE_TEST_CASE(an_exception_in_a_hook_leaves_fit_and_keeps_on_train_end_from_its_call, Fixture) {

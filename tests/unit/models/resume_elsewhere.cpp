@@ -163,6 +163,28 @@ BOOST_FIXTURE_TEST_CASE(at_its_end_where_the_checkpoint_is_kept, Fixture) {
   BOOST_TEST(test::weight_bits(longer) == test::weight_bits(whole));
 }
 
+BOOST_FIXTURE_TEST_CASE(at_its_end_where_a_later_callback_failed, Fixture) {
+  BackupAndRestore backup{.path = path, .save_freq = 3};
+  bool is_full = true;
+  std::size_t batches = 0;
+  auto const report = [&] {
+    return LambdaCallback{.on_train_batch_end = [&](auto&) { ++batches; },
+                          .on_train_end =
+                              [&](auto&) {
+                                if (is_full) throw FileError("report.txt", "cannot be written: no space left");
+                              }};
+  };
+  auto failed = compiled(), resumed = compiled();
+  BOOST_CHECK_THROW(fit(strategy, failed, data(), {.epochs = 2, .verbose = false}, backup, report()), FileError);
+  BOOST_TEST(batches == 10u);
+  BOOST_TEST(std::filesystem::exists(path));
+  is_full = false;
+  fit(strategy, resumed, data(), {.epochs = 2, .verbose = false}, backup, report());
+  BOOST_TEST(batches == 11u);  // the last save was one batch before the end
+  BOOST_TEST(test::weight_bits(resumed) == test::weight_bits(failed));
+  BOOST_TEST(!std::filesystem::exists(path));
+}
+
 BOOST_FIXTURE_TEST_CASE(with_a_schedule_the_rate_follows_from_the_step, Fixture) {
   auto const made = [&] {
     return compile(
@@ -194,7 +216,8 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
                           .on_epoch_resume = note("epoch resume"),
                           .on_epoch_end = note("epoch end"),
                           .on_save_point = note("save point"),
-                          .on_train_end = note("end")};
+                          .on_train_end = note("end"),
+                          .on_train_complete = note("complete")};
   };
   BackupAndRestore backup{.path = path, .save_freq = 3};
   auto killed = compiled(), resumed = compiled();
@@ -204,7 +227,7 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
   BOOST_TEST(lines == (Lines{"begin 0 0", "resume 0 3", "epoch resume 0 3", "save point 0 4", "save point 0 5",
                              "epoch end 0 5", "save point 1 0", "epoch begin 1 0", "save point 1 1", "save point 1 2",
                              "save point 1 3", "save point 1 4", "save point 1 5", "epoch end 1 5", "save point 2 0",
-                             "end 2 0"}),
+                             "end 2 0", "complete 2 0"}),
              per_element());
 }
 
