@@ -1,3 +1,7 @@
+// expect accumulate_around_sharded: trireme: Accumulate goes around a strategy that sums the gradients of a step
+// expect accumulate_around_pipeline: trireme: Accumulate goes around a strategy that sums the gradients of a step
+// expect accumulate_around_servers: trireme: Accumulate goes around a strategy that sums the gradients of a step
+// expect accumulate_around_virtual_replicas: trireme: Accumulate goes around a strategy that sums the gradients of a
 // expect compressed_around_devices: trireme: Compressed goes around a strategy of several processes
 // expect compressed_around_accumulate: trireme: Compressed goes around a strategy that adds up whole gradients
 // expect local_sgd_around_devices: trireme: LocalSGD goes around a strategy of several processes
@@ -15,6 +19,8 @@
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/virtual_replicas.hpp"
+#include "trireme/strategies/parameter_server/parameter_server.hpp"
+#include "trireme/strategies/pipeline/pipeline.hpp"
 #include "trireme/strategies/sharded/sharded.hpp"
 
 using namespace trireme;
@@ -33,7 +39,15 @@ void build(auto const& strategy) { compile(strategy, Sequential{Input<1>{}, Dens
 }  // namespace
 
 void build_all([[maybe_unused]] Communicator const& world) {
-#if defined(misuse_compressed_around_devices)
+#if defined(misuse_accumulate_around_sharded)
+  build(Accumulate<ShardedStrategy<>, 2>(world));
+#elif defined(misuse_accumulate_around_pipeline)
+  build(Accumulate<PipelineStrategy<>, 2>(world));
+#elif defined(misuse_accumulate_around_servers)
+  build(Accumulate<ParameterServerStrategy<>, 2>(world));
+#elif defined(misuse_accumulate_around_virtual_replicas)
+  build(Accumulate<VirtualReplicas<Ranks, 4>, 2>(world));
+#elif defined(misuse_compressed_around_devices)
   build(Compressed<Devices, BFloat16>(std::size_t{2}));
 #elif defined(misuse_compressed_around_accumulate)
   build(Compressed<Accumulate<Ranks, 2>, BFloat16>(world));

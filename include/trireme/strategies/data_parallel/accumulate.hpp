@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/backend/execution/parallelism.hpp"
@@ -148,6 +149,23 @@ class AccumulatingEngine : public Base {
   bool kept_ = false;  ///< true if earlier_ has gradients of this step
 };
 
+namespace detail {
+
+/// Type of the engine with `Adapt` around it. Where there is none, one sentence says so, and the engine itself stands
+/// in.
+template <class Engine, template <class> class Adapt>
+consteval auto engine_in_pieces() {
+  static_assert(has_synchronization<Engine>,
+                "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
+                "MultiWorkerMirroredStrategy");
+  if constexpr (has_synchronization<Engine>)
+    return AdaptedEngine<Engine, Adapt>();
+  else
+    return std::type_identity<Engine>();
+}
+
+}  // namespace detail
+
 /// `Accumulate<MultiWorkerMirroredStrategy<>, 4>(world)`: batches of four times the rows that fit memory.
 ///
 /// Sums and counts are those of the whole global batch, with one reduction and one optimizer step, so that weights and
@@ -162,16 +180,13 @@ class Accumulate : public Adaptor<Strategy> {
   template <class Base>
   using InPieces = AccumulatingEngine<Base, Pieces>;
   template <class Model>
-  using Engine = typename detail::AdaptedEngine<typename Strategy::template Engine<Model>, InPieces>::type;
+  using Engine =
+      typename decltype(detail::engine_in_pieces<typename Strategy::template Engine<Model>, InPieces>())::type;
 
   using Adaptor<Strategy>::Adaptor;
 
   template <class Model>
   Engine<Model> build(Model model, Parallelism plan = Parallelism::automatic) const {
-    static_assert(
-        detail::has_synchronization<typename Strategy::template Engine<Model>>,
-        "trireme: Accumulate goes around a strategy that sums the gradients of a step over processes, such as "
-        "MultiWorkerMirroredStrategy");
     return Engine<Model>(this->strategy().build(std::move(model), plan));
   }
 };
