@@ -52,12 +52,18 @@ struct StepCall {
   std::vector<std::size_t> from;   ///< calls whose outputs it takes
 };
 
+/// Calls that the outputs of a model come from, in the order of these. The model is the steps from `begin` to `end`.
+struct StepResults {
+  std::size_t begin, end;
+  std::vector<std::size_t> calls;
+};
+
 /// Writes places in Keras's files into the rows of layers. Keras lists the layers of a model by their depth, the number
 /// of layers up to the outputs, and those of one depth as a search from the outputs meets them.
-/// \param results  the calls that the model's outputs come from
+/// \param results  those of each model in each of its runs
 /// Source: Keras 3.15, `keras.src.ops.function.map_graph`.
 void place_as_keras(ModelDescription& description, KerasModels const& models, std::vector<StepCall> const& calls,
-                    std::vector<std::size_t> const& results);
+                    std::vector<StepResults> const& results);
 
 }  // namespace trireme::detail
 

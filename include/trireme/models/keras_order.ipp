@@ -22,14 +22,22 @@ class KerasOrder {
  public:
   static constexpr std::size_t none = KerasModels::none;
 
-  KerasOrder(KerasModels const& models, std::vector<StepCall> const& calls, std::vector<std::size_t> const& results,
+  KerasOrder(KerasModels const& models, std::vector<StepCall> const& calls, std::vector<StepResults> const& results,
              std::size_t model)
       : models_(models), model_(model) {
     std::vector<std::size_t> nodes;
-    for (StepCall const& call : calls) nodes.push_back(node_of(call));
+    std::size_t begin = models.steps().size(), end = 0;  // of its steps
+    for (StepCall const& call : calls) {
+      nodes.push_back(node_of(call));
+      if (nodes.back() == none) continue;
+      begin = std::min(begin, call.step);
+      end = std::max(end, call.step + 1);
+    }
+    for (StepResults const& made : results)
+      if (made.begin == begin && made.end == end)
+        for (std::size_t const call : made.calls) connect(nodes[call], none);
     for (std::size_t call = 0; call < calls.size(); ++call)
       for (std::size_t const from : calls[call].from) connect(nodes[from], nodes[call]);
-    for (std::size_t const call : results) connect(nodes[call], none);
   }
 
   /// Numbers of steps, or behind those of all steps of models. What no output comes from stands last.
@@ -104,7 +112,7 @@ class KerasOrder {
 };
 
 TRIREME_INLINE void place_as_keras(ModelDescription& description, KerasModels const& models,
-                                   std::vector<StepCall> const& calls, std::vector<std::size_t> const& results) {
+                                   std::vector<StepCall> const& calls, std::vector<StepResults> const& results) {
   std::size_t rank = 0;
   std::function<void(std::size_t, std::string const&)> const place = [&](std::size_t model, std::string const& path) {
     LayerNames names;

@@ -48,6 +48,8 @@ class ValueTracer {
   ValueSources join(std::string_view class_name, std::vector<std::size_t> output, ValueSources const& taken);
 
   void results(ValueSources const& sources);
+  /// The steps from `begin` to `end` were a run of those of a model within, whose outputs these are.
+  void results_within(std::size_t begin, std::size_t end, ValueSources const& sources);
 
   /// Place of the next node.
   Place next() const { return next_; }
@@ -59,8 +61,8 @@ class ValueTracer {
   void end_part() { parts_.pop_back(); }
 
   std::vector<StepCall> const& calls() const { return calls_; }
-  /// The calls that the results come from.
-  std::vector<std::size_t> const& result_calls() const { return result_calls_; }
+  /// The calls that results come from, those of the model and of models within.
+  std::vector<StepResults> const& result_calls() const { return result_calls_; }
 
  private:
   std::size_t add(NodeInfo node);
@@ -72,12 +74,18 @@ class ValueTracer {
   Place next_{};
   std::vector<std::size_t> parts_;
   std::vector<StepCall> calls_;
-  std::vector<std::size_t> result_calls_;
+  std::vector<StepResults> result_calls_;
 };
 
 /// Builder of a wiring at run time, in which layers that only rename or select values are nodes too.
 class LayerWires {
  public:
+  /// A graph within: its nodes from `begin` to `end`, and the values of its output.
+  struct Part {
+    std::size_t begin, end;
+    Values results;
+  };
+
   explicit LayerWires(std::size_t sources) : values_(sources) {}
 
   template <class Out>
@@ -86,14 +94,19 @@ class LayerWires {
   }
   Values hand_on(Values const& inputs) { return record(inputs, inputs.size()); }
 
+  std::size_t nodes() const { return inputs_.size(); }
+  void end_graph(std::size_t begin, Values const& results) { graphs_.push_back({begin, nodes(), results}); }
+
   /// The values that a node takes.
   Values const& inputs(std::size_t node) const { return inputs_[node]; }
+  std::vector<Part> const& graphs() const { return graphs_; }
 
  private:
   Values record(Values const& inputs, std::size_t outputs);
 
   std::size_t values_;
   std::vector<Values> inputs_;
+  std::vector<Part> graphs_;
 };
 
 /// False for Select, and for a Skip without a name: a functional model of Keras takes the value itself.
@@ -117,11 +130,16 @@ ValueSources trace_values(L const& layer, In const& in, ValueSources values, Val
     return sources;
   };
   std::size_t node = 0;
+  std::vector<std::size_t> steps;  // that nodes begin with
   auto const trace = [&](auto const& one, auto const& own) {
+    steps.push_back(tracer.next().step);
     for (ValueSource const& made : trace_node(one, own, sources_of(wires.inputs(node++)), tracer))
       values.push_back(made);
   };
   visit<UnfusedContext>(layer, in, trace);
+  steps.push_back(tracer.next().step);
+  for (auto const& graph : wires.graphs())
+    tracer.results_within(steps[graph.begin], steps[graph.end], sources_of(graph.results));
   return sources_of(results);
 }
 

@@ -50,10 +50,15 @@ TRIREME_INLINE ValueSources ValueTracer::join(std::string_view class_name, std::
 }
 
 TRIREME_INLINE void ValueTracer::results(ValueSources const& sources) {
-  for (ValueSource const& source : sources) {
-    model_.results.push_back(source.node);
-    if (source.call != no_source) result_calls_.push_back(source.call);
-  }
+  for (ValueSource const& source : sources) model_.results.push_back(source.node);
+  results_within(0, next_.step, sources);
+}
+
+TRIREME_INLINE void ValueTracer::results_within(std::size_t begin, std::size_t end, ValueSources const& sources) {
+  StepResults results{begin, end, {}};
+  for (ValueSource const& source : sources)
+    if (source.call != no_source) results.calls.push_back(source.call);
+  result_calls_.push_back(std::move(results));
 }
 
 TRIREME_INLINE std::size_t ValueTracer::add(NodeInfo node) {

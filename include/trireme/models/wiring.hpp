@@ -183,10 +183,16 @@ struct UnfusedContext {
 /// Adds a layer with all layers within it to `builder`, which has
 ///   add<Out>(inputs, kind)  the values that a node makes of its inputs
 ///   hand_on(inputs)         the values that a layer hands on, which only renames or selects
+///   nodes(), end_graph(begin, results)  (optional) the number of nodes; hears of the results of each graph within
 template <class Context, class L, class In, class Builder>
 constexpr Values wire(Values const& inputs, Builder& builder) {
   static_assert(parts_count<In> <= Values::most, "trireme: a layer takes at most 32 tensors");
-  if constexpr (GraphOfLayers<L>)
+  if constexpr (GraphOfLayers<L> && requires { builder.end_graph(std::size_t{}, inputs); }) {
+    std::size_t const begin = builder.nodes();
+    Values const results = L::template wire<Context, In>(inputs, builder);
+    builder.end_graph(begin, results);
+    return results;
+  } else if constexpr (GraphOfLayers<L>)
     return L::template wire<Context, In>(inputs, builder);
   else if constexpr (Selects<L>)
     return builder.hand_on(L::selected(inputs));

@@ -318,6 +318,18 @@ BOOST_AUTO_TEST_CASE(files_number_layers_by_depth_and_then_by_a_search_from_the_
       per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_model_within_numbers_its_layers_by_the_order_of_its_outputs_whoever_takes_them) {
+  auto const chain = [](auto const& choice) {
+    return layers_of(Sequential{Input<4>{},
+                                named<"inner">(Sequential{Fork{Dense<4>{.name = "a"}, Dense<4>{.name = "b"}}}), choice,
+                                Concatenate{}});
+  };
+  Names const expected{"inner/a in layers/sequential/layers/dense", "inner/b in layers/sequential/layers/dense_1",
+                       "select in layers/select", "concatenate in layers/concatenate"};
+  BOOST_TEST(chain(Select<0, 1>{}) == expected, per_element());
+  BOOST_TEST(chain(Select<1, 0>{}) == expected, per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_model_is_one_layer_of_that_around_it_however_deep_it_is) {
   auto const deep = Sequential{Dense<4>{}, Dense<4>{}, Dense<4>{}};
   BOOST_TEST(
