@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(files_of_shards_and_of_one_device_are_the_same, St
   again.load_weights(file.path);
   test::check_same_weights(whole, model, 0);
   test::check_same_weights(again, model, 0);
-  FitOptions const quiet{.epochs = 2, .verbose = false};
+  FitOptions const quiet{.epochs = 4, .initial_epoch = 2, .verbose = false};
   fit(strategy, model, samples(), quiet);
   fit(strategy, again, samples(), quiet);
   fit(one, whole, samples(), quiet);
