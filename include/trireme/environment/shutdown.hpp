@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -72,14 +73,19 @@ class Shutdown {
   /// Suffix of an error that ends a fit: its epoch and step, and the last good checkpoint.
   static std::string where();
 
-  /// The std::terminate handler. Reports the error in one line, and ends every process with exit code 1.
+  /// The std::terminate handler. Reports the error in one line, and ends every process with exit code 1. A forked child
+  /// ends alone, as in a program without an Environment.
   [[noreturn]] static void end_process() noexcept;
+
+  /// Ends this process alone, by the handler that stood before the first Environment's.
+  [[noreturn]] static void end_child() noexcept;
 
   Communicator communicator_;
   Options options_;
   Shutdown* outer_;
   MPI_Comm outer_run_;
   std::terminate_handler outer_handler_;
+  pid_t process_ = ::getpid();  ///< a forked child of it is no rank, and may not call MPI
 };
 
 }  // namespace trireme::detail

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
@@ -107,7 +108,16 @@ TRIREME_INLINE std::string Shutdown::where() {
   return position(status()) + last_checkpoint(status());
 }
 
+TRIREME_INLINE void Shutdown::end_child() noexcept {
+  std::terminate_handler outer = &end_process;
+  for (Shutdown const* one = innermost(); one != nullptr && outer == &end_process; one = one->outer_)
+    outer = one->outer_handler_;
+  if (outer != nullptr && outer != &end_process) outer();
+  std::abort();
+}
+
 TRIREME_INLINE void Shutdown::end_process() noexcept {
+  if (lives() && innermost()->process_ != ::getpid()) end_child();
   static std::atomic_flag entered = ATOMIC_FLAG_INIT;
   if (entered.test_and_set()) {  // a second thread fails while the first one reports
     std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -193,6 +193,8 @@ int play(std::string_view role, int argc, char** argv) {
     fail_on_1();
   }
   world.barrier();
+  std::optional<Environment> inner;
+  if (role == "child_throws_in_nested") inner.emplace(argc, argv, options);
   if (world.rank() == world.size() - 1) {
     if (role == "child_ends") {  // of which its parent knows nothing
       pid_t const child = ::fork();
@@ -200,6 +202,13 @@ int play(std::string_view role, int argc, char** argv) {
       int status = -1;
       ::waitpid(child, &status, 0);
       if (status != 0) return 5;
+    }
+    if (role.starts_with("child_throws")) {
+      pid_t const child = ::fork();
+      if (child == 0) throw std::runtime_error("the child's own");
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) return 5;  // as in a program without an Environment
     }
     if (role == "_exit") ::_exit(0);
     if (role == "_Exit") std::_Exit(0);
@@ -559,4 +568,14 @@ BOOST_AUTO_TEST_CASE(an_end_past_all_destructors_is_no_success_and_said_in_one_l
       BOOST_TEST(end.count("trireme:") == 1);
     }
   BOOST_TEST(run_on_3("child_ends").code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_in_a_forked_child_is_the_programs_own_and_ends_no_rank) {
+  for (auto const* role : {"child_throws", "child_throws_in_nested"})
+    for (std::size_t const ranks : {1u, 3u}) {
+      Outcome const end = test::run_on(ranks, role);
+      BOOST_TEST(end.code == 0);
+      BOOST_TEST(end.count("the child's own") == 1);
+      BOOST_TEST(end.count("trireme:") == 0);
+    }
 }
