@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/callbacks/checkpoint.hpp"
 #include "trireme/callbacks/placement.hpp"
@@ -177,10 +175,11 @@ class Run {
   auto on_chief(F&& f, Arguments&&... arguments) const {
     return engine().on_chief(std::forward<F>(f), std::forward<Arguments>(arguments)...);
   }
-  /// Prints one line to the user, on the chief.
+  /// Prints one line to the user, on the chief. Training goes on where stdout does not take it, such as on a full disk.
   void message(std::string_view text) const {
     if (!engine().group().is_chief()) return;
-    fmt::print("{}{}\n", detail::over_a_bar(stdout), text);
+    std::string const line = formatted("{}{}\n", detail::over_a_bar(stdout), text);
+    std::fwrite(line.data(), 1, line.size(), stdout);
     std::fflush(stdout);
   }
   /// Prints one line for which the user has not asked, on the chief, unless EnvironmentOptions::messages is null.

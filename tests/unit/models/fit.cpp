@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <span>
@@ -15,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/progress_bar.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
@@ -323,4 +328,28 @@ BOOST_FIXTURE_TEST_CASE(a_loss_that_is_no_number_ends_training, Fixture) {
   auto model = compiled();
   fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 3, .verbose = false}, TerminateOnNaN{});
   BOOST_TEST(model.engine().iteration() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_message_that_stdout_does_not_take_does_not_end_training, Fixture) {
+  int const full = ::open("/dev/full", O_WRONLY);
+  if (full < 0) return;
+  auto model = compiled();
+  std::fflush(stdout);
+  int const terminal = ::dup(STDOUT_FILENO);
+  ::dup2(full, STDOUT_FILENO);
+  std::size_t epochs = 0;
+  std::string error;
+  try {
+    epochs = fit(strategy, model, data(), {.epochs = 9, .verbose = false},
+                 EarlyStopping<"loss">{.min_delta = 100, .patience = 1, .verbose = true})
+                 .epochs.size();
+  } catch (std::exception const& e) {
+    error = e.what();
+  }
+  ::dup2(terminal, STDOUT_FILENO);
+  std::clearerr(stdout);
+  ::close(terminal);
+  ::close(full);
+  BOOST_TEST(error == "");
+  BOOST_TEST(epochs == 2u);
 }
