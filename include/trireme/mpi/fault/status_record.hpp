@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -132,10 +133,13 @@ class PositionScope {
                 step_ = status().step.load(std::memory_order_relaxed);
 };
 
-/// Records a complete file from which the run can be continued. To be called by every process.
+/// Records a complete file from which the run can be continued. To be called by every process; threads that train
+/// models of their own may call it at once.
 inline void note_checkpoint(std::string const& path) {
+  static std::mutex writing;  // beside the record, which other processes read without a lock
   std::error_code failed;
   std::filesystem::path const whole = std::filesystem::absolute(path, failed);
+  std::lock_guard const lock(writing);
   status().set_checkpoint(failed ? path : whole.string());
 }
 
