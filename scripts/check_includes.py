@@ -68,7 +68,7 @@ STANDARD = {
         remove_pointer_t remove_reference_t true_type type_identity underlying_type_t""",
     "utility": """as_const cmp_equal cmp_greater_equal cmp_less_equal declval exchange forward index_sequence
         index_sequence_for make_index_sequence move pair swap""",
-    "vector": "erase_if vector",
+    "vector": "erase erase_if vector",
 }
 # Headers that declare names of another one, by the standard.
 ALSO = {

@@ -18,6 +18,7 @@
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/file_format.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
 
 namespace trireme {
 
@@ -118,8 +119,9 @@ struct BackupAndRestore {
   // Later than on_train_end: an error of a callback there, such as a full disk, leaves a run that can be resumed.
   template <class Run>
   void on_train_complete(Run& run) {
-    if (delete_checkpoint)
-      run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
+    if (!delete_checkpoint) return;
+    run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
+    detail::noted_checkpoints().forget(path);
   }
 
  private:

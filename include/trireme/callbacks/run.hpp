@@ -137,7 +137,7 @@ class Run {
   /// \throws FileError on all processes if the file cannot be written.
   void save_weights(std::string const& path) const {
     model_->save_weights(path);
-    if (engine().saves_here()) detail::note_checkpoint(path);
+    if (engine().saves_here()) detail::noted_checkpoints().note(path);
   }
 
   /// Saves the complete state of the run in one file (.h5 or .npz), and keeps the file before it as `<path>.previous`.
@@ -149,7 +149,7 @@ class Run {
     engine().require_together("saving the run");
     require_same_path("save", path, Placement::same);
     save_checkpoint(engine(), *this, CheckpointFile(path));
-    detail::note_checkpoint(path);
+    detail::noted_checkpoints().note(path);
   }
   /// Resumes the saved run; in on_train_resume alone. False if there is no file. Under `Placement::any` other numbers
   /// of processes and threads may have saved it; a message then says how far results agree. Collective.

@@ -20,6 +20,7 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_local_slices.hpp"
@@ -27,6 +28,7 @@
 #include "trireme/layers/layer_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
 #include "trireme/strategies/data_parallel/accumulate.hpp"
@@ -247,6 +249,22 @@ BOOST_AUTO_TEST_CASE(an_error_for_a_loss_that_is_no_number_is_that_of_all_ranks_
   BOOST_TEST(is_there());
   train_until({});
   BOOST_TEST(!is_there());
+}
+
+BOOST_AUTO_TEST_CASE(messages_name_no_backup_that_a_complete_run_has_removed) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  auto const samples = test::mlp_samples<float>(20);
+  auto model =
+      compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const train = [&](auto... callbacks) {
+    fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false}, callbacks...);
+    return detail::status().checkpoint();
+  };
+  std::string const weights = folder.path + "/weights.npz";
+  BOOST_TEST(train(BackupAndRestore{.path = folder.file(), .delete_checkpoint = false}) == folder.file());
+  BOOST_TEST(train(BackupAndRestore{.path = folder.file()}) != folder.file());
+  BOOST_TEST(train(BackupAndRestore{.path = folder.file()}, ModelCheckpoint<"loss">{.path = weights}) == weights);
 }
 
 /// Sets another rate on one rank when the run ends, which all ranks then notice.

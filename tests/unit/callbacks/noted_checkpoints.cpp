@@ -9,11 +9,11 @@
 
 #include "trireme/mpi/fault/status_record.hpp"
 
-using namespace trireme;
+using trireme::detail::noted_checkpoints;
 
 namespace {
 
-std::string named() { return detail::status().checkpoint(); }
+std::string named() { return trireme::detail::status().checkpoint(); }
 
 }  // namespace
 
@@ -24,9 +24,30 @@ BOOST_AUTO_TEST_CASE(threads_that_train_models_of_their_own_note_whole_paths) {
     std::vector<std::thread> threads;
     for (std::string const& path : paths)
       threads.emplace_back([&path] {
-        for (int i = 0; i < 500; ++i) detail::note_checkpoint(path);
+        for (int i = 0; i < 500; ++i) noted_checkpoints().note(path);
       });
     for (std::thread& thread : threads) thread.join();
     BOOST_TEST(std::count(paths.begin(), paths.end(), named()) == 1);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_checkpoint_that_is_removed_leaves_the_one_noted_before) {
+  std::string const too_long = '/' + std::string(2000, 'a');
+  noted_checkpoints().note("/model.h5");
+  for (std::string const& path : {std::string("/run.h5"), too_long}) {
+    noted_checkpoints().note(path);
+    noted_checkpoints().note(path);
+    BOOST_TEST(named() == path.substr(0, 1023));
+    noted_checkpoints().forget(path);
+    BOOST_TEST(named() == "/model.h5");
+  }
+  noted_checkpoints().note("/run.h5");
+  noted_checkpoints().note("/model.h5");
+  noted_checkpoints().forget("/run.h5");
+  noted_checkpoints().forget("/another.h5");
+  BOOST_TEST(named() == "/model.h5");
+  for (int i = 0; i < 100; ++i) noted_checkpoints().note("/run-" + std::to_string(i) + ".h5");
+  BOOST_TEST(named() == "/run-99.h5");
+  for (int i = 100; i-- > 0;) noted_checkpoints().forget("/run-" + std::to_string(i) + ".h5");
+  BOOST_TEST(named() == "");
 }

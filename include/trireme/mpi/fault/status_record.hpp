@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -133,14 +135,43 @@ class PositionScope {
                 step_ = status().step.load(std::memory_order_relaxed);
 };
 
-/// Records a complete file from which the run can be continued. To be called by every process; threads that train
-/// models of their own may call it at once.
-inline void note_checkpoint(std::string const& path) {
-  static std::mutex writing;  // beside the record, which other processes read without a lock
-  std::error_code failed;
-  std::filesystem::path const whole = std::filesystem::absolute(path, failed);
-  std::lock_guard const lock(writing);
-  status().set_checkpoint(failed ? path : whole.string());
+/// Complete files from which the run can be continued. The record has the newest. To be called by every process;
+/// threads that train models of their own may call it at once.
+class NotedCheckpoints {
+ public:
+  void note(std::string const& path) {
+    std::string whole = absolute(path);
+    std::lock_guard const lock(writing_);
+    std::erase(paths_, whole);
+    if (paths_.size() == most) paths_.erase(paths_.begin());
+    paths_.push_back(std::move(whole));
+    status().set_checkpoint(paths_.back());
+  }
+  /// For a file that is removed: the record has the one noted before, or none.
+  void forget(std::string const& path) {
+    std::string const whole = absolute(path);
+    std::lock_guard const lock(writing_);
+    bool const newest = !paths_.empty() && paths_.back() == whole;
+    std::erase(paths_, whole);
+    if (newest) status().set_checkpoint(paths_.empty() ? std::string() : paths_.back());
+  }
+
+ private:
+  static constexpr std::size_t most = 16;
+
+  static std::string absolute(std::string const& path) {
+    std::error_code failed;
+    std::filesystem::path const whole = std::filesystem::absolute(path, failed);
+    return failed ? path : whole.string();
+  }
+
+  std::mutex writing_;                ///< beside the record, which other processes read without a lock
+  std::vector<std::string> paths_{};  ///< the newest last
+};
+
+inline NotedCheckpoints& noted_checkpoints() {
+  static NotedCheckpoints noted;
+  return noted;
 }
 
 /// Number of the namespace in which the number of this process means something.
