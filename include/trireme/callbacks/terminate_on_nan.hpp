@@ -12,8 +12,9 @@
 namespace trireme {
 
 /// End of training when the running mean of the epoch's loss is NaN or infinite, checked after each batch with one
-/// small collective and no vote. A warning says so, or with `raise_error` an Error of all processes. Source: Keras
-/// `TerminateOnNaN`.
+/// small collective and no vote. A warning says so, or with `raise_error` an Error of all processes. Where each process
+/// acquires batches of its own, the first one that sees such a loss ends the epoch, and at its end all processes end
+/// training. Source: Keras `TerminateOnNaN`.
 struct TerminateOnNaN {
   bool raise_error = false;  ///< `fit` throws, without `on_train_end`: what BackupAndRestore has saved stays
 
@@ -23,6 +24,7 @@ struct TerminateOnNaN {
   Uniform<Control> on_train_batch_end(Run& run) const {
     return stop_if(run.loss(), [&](double loss) {
       if (std::isfinite(loss)) return false;
+      if (acquires_batches(run)) return true;  // the other processes learn of it at the end of the epoch
       if (raise_error)
         raise_uniform(Error(formatted("TerminateOnNaN: the loss is {} in epoch {} after batch {}", loss,
                                       run.epoch() + 1, run.batch() + 1)));
@@ -30,6 +32,27 @@ struct TerminateOnNaN {
           formatted("Epoch {}, batch {}: the loss is {}, so training ends", run.epoch() + 1, run.batch() + 1, loss));
       return true;
     });
+  }
+
+  template <class Run>
+  Uniform<Control> on_epoch_end(Run& run) const {
+    if (!acquires_batches(run)) return always<Control::proceed>();
+    return stop_if(*run.logs().find("loss"), [&](double loss) {
+      if (std::isfinite(loss)) return false;
+      if (raise_error)
+        raise_uniform(Error(formatted("TerminateOnNaN: the loss is {} in epoch {}", loss, run.epoch() + 1)));
+      run.warning(formatted("Epoch {}: the loss is {}, so training ends", run.epoch() + 1, loss));
+      return true;
+    });
+  }
+
+ private:
+  template <class Run>
+  static bool acquires_batches(Run& run) {
+    if constexpr (requires { run.model(); })
+      return run.model().engine().acquires_batches();
+    else
+      return false;
   }
 };
 

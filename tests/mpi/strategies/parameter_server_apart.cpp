@@ -4,20 +4,26 @@
 #include "support/kokkos_fixture.hpp"
 #include "support/message_of.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <map>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
+#include <unistd.h>
+
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/reduce_lr_on_plateau.hpp"
+#include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
 #include "trireme/data/from_local_slices.hpp"
@@ -31,6 +37,7 @@
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
+#include "unit/io/folder.hpp"
 
 using namespace trireme;
 
@@ -102,6 +109,15 @@ struct ChiefFirst {
   }
 };
 
+/// Leaves most batches to the last worker.
+struct ChiefLast {
+  std::size_t workers;
+  template <class Run>
+  void on_train_batch_begin(Run const&) const {
+    if (world().rank() + 1 != workers) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+};
+
 /// Keeps what a collective member says.
 struct Agree {
   std::string* message;
@@ -114,6 +130,22 @@ struct Agree {
     }
   }
 };
+
+/// What this process prints meanwhile.
+template <class F>
+std::string printed(F const& f) {
+  std::string const path = "parameter_server_printed_" + std::to_string(world().rank()) + ".txt";
+  std::fflush(stdout);
+  int const terminal = ::dup(STDOUT_FILENO);
+  BOOST_REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
+  f();
+  std::fflush(stdout);
+  ::dup2(terminal, STDOUT_FILENO);
+  ::close(terminal);
+  std::string const text = test::text_of(path);
+  std::remove(path.c_str());
+  return text;
+}
 
 /// The batches of all processes, in order.
 std::vector<std::size_t> of_all(std::vector<std::size_t> const& own) {
@@ -264,6 +296,30 @@ BOOST_AUTO_TEST_CASE(a_hook_of_one_workers_batch_ends_the_training_of_all) {
     BOOST_TEST(all.size() < 100u);
     BOOST_TEST(all == each_once(all.size()), boost::test_tools::per_element());
     BOOST_TEST(model.engine().iteration() == all.size());
+  });
+}
+
+/// A worker that is not the chief computes the NaN, unless there is no other.
+BOOST_AUTO_TEST_CASE(a_loss_that_is_no_number_on_one_worker_ends_training_by_a_warning_or_an_error_of_all) {
+  for_each_division([](auto const& strategy) {
+    auto samples = test::mlp_samples<float>(400);
+    samples.x(120, 0) = std::numeric_limits<float>::quiet_NaN();  // in batch 30 of 100
+    auto const data = samples.data().batch(GlobalBatch{4});
+    auto const train = [&](TerminateOnNaN const& callback) {
+      auto model = compiled(strategy, SGD{.learning_rate = 0.02});
+      auto const history =
+          fit(strategy, model, data, {.epochs = 3, .verbose = false}, callback, ChiefLast{strategy.roles().workers});
+      BOOST_TEST(history.epochs.size() == 1u);
+      BOOST_TEST(model.engine().iteration() < 100u);
+    };
+    bool const apart = world().size() > 1 && strategy.staleness() > 0;
+    std::string const said = printed([&] { train({}); });
+    BOOST_TEST(said == (!world().is_chief() ? ""
+                        : apart             ? "Epoch 1: the loss is nan, so training ends\n"
+                                            : "Epoch 1, batch 31: the loss is nan, so training ends\n"));
+    BOOST_TEST(test::uniform_message_of<Error>(world(), [&] { train({.raise_error = true}); }) ==
+               (apart ? "TerminateOnNaN: the loss is nan in epoch 1"
+                      : "TerminateOnNaN: the loss is nan in epoch 1 after batch 31"));
   });
 }
 

@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(best_weights_come_back_whoever_ended_training) {
 
 BOOST_AUTO_TEST_CASE(no_decision_of_the_library_needs_a_vote) {
   static_assert(!tr::needs_vote<tr::hooks::EpochEnd, ScriptedRun, tr::EarlyStopping<>, tr::ReduceLROnPlateau<>,
-                                tr::ModelCheckpoint<>>);
+                                tr::ModelCheckpoint<>, tr::TerminateOnNaN>);
   static_assert(!tr::needs_vote<tr::hooks::TrainBatchEnd, ScriptedRun, tr::TerminateOnNaN, tr::ModelCheckpoint<>>);
   static_assert(tr::require_callback<tr::EarlyStopping<>&, ScriptedRun>());
 }
