@@ -253,6 +253,9 @@ class PlacedModel {
 
 /// Model with weights and optimizer state under a strategy, the result of `compile`. `fit`, `evaluate` and `predict` go
 /// on from its state: a second `fit` does not reset the optimizer. It is moved, not copied.
+///
+/// Its end is collective where processes share memory for its gradients, as a replaced model's is: they wait for each
+/// other, so several models have to end in the same order on every process. The end by an exception waits for none.
 template <class StrategyType, class ModelType>
 class CompiledModel : public PlacedModel<typename detail::EngineOf<StrategyType, ModelType>::Engine, ModelType> {
  public:
