@@ -66,7 +66,7 @@ TRIREME_INLINE std::optional<std::size_t> BatchOrder::size(std::size_t depth, Pa
     case Kind::skip:
       return inner ? std::optional(*inner - std::min(*inner, operation.count)) : std::nullopt;
     case Kind::repeat:
-      if (inner && *inner == 0) return 0;
+      if (operation.count == 0 || (inner && *inner == 0)) return 0;
       if (!inner || operation.count == forever) return std::nullopt;
       return repeated(*inner, operation.count, "batches");
   }

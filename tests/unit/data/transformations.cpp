@@ -83,6 +83,7 @@ BOOST_AUTO_TEST_CASE(take_skip_and_repeat_after_batch_count_batches) {
     check(data.take(2).repeat(3).skip(5), counted(4, 8));
     check(data.take(1).repeat(2).repeat(2).skip(1), joined({counted(0, 4), counted(0, 4), counted(0, 4)}));
     check(data.repeat(0), {});
+    check(source.repeat().batch(GlobalBatch{4}).repeat(0).take(2), {});
   };
   chains(ten());
   chains(generated(10));
@@ -96,6 +97,10 @@ BOOST_AUTO_TEST_CASE(the_number_of_samples_and_batches_is_known_where_it_can_be)
   BOOST_TEST(batches_of(ten().repeat().batch(GlobalBatch{4}).take(5)).value() == 5);
   BOOST_TEST(!batches_of(ten().batch(GlobalBatch{4}).repeat()).has_value());
   BOOST_TEST(!batches_of(ten().repeat().batch(GlobalBatch{4})).has_value());
+  BOOST_TEST(batches_of(ten().repeat().batch(GlobalBatch{4}).repeat(0)).value() == 0);
+  BOOST_TEST(batches_of(ten().repeat().batch(GlobalBatch{4}).repeat(0).take(2)).value() == 0);
+  BOOST_TEST(batches_of(ten().batch(GlobalBatch{4}).repeat().repeat(0).take(2)).value() == 0);
+  BOOST_TEST(batches_of(generated(10).batch(GlobalBatch{4}).repeat(0).take(2)).value() == 0);
   BOOST_TEST(!batches_of(generated(10).batch(GlobalBatch{4})).has_value());
   BOOST_TEST(batches_of(generated(10).cache().batch(GlobalBatch{4})).value() == 3);
   BOOST_TEST(ten().repeat(2).skip(3).size().value() == 17);
