@@ -77,7 +77,7 @@ class StoredValues {
     StoredTensor& tensor = slot<Stored>(name, {stored.size()}, stored.data(), stored.size());
     if (!loads_) return;
     stored.resize(tensor.size());
-    std::memcpy(stored.data(), tensor.bytes.data(), tensor.bytes.size());
+    if (!stored.empty()) std::memcpy(stored.data(), tensor.bytes.data(), tensor.bytes.size());
     values.resize(stored.size());
     std::transform(stored.begin(), stored.end(), values.begin(),
                    [&](Stored v) { return converted<typename V::value_type>(name, v); });

@@ -90,13 +90,19 @@ void set_stored_number(Engine const& engine, HostState<T>& state) {
         static_cast<T>(engine.model().optimizer().stored_number(static_cast<std::uint64_t>(state.iteration)));
 }
 
+/// Address of the element, or null in a vector without elements: of a process that has only extents.
+template <class Values>
+auto* element_or_null(Values& values, std::size_t offset) {
+  return values.empty() ? nullptr : values.data() + offset;
+}
+
 /// The tensors of a state; Tensor is NamedTensor or NamedDestination, State const or not.
 template <class Tensor, class Optimizer, class State, class Make>
 std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, bool with_optimizer, bool with_rate,
                                   Make const& make) {
   std::vector<Tensor> tensors;
   for_each_stored_weight(model, [&](std::vector<std::string> path, std::size_t index, WeightInfo const& p) {
-    tensors.push_back(make(std::move(path), index, p.shape.to_vector(), state.parameters.data() + p.offset));
+    tensors.push_back(make(std::move(path), index, p.shape.to_vector(), element_or_null(state.parameters, p.offset)));
   });
   if (!with_optimizer) return tensors;
   std::vector<std::string> const group{"optimizer", "vars"};
@@ -104,7 +110,7 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
   tensors.push_back(make(group, index++, std::vector<std::size_t>{}, &state.iteration));
   if (with_rate) tensors.push_back(make(group, index++, std::vector<std::size_t>{}, &state.learning_rate));
   for_each_slot<Optimizer>(model, state.slots.size(), [&](std::size_t slot, ParameterInfo const& p) {
-    tensors.push_back(make(group, index++, p.shape.to_vector(), state.slots[slot].data() + p.offset));
+    tensors.push_back(make(group, index++, p.shape.to_vector(), element_or_null(state.slots[slot], p.offset)));
   });
   if constexpr (HasStoredNumber<Optimizer>)
     tensors.push_back(make(group, index, std::vector<std::size_t>{}, &state.stored_number));
