@@ -73,7 +73,11 @@ struct BackupAndRestore {
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
     if (path.empty()) fail("BackupAndRestore needs a .path");
-    return {{.writer = "BackupAndRestore", .path = path, .format = checkpoint_file_format, .made_below = ""}};
+    std::vector<OutputFile> files{
+        {.writer = "BackupAndRestore", .path = path, .format = checkpoint_file_format, .made_below = ""}};
+    for (char const* ending : {CheckpointFile::previous_ending, CheckpointFile::newest_ending})
+      files.push_back({.writer = "BackupAndRestore", .path = path + ending, .made_below = ""});
+    return files;
   }
 
   template <class Run>

@@ -112,7 +112,15 @@ void require_logged(OutputFile const& output, Run const& run);
 /// The first epoch of a run that ends without validation.
 std::optional<std::size_t> epoch_without_validation(std::size_t epoch, std::size_t epochs, std::size_t frequency);
 
+/// Refuses names that no file of the format has.
 void require_names(std::vector<OutputFile> const& outputs);
+
+/// The path without links and dots in its folder, as far as the folder can be read: one text for all spellings. A link
+/// in place of the file itself stays, since a file that is replaced takes its place.
+std::filesystem::path in_canonical_folder(std::filesystem::path const& path);
+
+/// Refuses two outputs that are one file, however their paths are spelled.
+void require_apart(std::vector<OutputFile> const& outputs);
 
 void require_disk(std::vector<OutputFile> const& outputs);
 
@@ -175,7 +183,12 @@ void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run) {
       error.mark_uniform();  // options and names are the same on every process
       throw;
     }
-    run.on_chief([](auto const&, std::vector<OutputFile> const* all) { detail::require_disk(*all); }, &outputs);
+    run.on_chief(
+        [](auto const&, std::vector<OutputFile> const* all) {
+          detail::require_apart(*all);
+          detail::require_disk(*all);
+        },
+        &outputs);
   }
 }
 

@@ -3,13 +3,14 @@
 
 #include "trireme/callbacks/output_files.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -104,14 +105,28 @@ TRIREME_INLINE void refuse(OutputFile const& output, std::string_view why) {
 }
 
 TRIREME_INLINE void require_names(std::vector<OutputFile> const& outputs) {
-  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
-    std::string const fault = one->format ? output_name_fault(one->path, *one->format) : "";
-    if (!fault.empty()) refuse(*one, formatted("it {}", fault));
-    if (one->kind == OutputFile::Kind::folder) continue;
-    auto const normal = [](OutputFile const& output) { return std::filesystem::path(output.path).lexically_normal(); };
-    auto const same =
-        std::find_if(outputs.begin(), one, [&](OutputFile const& other) { return normal(other) == normal(*one); });
-    if (same != one) throw ValueError(formatted("{} and {} both write {}", same->writer, one->writer, one->path));
+  for (OutputFile const& output : outputs) {
+    std::string const fault = output.format ? output_name_fault(output.path, *output.format) : "";
+    if (!fault.empty()) refuse(output, formatted("it {}", fault));
+  }
+}
+
+TRIREME_INLINE std::filesystem::path in_canonical_folder(std::filesystem::path const& path) {
+  std::error_code ignored;
+  auto const folder = absolute(path, ignored).parent_path();
+  auto const canonical = weakly_canonical(folder, ignored);
+  return (canonical.empty() ? folder.lexically_normal() : canonical) / path.filename();
+}
+
+TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs) {
+  std::map<std::filesystem::path, OutputFile const*> writers;
+  for (OutputFile const& output : outputs) {
+    if (output.kind == OutputFile::Kind::folder) continue;
+    std::set<std::filesystem::path> files{in_canonical_folder(output.path)};
+    if (output.kind == OutputFile::Kind::appended) files.insert(in_canonical_folder(end_of_links(output.path)));
+    for (auto const& file : files)
+      if (auto const [writer, is_new] = writers.emplace(file, &output); !is_new)
+        throw ValueError(formatted("{} and {} both write {}", writer->second->writer, output.writer, output.path));
   }
 }
 

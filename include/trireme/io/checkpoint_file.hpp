@@ -24,6 +24,9 @@ namespace trireme {
 /// nothing between. All of a file is under a checksum.
 class CheckpointFile {
  public:
+  static constexpr char const* newest_ending = ".new";         ///< behind the path: of a file that is being written
+  static constexpr char const* previous_ending = ".previous";  ///< behind the path: of the file before
+
   /// \throws FileError unless the name ends in .npz, or in .h5 and this program can write that.
   explicit CheckpointFile(std::string path);
 
@@ -47,10 +50,10 @@ class CheckpointFile {
   /// Path of the newest checkpoint that is complete.
   std::string const& path() const { return path_; }
   /// Path of the checkpoint before it.
-  std::string previous() const { return path_ + ".previous"; }
+  std::string previous() const { return path_ + previous_ending; }
 
  private:
-  std::string newest() const { return path_ + ".new"; }
+  std::string newest() const { return path_ + newest_ending; }
 
   void move(std::string const& from, std::string const& to) const;
 

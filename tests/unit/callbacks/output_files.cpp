@@ -214,6 +214,43 @@ BOOST_FIXTURE_TEST_CASE(two_callbacks_with_one_file_are_refused, Folder) {
   BOOST_TEST(refusal(model_at(at("a.npz")), model_at(at("b.npz"))) == "");
 }
 
+BOOST_FIXTURE_TEST_CASE(one_file_by_two_spellings_is_refused, Folder) {
+  std::filesystem::create_directories(at("folder"));
+  std::filesystem::create_directory_symlink(at("folder"), at("linked"));
+  std::string const file = at("folder/run.npz"), relative = std::filesystem::relative(file).string();
+  for (std::string const& other : {relative, at("linked/run.npz"), at("linked/../folder/run.npz")}) {
+    BOOST_TEST(refusal(tr::BackupAndRestore{.path = file}, model_at(other)) ==
+               "BackupAndRestore and ModelCheckpoint both write " + other);
+    BOOST_TEST(refusal(tr::BackupAndRestore{.path = other}, model_at(file)) ==
+               "BackupAndRestore and ModelCheckpoint both write " + file);
+  }
+  // Of folders that are not there yet too, and with fields.
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("linked/a/b/run.npz")},
+                     tr::BackupAndRestore{.path = at("folder/a/b/run.npz")}) ==
+             "BackupAndRestore and BackupAndRestore both write " + at("folder/a/b/run.npz"));
+  BOOST_TEST(refusal(model_at(at("folder/{epoch}.npz")), model_at(at("linked/{epoch}.npz"))) ==
+             "ModelCheckpoint and ModelCheckpoint both write " + at("linked/{epoch}.npz"));
+  // A log is written where a link leads; links of the others are replaced.
+  std::filesystem::create_symlink("log.csv", at("link.csv"));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("link.csv")}, tr::CSVLogger{.path = at("log.csv")}) ==
+             "CSVLogger and CSVLogger both write " + at("log.csv"));
+  std::filesystem::create_symlink("log.csv", at("log.npz"));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("log.npz")}, model_at(at("log.npz"))) ==
+             "CSVLogger and ModelCheckpoint both write " + at("log.npz"));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("log.csv")}, model_at(at("log.npz"))) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(files_beside_a_backup_are_its_own, Folder) {
+  for (char const* ending : {".new", ".previous"}) {
+    tr::CSVLogger const logger{.path = at(std::string("run.npz") + ending)};
+    BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("run.npz")}, logger) ==
+               "BackupAndRestore and CSVLogger both write " + logger.path);
+    BOOST_TEST(refusal(logger, tr::BackupAndRestore{.path = at("run.npz")}) ==
+               "CSVLogger and BackupAndRestore both write " + logger.path);
+    BOOST_TEST(refusal(model_at(at("run.npz")), logger) == "");
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(only_the_chief_tries_the_disk_and_all_call_it, Folder) {
   ScriptedRun run;
   run.is_chief = false;
