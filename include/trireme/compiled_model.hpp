@@ -23,6 +23,7 @@
 #include "trireme/metrics/logs.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/layer_placement.hpp"
+#include "trireme/models/phase_totals.hpp"
 #include "trireme/models/state_file.hpp"
 #include "trireme/models/summary.hpp"
 #include "trireme/models/weight_transfer.hpp"
@@ -176,13 +177,15 @@ class PlacedModel {
   /// target extents...), `sample_weight` (samples). Returns loss and metrics of that batch. Collective. Source: Keras
   /// `train_on_batch`.
   /// \throws ShapeError or ValueError on all processes, if there is no sample, a label or index is outside of its
-  /// range, or arrays do not fit the model or differ between processes. An error that is thrown on some processes alone
-  /// ends all processes as in `fit`.
+  /// range, arrays do not fit the model or differ between processes, or a hook calls it within an epoch of this model's
+  /// `fit`. An error that is thrown on some processes alone ends all processes as in `fit`.
   template <data::SampleArrays X, data::SampleArrays Y>
   Logs train_on_batch(X&& x, Y&& y, std::vector<double> const& sample_weight = {}) {
     static_assert(detail::require_trainable<Model>());
     return detail::leave_together(*this, "train_on_batch", [&] {
       detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
+      owned_.totals.require_free(Phase::train, "train_on_batch");
+      detail::PhaseTotals::Scope const summing(owned_.totals, Phase::train, "train_on_batch");
       owned_.engine.reset_metrics(Phase::train);
       owned_.engine.train_step(arrays.batch());
       publish_trained();
@@ -239,6 +242,9 @@ class PlacedModel {
 
   /// Passes over training data that the calls of `fit` have made. For the training loop. Local.
   DataPasses& data_passes() { return owned_.data_passes; }
+
+  /// Calls that are summing this model's loss and metrics. For the training loop. Local.
+  detail::PhaseTotals& totals() { return owned_.totals; }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() { owned_.publish_trained(); }

@@ -26,6 +26,7 @@
 #include "trireme/detail/training_call.hpp"
 #include "trireme/models/inference_model.hpp"
 #include "trireme/models/model_config.hpp"
+#include "trireme/models/phase_totals.hpp"
 #include "trireme/models/predictions.hpp"
 #include "trireme/strategies/strategy.hpp"
 
@@ -72,7 +73,7 @@ Logs test_loop(PlacedModel<Engine, Model>&, Data const&, EvaluateOptions const&,
 template <class Engine, class Model, class Data, class... Callbacks>
 auto prediction_loop(PlacedModel<Engine, Model>&, Data const&, Callbacks&...);
 template <class R, class Engine, class Batches, class List>
-void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
+void test_pass(char const* call, R&, Engine&, Batches&, char const* prefix, List&);
 
 }  // namespace detail
 
@@ -90,7 +91,8 @@ void test_pass(R&, Engine&, Batches&, char const* prefix, List&);
 /// \throws ValueError on all processes if data have no sample, or fewer batches than the requested steps: before
 /// training if the number of batches is known, otherwise (from_generator) when the data end; if they have no end and
 /// `steps_per_epoch` is not set; if a label, an index for an Embedding, or a number of options or callbacks is outside
-/// of its range; if options or data differ between processes; if the model was moved from.
+/// of its range; if options or data differ between processes; if the model was moved from; if a hook calls it where
+/// `fit` or `evaluate` of this model is summing loss and metrics that it would change.
 /// \throws FileError if a callback cannot write or read its files; Interrupted on all processes if BackupAndRestore
 /// saved the run because of a signal. An error that is thrown on some processes alone, as by a hook, ends all processes
 /// with its message, unless the others throw one too: at once where nothing catches it, otherwise after
@@ -117,6 +119,8 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
   Engine& engine = model.engine();
   require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
+  model.totals().require_free(Phase::train, "fit");
+  if constexpr (validates) model.totals().require_free(Phase::test, "fit");
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   BatchIterator batches(engine, train,
@@ -141,6 +145,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   while (progress.goes_on(options.epochs)) {
     batches.start(progress.epoch, progress.batch);
     run.begin_batches(batches.count());
+    PhaseTotals::Scope summing(model.totals(), Phase::train, "fit");
     if (progress.batch == 0) {
       engine.reset_metrics(Phase::train);
       run.clear_logs();
@@ -165,9 +170,10 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     engine.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
+    summing.end();
 
     if constexpr (validates)
-      if ((progress.epoch + 1) % options.validation_freq == 0) test_pass(run, engine, tests, "val_", list);
+      if ((progress.epoch + 1) % options.validation_freq == 0) test_pass("fit", run, engine, tests, "val_", list);
     list.epoch_end();
     model.data_passes().end_epoch(progress.epoch, batches.first_pass(), batches.pass());
     progress.end_epoch();
@@ -194,8 +200,8 @@ History fit(Strategy const& strategy, CompiledModel& model, Train const& train, 
 /// Compile-time errors: as of `fit`.
 /// \throws ShapeError on all processes if samples or targets do not fit the model.
 /// \throws ValueError on all processes if there is no sample, or fewer batches than steps; if the data have no end and
-/// `steps` is not set; or as `fit` for labels, indices, options and a moved model. An error that is thrown on some
-/// processes alone ends all processes as in `fit`.
+/// `steps` is not set; or as `fit` for labels, indices, options, hooks and a moved model. An error that is thrown on
+/// some processes alone ends all processes as in `fit`.
 template <class Strategy, class CompiledModel, class Data, class... Callbacks>
 Logs evaluate(Strategy const&, CompiledModel& model, Data const& data, EvaluateOptions const& options = {},
               Callbacks&&... callbacks) {
@@ -212,12 +218,13 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
                        Callbacks&... callbacks) {
   Engine& engine = model.engine();
   require_same_call("evaluate", Phase::test, engine, options, callbacks...);
+  model.totals().require_free(Phase::test, "evaluate");
   Run<PlacedModel<Engine, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   Progress progress;
   CallbackList list(run, engine, progress, callbacks..., bar);
   BatchIterator batches(engine, data, {.role = IteratorRole::test, .steps = options.steps});
-  test_pass(run, engine, batches, "", list);
+  test_pass("evaluate", run, engine, batches, "", list);
   return run.logs();
 }
 
@@ -262,7 +269,8 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
 
 /// One pass over test data, logged under `prefix`. A request to stop does not end it: metrics are those of all data.
 template <class R, class Engine, class Batches, class List>
-void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* prefix, List& list) {
+void detail::test_pass(char const* call, R& run, Engine& engine, Batches& batches, char const* prefix, List& list) {
+  PhaseTotals::Scope summing(run.model().totals(), Phase::test, call);
   engine.reset_metrics(Phase::test);
   batches.start(0);
   run.begin_test(batches.count());
@@ -275,6 +283,7 @@ void detail::test_pass(R& run, Engine& engine, Batches& batches, char const* pre
   }
   batches.finish();
   run.log(Phase::test, prefix);
+  summing.end();
   list.test_end();
   run.end_test();
 }

@@ -13,6 +13,7 @@
 #include "trireme/detail/engine_of.hpp"
 #include "trireme/environment/error_barrier.hpp"
 #include "trireme/models/model_use.hpp"
+#include "trireme/models/phase_totals.hpp"
 #include "trireme/models/shared_weights.hpp"
 #include "trireme/mpi/communicator.hpp"
 
@@ -94,6 +95,7 @@ struct OwnedEngine {
   std::unique_ptr<ErrorBarrier> error_barrier;  ///< null in a model of one process
   std::uint64_t weight_changes = 0;
   DataPasses data_passes;
+  PhaseTotals totals;  ///< not moved, as scopes of calls refer to it
 };
 
 }  // namespace trireme::detail

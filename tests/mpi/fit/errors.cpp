@@ -418,3 +418,21 @@ BOOST_FIXTURE_TEST_CASE(an_error_that_all_ranks_throw_by_themselves_is_caught_an
   train(samples.data());
   test::check_equal_on_all(world(), model);
 }
+
+BOOST_FIXTURE_TEST_CASE(a_call_within_a_hook_that_would_change_the_totals_is_an_error_on_all_ranks, Fixture) {
+  auto const data = samples.data().batch(GlobalBatch{4});
+  auto const evaluates = [&](auto&) { evaluate(strategy, model, data); };
+  BOOST_TEST(message_of<ValueError>([&] {
+               train(samples.data(), LambdaCallback{.on_train_batch_end = [&](auto&) { train(samples.data()); }});
+             }).starts_with("'fit' was called within 'fit' of the same model, "));
+  BOOST_TEST(message_of<ValueError>([&] {
+               train(samples.data(), LambdaCallback{.on_train_batch_begin = [&](auto&) {
+                       model.train_on_batch(samples.x, samples.y);
+                     }});
+             }).starts_with("'train_on_batch' was called within 'fit' of the same model, "));
+  BOOST_TEST(message_of<ValueError>([&] {
+               evaluate(strategy, model, data, {}, LambdaCallback{.on_test_batch_end = evaluates});
+             }).starts_with("'evaluate' was called within 'evaluate' of the same model, "));
+  train(samples.data(), LambdaCallback{.on_train_batch_end = evaluates});
+  test::check_equal_on_all(world(), model);
+}

@@ -1,6 +1,7 @@
 // What fit, evaluate and predict do with epochs, steps, validation and state.
 #define BOOST_TEST_MODULE fit
 #include "support/kokkos_fixture.hpp"
+#include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
 #include <algorithm>
@@ -250,6 +251,57 @@ BOOST_FIXTURE_TEST_CASE(a_callback_may_evaluate_the_model_of_its_run, Fixture) {
   fit(strategy, alone, data(), {.epochs = 3, .verbose = false});
   BOOST_TEST(losses == history["val_loss"], boost::test_tools::per_element());
   BOOST_TEST(test::weight_bits(model) == test::weight_bits(alone));
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_within_hooks_leave_the_totals_of_the_pass_around_them, Fixture) {
+  auto model = compiled(), alone = compiled();
+  auto const evaluates = [&](auto& run) { evaluate(strategy, run.model(), data()); };
+  auto const history = fit(strategy, model, data(), tests(), {.epochs = 3, .verbose = false},
+                           LambdaCallback{.on_epoch_begin = evaluates,
+                                          .on_train_batch_begin = evaluates,
+                                          .on_train_batch_end = evaluates,
+                                          .on_test_end = evaluates});
+  auto const expected = fit(strategy, alone, data(), tests(), {.epochs = 3, .verbose = false});
+  for (char const* name : {"loss", "accuracy", "val_loss", "val_accuracy"})
+    BOOST_TEST(history[name] == expected[name], boost::test_tools::per_element());
+
+  auto const trains = [&](auto& run) { fit(strategy, run.model(), data(), tests(), {.verbose = false}); };
+  auto const longer = fit(strategy, model, data(), tests(), {.verbose = false}, LambdaCallback{.on_epoch_end = trains});
+  auto const same = fit(strategy, alone, data(), tests(), {.verbose = false});
+  for (char const* name : {"loss", "val_loss"})
+    BOOST_TEST(longer[name] == same[name], boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_that_would_change_the_totals_of_the_pass_around_it_is_refused, Fixture) {
+  auto model = compiled();
+  auto const evaluates = [&](auto&) { evaluate(strategy, model, data()); };
+  auto const trains = [&](auto&) { fit(strategy, model, data(), {.verbose = false}); };
+  auto const validates = [&](auto&) { fit(strategy, model, data(), tests(), {.verbose = false}); };
+  auto const takes_a_batch = [&](auto&) { model.train_on_batch(samples.x, samples.y); };
+  auto const in_fit = [&](auto const& callback) {
+    return test::message_of<ValueError>([&] { fit(strategy, model, data(), tests(), {.verbose = false}, callback); });
+  };
+  auto const in_evaluate = [&](auto const& callback) {
+    return test::message_of<ValueError>([&] { evaluate(strategy, model, data(), {}, callback); });
+  };
+  auto const refused = [](char const* call, char const* around) {
+    return formatted(
+        "'{}' was called within '{}' of the same model, whose loss and metrics it would change; call it in a hook "
+        "after the last batch, such as on_epoch_end or on_test_end, or for another model",
+        call, around);
+  };
+  BOOST_TEST(in_fit(LambdaCallback{.on_test_batch_end = evaluates}) == refused("evaluate", "fit"));
+  BOOST_TEST(in_fit(LambdaCallback{.on_test_batch_begin = validates}) == refused("fit", "fit"));
+  BOOST_TEST(in_fit(LambdaCallback{.on_epoch_begin = trains}) == refused("fit", "fit"));
+  BOOST_TEST(in_fit(LambdaCallback{.on_train_batch_begin = trains}) == refused("fit", "fit"));
+  BOOST_TEST(in_fit(LambdaCallback{.on_train_batch_end = takes_a_batch}) == refused("train_on_batch", "fit"));
+  BOOST_TEST(in_evaluate(LambdaCallback{.on_test_begin = evaluates}) == refused("evaluate", "evaluate"));
+  BOOST_TEST(in_evaluate(LambdaCallback{.on_test_batch_begin = evaluates}) == refused("evaluate", "evaluate"));
+  BOOST_TEST(in_evaluate(LambdaCallback{.on_test_batch_end = validates}) == refused("fit", "evaluate"));
+  // Errors end the passes around them; training within a test that it does not add to is taken.
+  BOOST_TEST(in_fit(LambdaCallback{.on_epoch_end = [](auto&) {}}) == "");
+  BOOST_TEST(in_evaluate(LambdaCallback{.on_test_batch_end = trains}) == "");
+  BOOST_TEST(in_evaluate(LambdaCallback{.on_test_end = takes_a_batch}) == "");
 }
 
 BOOST_FIXTURE_TEST_CASE(predictions_explain_the_loss_and_accuracy_that_evaluate_gives, Fixture) {
