@@ -185,7 +185,7 @@ class PlacedModel {
     return detail::leave_together(*this, "train_on_batch", [&] {
       detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
       owned_.totals.require_free(Phase::train, "train_on_batch");
-      detail::PhaseTotals::Scope const summing(owned_.totals, Phase::train, "train_on_batch");
+      PhaseTotals::Scope const summing(owned_.totals, Phase::train, "train_on_batch");
       owned_.engine.reset_metrics(Phase::train);
       owned_.engine.train_step(arrays.batch());
       publish_trained();
@@ -244,7 +244,7 @@ class PlacedModel {
   DataPasses& data_passes() { return owned_.data_passes; }
 
   /// Calls that are summing this model's loss and metrics. For the training loop. Local.
-  detail::PhaseTotals& totals() { return owned_.totals; }
+  PhaseTotals& totals() { return owned_.totals; }
 
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() { owned_.publish_trained(); }

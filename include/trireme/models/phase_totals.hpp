@@ -9,7 +9,7 @@
 #include "trireme/core/phase.hpp"
 #include "trireme/core/text.hpp"
 
-namespace trireme::detail {
+namespace trireme {
 
 /// Held by a compiled model, whose engine has one set of totals a phase. A call within a hook that sums into the set of
 /// the call around it would reset that, and leave its own samples in it.
@@ -28,11 +28,13 @@ class PhaseTotals {
   /// Until it ends, the call sums the phase's totals.
   class Scope {
    public:
+    /// Begins in `call`, whose name lasts.
     Scope(PhaseTotals& totals, Phase phase, char const* call)
         : call_(totals.calls_[static_cast<std::size_t>(phase)]), around_(std::exchange(call_, call)) {}
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;
     ~Scope() { end(); }
+    /// Ends before the scope does: the totals are complete.
     void end() { call_ = around_; }
 
    private:
@@ -44,4 +46,4 @@ class PhaseTotals {
   std::array<char const*, 2> calls_{};  ///< by phase; null: none
 };
 
-}  // namespace trireme::detail
+}  // namespace trireme
