@@ -45,6 +45,16 @@ BOOST_AUTO_TEST_CASE(more_tasks_than_a_pool_takes_are_the_callers) {
   BOOST_TEST(std::count(runs.begin(), runs.end(), 1) == 5000);
 }
 
+/// A thread may see a round late, when others have done its tasks and the pool ends.
+BOOST_AUTO_TEST_CASE(a_pool_that_ends_behind_a_round_ends_its_threads) {
+  std::atomic<std::size_t> done = 0;
+  for (int i = 0; i < 2000; ++i) {
+    ThreadPool pool(3);
+    pool.run(3, [&](std::size_t) { ++done; });
+  }
+  BOOST_TEST(done == 6000u);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_task_is_the_callers) {
   ThreadPool pool(4);
   auto const caller = std::this_thread::get_id();

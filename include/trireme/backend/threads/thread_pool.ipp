@@ -238,8 +238,9 @@ TRIREME_INLINE void ThreadPool::work(std::size_t thread) {
   for (std::uint64_t seen = 0;;) {
     auto const patience = worker.may_work(Clock::now()) ? patience_ : std::chrono::nanoseconds(0);
     signal_.wait_while(static_cast<std::uint32_t>(seen), patience);
-    if (ended_.load(std::memory_order_relaxed)) return;
     seen = round_.load(std::memory_order_acquire);
+    // After the round's number, since the last one may be announced between the two.
+    if (ended_.load(std::memory_order_relaxed)) return;
     take(seen, thread, &worker);
   }
 }
