@@ -5,6 +5,8 @@
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/unit_test.hpp>
 
+#include "support/archived_engine.hpp"
+#include "support/killer.hpp"
 #include "support/message_of.hpp"
 #include "support/small_training.hpp"
 
@@ -37,16 +39,6 @@ namespace {
 
 Communicator const* world = nullptr;
 
-struct Killed {};
-constexpr std::size_t never = 100;
-
-struct KillAfter {
-  std::size_t steps;
-  void on_train_batch_end(auto&) {
-    if (steps-- == 0) throw Killed();
-  }
-};
-
 /// The losses of a run of two epochs of four batches.
 template <class Strategy>
 std::vector<double> train(Strategy const& strategy, BackupAndRestore backup, std::size_t steps) {
@@ -54,7 +46,7 @@ std::vector<double> train(Strategy const& strategy, BackupAndRestore backup, std
   auto model = compile(strategy, test::mlp(), Adam{.learning_rate = 0.03},
                        SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 6});
   return fit(strategy, model, samples.data().shuffle(22, 4).batch(GlobalBatch{6}), {.epochs = 2, .verbose = false},
-             KillAfter{steps}, backup)["loss"];
+             test::Killer{steps}, backup)["loss"];
 }
 
 template <class Strategy>
@@ -62,26 +54,15 @@ void check_law(Strategy const& strategy) {
   std::string path = "/tmp/trireme_unlike_XXXXXX";
   if (world->is_chief()) BOOST_REQUIRE(::mkdtemp(path.data()) != nullptr);
   world->broadcast(path);
-  auto const expected = train(strategy, {.path = path + "/whole.npz"}, never);
+  auto const expected = train(strategy, {.path = path + "/whole.npz"}, test::never);
   for (Placement const placement : {Placement::same, Placement::any}) {
     BackupAndRestore const backup{.path = path + "/run.npz", .save_freq = 2, .placement = placement};
-    BOOST_CHECK_THROW(train(strategy, backup, 2), Killed);
-    BOOST_TEST(train(strategy, backup, never) == expected, boost::test_tools::per_element());
+    BOOST_CHECK_THROW(train(strategy, backup, 2), test::Killed);
+    BOOST_TEST(train(strategy, backup, test::never) == expected, boost::test_tools::per_element());
   }
   world->barrier();
   if (world->is_chief()) std::filesystem::remove_all(path);
 }
-
-/// Its weights are one integer.
-struct Engine {
-  using T = float;
-  using Snapshot = int;
-  template <class Archive>
-  void state(Archive&) {}
-  Engine const& weights() const { return *this; }
-  std::vector<float> gather(int weights) const { return {static_cast<float>(weights)}; }
-  int scatter(std::vector<float> const& weights) const { return static_cast<int>(weights.at(0)); }
-};
 
 }  // namespace
 
@@ -106,16 +87,16 @@ BOOST_AUTO_TEST_CASE(shards_of_everything) { check_law(ShardedStrategy<Kokkos::D
 BOOST_AUTO_TEST_CASE(weights_on_servers) { check_law(ParameterServerStrategy(*world, {.staleness = 0})); }
 
 BOOST_AUTO_TEST_CASE(what_differs_on_one_rank_alone_is_a_difference_on_all) {
-  Engine engine;
+  test::ArchivedEngine engine;
   auto const threads = [](std::size_t n) { return fmt::format("{} threads", n); };
   std::size_t const last = world->size() - 1;
   bool const is_last = world->rank() == last;
   std::vector<double> sums{1.0 + static_cast<double>(world->rank())};
-  Archive<Engine> saving(engine, "run.h5");
+  Archive<test::ArchivedEngine> saving(engine, "run.h5");
   saving.placed("was placed otherwise", "placement", *world, threads(2));
   saving.summands("sums", *world, sums, 1);
 
-  Archive<Engine> refused(engine, "run.h5", saving.tensors());
+  Archive<test::ArchivedEngine> refused(engine, "run.h5", saving.tensors());
   refused.placed("was placed otherwise", "placement", *world, threads(is_last ? 4 : 2));
   std::string const others = last == 1 ? "rank 0" : "ranks 0 to 1";
   BOOST_TEST(test::message_of<FileError>([&] { refused.require_placement(); }) ==
@@ -124,7 +105,7 @@ BOOST_AUTO_TEST_CASE(what_differs_on_one_rank_alone_is_a_difference_on_all) {
                          "results no longer agree to the bit",
                          others, last));
 
-  Archive<Engine> moved(engine, "run.h5", saving.tensors(), Placement::any);
+  Archive<test::ArchivedEngine> moved(engine, "run.h5", saving.tensors(), Placement::any);
   moved.placed("was placed otherwise", "placement", *world, threads(is_last ? 4 : 2));
   moved.summands("sums", *world, sums, 1);
   BOOST_TEST(moved.moved());

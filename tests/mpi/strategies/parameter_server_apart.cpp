@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE parameter_server_apart
 #include "support/kokkos_fixture.hpp"
 #include "support/message_of.hpp"
+#include "support/printed.hpp"
 #include "support/small_training.hpp"
 #include "support/uniform_error.hpp"
 
@@ -17,8 +18,6 @@
 #include <thread>
 #include <tuple>
 #include <vector>
-
-#include <unistd.h>
 
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
@@ -37,7 +36,6 @@
 #include "trireme/schedules/exponential_decay.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
 #include "trireme/strategies/parameter_server/parameter_server.hpp"
-#include "unit/io/folder.hpp"
 
 using namespace trireme;
 
@@ -130,22 +128,6 @@ struct Agree {
     }
   }
 };
-
-/// What this process prints meanwhile.
-template <class F>
-std::string printed(F const& f) {
-  std::string const path = "parameter_server_printed_" + std::to_string(world().rank()) + ".txt";
-  std::fflush(stdout);
-  int const terminal = ::dup(STDOUT_FILENO);
-  BOOST_REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
-  f();
-  std::fflush(stdout);
-  ::dup2(terminal, STDOUT_FILENO);
-  ::close(terminal);
-  std::string const text = test::text_of(path);
-  std::remove(path.c_str());
-  return text;
-}
 
 /// The batches of all processes, in order.
 std::vector<std::size_t> of_all(std::vector<std::size_t> const& own) {
@@ -313,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_no_number_on_one_worker_ends_training_by_a_w
       BOOST_TEST(model.engine().iteration() < 100u);
     };
     bool const apart = world().size() > 1 && strategy.staleness() > 0;
-    std::string const said = printed([&] { train({}); });
+    std::string const said = test::printed([&] { train({}); });
     BOOST_TEST(said == (!world().is_chief() ? ""
                         : apart             ? "Epoch 1: the loss is nan, so training ends\n"
                                             : "Epoch 1, batch 31: the loss is nan, so training ends\n"));

@@ -22,6 +22,7 @@
 #include "trireme/core/error.hpp"
 
 #include "scripted_run.hpp"
+#include "support/archived_engine.hpp"
 #include "unit/io/folder.hpp"
 
 namespace tr = trireme;
@@ -29,20 +30,11 @@ using tr::test::message_of;
 
 namespace {
 
-/// Its weights are one integer, as those of ScriptedRun.
-struct Engine {
-  using T = float;
-  using Snapshot = int;
-  template <class Archive>
-  void state(Archive&) {}
-  Engine const& weights() const { return *this; }
-  std::vector<float> gather(int weights) const { return {static_cast<float>(weights)}; }
-  int scatter(std::vector<float> const& weights) const { return static_cast<int>(weights.at(0)); }
-};
-using Archive = tr::Archive<Engine>;
-static_assert(tr::ResumableEngine<Engine>);
+using tr::test::ArchivedEngine;
+using Archive = tr::Archive<ArchivedEngine>;
+static_assert(tr::ResumableEngine<ArchivedEngine>);
 
-Engine engine;
+ArchivedEngine engine;
 
 /// What `to` is after it has been given the state of `from`.
 template <class V>

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE fit
 #include "support/kokkos_fixture.hpp"
 #include "support/message_of.hpp"
+#include "support/printed.hpp"
 #include "support/small_training.hpp"
 
 #include <algorithm>
@@ -386,21 +387,16 @@ BOOST_FIXTURE_TEST_CASE(a_message_that_stdout_does_not_take_does_not_end_trainin
   int const full = ::open("/dev/full", O_WRONLY);
   if (full < 0) return;
   auto model = compiled();
-  std::fflush(stdout);
-  int const terminal = ::dup(STDOUT_FILENO);
-  ::dup2(full, STDOUT_FILENO);
   std::size_t epochs = 0;
   std::string error;
   try {
+    test::StdoutScope const scope(full);
     epochs = fit(strategy, model, data(), {.epochs = 9, .verbose = false},
                  EarlyStopping<"loss">{.min_delta = 100, .patience = 1, .verbose = true})
                  .epochs.size();
   } catch (std::exception const& e) {
     error = e.what();
   }
-  ::dup2(terminal, STDOUT_FILENO);
-  std::clearerr(stdout);
-  ::close(terminal);
   ::close(full);
   BOOST_TEST(error == "");
   BOOST_TEST(epochs == 2u);

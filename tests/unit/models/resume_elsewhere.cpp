@@ -2,6 +2,7 @@
 // stop, in data without an end; and what is no run to go on with.
 #define BOOST_TEST_MODULE resume_elsewhere
 #include "support/kokkos_fixture.hpp"
+#include "support/printed.hpp"
 #include "support/small_training.hpp"
 
 #include <cstddef>
@@ -260,19 +261,6 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
 
 namespace {
 
-/// What a program prints meanwhile.
-template <class F>
-std::string printed(std::string const& path, F const& f) {
-  std::fflush(stdout);
-  int const terminal = ::dup(STDOUT_FILENO);
-  BOOST_REQUIRE(std::freopen(path.c_str(), "w", stdout) != nullptr);
-  f();
-  std::fflush(stdout);
-  ::dup2(terminal, STDOUT_FILENO);
-  ::close(terminal);
-  return test::text_of(path);
-}
-
 std::vector<double> weights_of(auto const& model) { return model.engine().weights().host_parameters(); }
 
 }  // namespace
@@ -294,8 +282,7 @@ BOOST_FIXTURE_TEST_CASE(other_threads_and_replicas_go_on_to_rounding_and_say_so,
     BOOST_CHECK_THROW(fit(from, killed, train, options, Killer{.batch_ends = batches}, backup), Killed);
     auto model = model_of(to);
     History history;
-    std::string const said =
-        printed(file("said.txt"), [&] { history = fit(to, model, train, options, Killer{}, backup); });
+    std::string const said = test::printed([&] { history = fit(to, model, train, options, Killer{}, backup); });
     BOOST_TEST(test::distance(weights_of(model), weights_of(whole)) <= test::tolerance<double>);
     test::check_same_history(history, expected, test::tolerance<double>);
     return said;
@@ -347,7 +334,7 @@ BOOST_FIXTURE_TEST_CASE(statistics_of_a_replica_are_said_to_differ, Fixture) {
   FitOptions const options{.verbose = false};
   BackupAndRestore backup{.path = path, .save_freq = 2, .placement = Placement::any};
   BOOST_CHECK_THROW(fit(strategy, killed, data(), options, Killer{.batch_ends = 3}, backup), Killed);
-  std::string const said = printed(file("said.txt"), [&] { fit(three, other, data(), options, Killer{}, backup); });
+  std::string const said = test::printed([&] { fit(three, other, data(), options, Killer{}, backup); });
   BOOST_TEST(
       said.ends_with("): results differ as BatchNormalization does, whose statistics are those of a replica's rows\n"));
 }
