@@ -9,6 +9,15 @@
 
 namespace trireme::detail {
 
+/// The call of an engine's recover(), where it has one. No std::function: it would be code of its own for each call.
+template <class Engine>
+ErrorBarrier::CleanUp recovery(Engine& engine) {
+  if constexpr (requires { engine.recover(); })
+    return {[](void* it) { static_cast<Engine*>(it)->recover(); }, &engine};
+  else
+    return {};
+}
+
 /// Calls f, the body of a call for which this thread alone uses the model. An error that leaves it on this process
 /// alone ends all of them, which would wait for this one. \param model  a PlacedModel
 template <class Placed, class F>
@@ -24,9 +33,7 @@ auto leave_together(Placed& model, char const* call, F const& f) {
   } catch (...) {
     std::uint64_t begun = 0;
     if constexpr (requires { model.engine().begun(); }) begun = model.engine().begun();
-    together.note(std::current_exception(), begun, [&] {
-      if constexpr (requires { model.engine().recover(); }) model.engine().recover();
-    });
+    together.note(std::current_exception(), begun, recovery(model.engine()));
     throw;
   }
 }

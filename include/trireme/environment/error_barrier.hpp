@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,13 @@ class ErrorBarrier {
  public:
   /// Collective.
   explicit ErrorBarrier(Communicator const& group);
+
+  /// What each process does when all have left a call after an error: nothing, or `call(engine)`, which may be
+  /// collective.
+  struct CleanUp {
+    void (*call)(void* engine) = nullptr;
+    void* engine = nullptr;
+  };
 
   /// Scope of a call that all processes of the group have entered.
   class Scope {
@@ -33,20 +39,19 @@ class ErrorBarrier {
     /// waits. \param error  not null
     /// \param begun  exchanges that this process has begun. Where all have left the call with other numbers, the next
     /// exchange of one would meet that of another one's last step: all end with the messages of their errors.
-    /// \param clean_up  called on all processes after all have left the call; may be empty, and collective
-    void note(std::exception_ptr const& error, std::uint64_t begun, std::function<void()> clean_up);
+    void note(std::exception_ptr const& error, std::uint64_t begun, CleanUp clean_up);
 
    private:
     ErrorBarrier* barrier_;
     bool fails_ = false;
     std::string what_;
     std::uint64_t begun_ = 0;
-    std::function<void()> clean_up_;
+    CleanUp clean_up_;
   };
 
  private:
   /// Awaits the other processes, compares what they have begun, and cleans up.
-  void await(std::string const& what, std::uint64_t begun, std::function<void()> const& clean_up) noexcept;
+  void await(std::string const& what, std::uint64_t begun, CleanUp clean_up) noexcept;
   /// Returns when an error has taken all processes of the group out of the call. Until then it waits as long as one of
   /// them does not wait in a call, and for the Environment's patience after that. Then, or at the deadline, which
   /// alone ends the wait for processes of other nodes, all processes end with the message `what`.

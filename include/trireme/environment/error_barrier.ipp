@@ -33,16 +33,14 @@ TRIREME_INLINE ErrorBarrier::ErrorBarrier(Communicator const& group)
   std::ranges::sort(members_);
 }
 
-TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error, std::uint64_t begun,
-                                              std::function<void()> clean_up) {
+TRIREME_INLINE void ErrorBarrier::Scope::note(std::exception_ptr const& error, std::uint64_t begun, CleanUp clean_up) {
   what_ = SharedError::from(error).message;
   begun_ = begun;
-  clean_up_ = std::move(clean_up);
+  clean_up_ = clean_up;
   fails_ = true;
 }
 
-TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::uint64_t begun,
-                                        std::function<void()> const& clean_up) noexcept {
+TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::uint64_t begun, CleanUp clean_up) noexcept {
   await(what);
   if (mpi_is_finalized()) return;
   try {
@@ -51,7 +49,7 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::uint64_t b
     if (most[0] != ~most[1])
       end(formatted("{}; training cannot go on, since errors ended this step in different places of the processes",
                     what));
-    if (clean_up) clean_up();
+    if (clean_up.call) clean_up.call(clean_up.engine);
   } catch (...) {
     end(SharedError::from(std::current_exception()).message);
   }

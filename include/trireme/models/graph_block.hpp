@@ -21,6 +21,27 @@ namespace trireme::detail {
 template <class... Inputs>
 struct NodeInputs {};
 
+/// Extents of the first values of a graph: those of the last one of these, and `before` it. Unlike tuples of them, each
+/// is one class, which compiles in no time.
+template <class Before, class E>
+struct KnownValues {
+  static constexpr std::size_t count = Before::count + 1;
+
+  template <std::size_t I>
+  constexpr auto const& get() const {
+    if constexpr (I + 1 == count)
+      return last;
+    else
+      return before.template get<I>();
+  }
+
+  Before before;
+  E last;
+};
+struct NoValues {
+  static constexpr std::size_t count = 0;
+};
+
 template <class Inputs, class... Layers>
 class GraphBlock;
 
@@ -75,7 +96,7 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
 
   template <class In>
   constexpr auto output(In const& in) const {
-    return std::get<count>(values(in));
+    return values(in).last;
   }
 
   using final_activation = typename FinalActivation<Last>::type;
@@ -167,25 +188,27 @@ class GraphBlock<NodeInputs<Inputs...>, Layers...> : public GraphLayer<GraphBloc
   /// Extents of the input and of all outputs.
   template <class In>
   constexpr auto values(In const& in) const {
-    return values_from<0>(std::make_tuple(in));
+    return values_from<0>(KnownValues<NoValues, In>{{}, in});
   }
   template <std::size_t I, class Known>
   constexpr auto values_from(Known const& known) const {
-    if constexpr (I == count)
+    if constexpr (I == count) {
       return known;
-    else
-      return values_from<I + 1>(std::tuple_cat(known, std::make_tuple(output_of(node<I>(), input_of<I>(known)))));
+    } else {
+      auto const next = output_of(node<I>(), input_of<I>(known));
+      return values_from<I + 1>(KnownValues<Known, std::remove_const_t<decltype(next)>>{known, next});
+    }
   }
   /// Extents of the input of node I: those of a value, or of a tuple of several.
   template <std::size_t I, class Known>
   static constexpr auto input_of(Known const& known) {
     return [&]<std::size_t... V>(std::index_sequence<V...>) {
       if constexpr (sizeof...(V) == 1) {
-        return std::get<V...>(known);
+        return known.template get<V...>();
       } else {
-        static_assert((!is_parts<std::tuple_element_t<V, Known>> && ...),
+        static_assert((!is_parts<std::remove_cvref_t<decltype(known.template get<V>())>> && ...),
                       "trireme: a node of a Graph with several inputs takes tensors; one of its inputs is a tuple");
-        return Parts<std::tuple_element_t<V, Known>...>{{std::get<V>(known)...}};
+        return Parts<std::remove_cvref_t<decltype(known.template get<V>())>...>{{known.template get<V>()...}};
       }
     }(node_inputs<I>());
   }

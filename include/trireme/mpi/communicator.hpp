@@ -208,6 +208,10 @@ class Communicator {
   void in_chunks(T* data, std::size_t n, Part&& part) const;
   template <class T>
   bool fits_one_call(Gathered<T> const& gathered) const;
+  template <class T>
+  Gathered<T> allgatherv_of(std::span<T const> values) const;
+  template <class T>
+  Gathered<T> gatherv_of(std::span<T const> values, std::size_t root) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::size_t rank_ = 0;

@@ -1,6 +1,11 @@
 /// Gathers of Communicator.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
 
@@ -73,43 +78,51 @@ bool Communicator::fits_one_call(Gathered<T> const& gathered) const {
 
 template <TransferableRange R>
 Gathered<std::ranges::range_value_t<R>> Communicator::allgatherv(R const& values) const {
-  using T = std::ranges::range_value_t<R>;
-  std::size_t const n = std::ranges::size(values);
-  Gathered<T> gathered(allgather(n));
+  return allgatherv_of(std::span<std::ranges::range_value_t<R> const>(values));
+}
+
+template <class T>
+Gathered<T> Communicator::allgatherv_of(std::span<T const> values) const {
+  Gathered<T> gathered(allgather(values.size()));
   auto const [type, units] = detail::wire_type<T>();
   if (fits_one_call(gathered)) {
     detail::GatherLayout const layout(gathered);
-    detail::complete("MPI_Iallgatherv", comm_, [&, t = type, own = static_cast<int>(n * units)](MPI_Request* request) {
-      return MPI_Iallgatherv(std::ranges::data(values), own, t, gathered.values().data(), layout.counts.data(),
+    int const own = static_cast<int>(values.size() * units);
+    detail::complete("MPI_Iallgatherv", comm_, [&, t = type](MPI_Request* request) {
+      return MPI_Iallgatherv(values.data(), own, t, gathered.values().data(), layout.counts.data(),
                              layout.offsets.data(), t, comm_, request);
     });
     return gathered;
   }
-  std::ranges::copy(values, gathered.part(rank_).begin());
+  std::copy(values.begin(), values.end(), gathered.part(rank_).begin());
   for (std::size_t owner = 0; owner < size_; ++owner) broadcast(gathered.part(owner), owner);
   return gathered;
 }
 
 template <TransferableRange R>
 Gathered<std::ranges::range_value_t<R>> Communicator::gatherv(R const& values, std::size_t root) const {
-  using T = std::ranges::range_value_t<R>;
-  std::size_t const n = std::ranges::size(values);
+  return gatherv_of(std::span<std::ranges::range_value_t<R> const>(values), root);
+}
+
+template <class T>
+Gathered<T> Communicator::gatherv_of(std::span<T const> values, std::size_t root) const {
   // All get the counts, so that all choose the same calls for the values.
-  std::vector<std::size_t> const counts = allgather(n);
+  std::vector<std::size_t> const counts = allgather(values.size());
   std::size_t total = 0;
   for (std::size_t const count : counts) total += count;
   auto const [type, units] = detail::wire_type<T>();
   Gathered<T> gathered(rank_ == root ? counts : std::vector<std::size_t>{});
   if (total * units <= largest_count_) {
     detail::GatherLayout const layout(gathered);
-    detail::complete("MPI_Igatherv", comm_, [&, t = type, own = static_cast<int>(n * units)](MPI_Request* request) {
-      return MPI_Igatherv(std::ranges::data(values), own, t, gathered.values().data(), layout.counts.data(),
-                          layout.offsets.data(), t, detail::to_mpi_int(root), comm_, request);
+    int const own = static_cast<int>(values.size() * units);
+    detail::complete("MPI_Igatherv", comm_, [&, t = type](MPI_Request* request) {
+      return MPI_Igatherv(values.data(), own, t, gathered.values().data(), layout.counts.data(), layout.offsets.data(),
+                          t, detail::to_mpi_int(root), comm_, request);
     });
   } else if (rank_ != root) {
     send(values, root, detail::gather_tag);
   } else {
-    std::ranges::copy(values, gathered.part(root).begin());
+    std::copy(values.begin(), values.end(), gathered.part(root).begin());
     for (std::size_t owner = 0; owner < size_; ++owner)
       if (owner != root) receive(gathered.part(owner), owner, detail::gather_tag);
   }

@@ -23,6 +23,26 @@ std::string config_text(Config const& config);
 /// "the loss Huber where rank 0 has Poisson".
 std::string config_difference(std::string_view own, std::string_view chief);
 
+/// Returns only if all processes have listed the same, and none has an `error` that kept it from that. Collective.
+template <class Group>
+void require_same_config(Group const& group, char const* call, Config const& config, std::exception_ptr const& error) {
+  std::string text = config_text(config);
+  std::uint64_t const hash = data::hash_bytes(text.data(), text.size());
+  std::uint64_t const size = group.size();
+  std::vector<std::uint64_t> least{error ? group.rank() : size, hash, ~hash};  // nvcc mistakes an array of three here
+  group.allreduce_min(least);
+  if (least[0] != size) group.agree_no_error(error);
+  if (least[1] == ~least[2]) return;
+  std::vector<std::uint64_t> const hashes = group.allgather(hash);
+  auto const differs = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t h) { return h != hashes[0]; });
+  auto const rank = static_cast<std::size_t>(differs - hashes.begin());
+  std::string chief = text, called = call;  // the chief's, so that all throw one sentence
+  group.broadcast(chief);
+  group.broadcast(called);
+  group.broadcast(text, rank);
+  raise_uniform(ValueError(formatted("{}: rank {} has {}", called, rank, config_difference(text, chief))));
+}
+
 /// Calls f(config) on every process, and returns only if none threw and all listed the same. Takes one reduction of
 /// three numbers, the same for every `call`, so that processes that call different functions are detected too.
 /// Collective. \throws on all processes: the error of the lowest rank that failed, or if none failed ValueError
@@ -43,21 +63,7 @@ void require_same_config(Group const& group, char const* call, F const& f) {
     } catch (...) {
       error = std::current_exception();
     }
-    std::string text = config_text(config);
-    std::uint64_t const hash = data::hash_bytes(text.data(), text.size());
-    std::uint64_t const size = group.size();
-    std::vector<std::uint64_t> least{error ? group.rank() : size, hash, ~hash};  // nvcc mistakes an array of three here
-    group.allreduce_min(least);
-    if (least[0] != size) group.agree_no_error(error);
-    if (least[1] == ~least[2]) return;
-    std::vector<std::uint64_t> const hashes = group.allgather(hash);
-    auto const differs = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t h) { return h != hashes[0]; });
-    auto const rank = static_cast<std::size_t>(differs - hashes.begin());
-    std::string chief = text, called = call;  // the chief's, so that all throw one sentence
-    group.broadcast(chief);
-    group.broadcast(called);
-    group.broadcast(text, rank);
-    raise_uniform(ValueError(formatted("{}: rank {} has {}", called, rank, config_difference(text, chief))));
+    require_same_config(group, call, config, error);
   }
 }
 

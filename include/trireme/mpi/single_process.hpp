@@ -72,7 +72,7 @@ class SingleProcess {
   template <class Range>
   Gathered<std::ranges::range_value_t<Range>> allgatherv(Range const& values) const {
     Gathered<std::ranges::range_value_t<Range>> gathered(std::vector<std::size_t>{std::ranges::size(values)});
-    std::ranges::copy(values, gathered.values().begin());
+    std::copy(std::ranges::begin(values), std::ranges::end(values), gathered.values().begin());
     return gathered;
   }
 
