@@ -36,26 +36,42 @@ inline constexpr bool is_hook_result =
 template <class Hook, class Callback>
 inline constexpr bool declares_hook = detail::declares_member<Hook, Callback, false>;
 
-/// True if Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
+namespace detail {
+
+/// False if Callback has no member of the hook's name, which takes no look at the Run: most have few of the hooks.
+template <class Hook, class Callback>
+concept MayHaveHook = !std::is_class_v<Callback> || declares_member<Hook, Callback, true>;
+
 template <class Hook, class Callback, class Run>
-inline constexpr bool calls_hook = [] {
-  if constexpr (!detail::HookCallable<Hook, Callback, Run>) {
+consteval bool calls_declared_hook() {
+  if constexpr (!HookCallable<Hook, Callback, Run>) {
     Hook::template require_signature<!declares_hook<Hook, Callback>>();
     return false;
   } else {
-    using Result = detail::HookResult<Hook, Callback, Run>;
+    using Result = HookResult<Hook, Callback, Run>;
     if constexpr (std::is_same_v<Result, NoHook>) return false;
-    Hook::template require_signature<std::is_same_v<Result, NoHook> || detail::is_hook_result<Result>>();
-    return detail::is_hook_result<Result>;
+    Hook::template require_signature<std::is_same_v<Result, NoHook> || is_hook_result<Result>>();
+    return is_hook_result<Result>;
   }
-}();
+}
+
+}  // namespace detail
+
+/// True if Callback has the hook and it can be called; a declared hook that cannot be called does not compile.
+template <class Hook, class Callback, class Run>
+inline constexpr bool calls_hook = false;
+template <class Hook, class Callback, class Run>
+  requires detail::MayHaveHook<Hook, Callback>
+inline constexpr bool calls_hook<Hook, Callback, Run> = detail::calls_declared_hook<Hook, Callback, Run>();
 
 namespace detail {
 
 /// True if there is a hook to call, or one that was meant to be called.
 template <class Hook, class Callback, class Run>
 consteval bool has_hook() {
-  if constexpr (HookCallable<Hook, Callback, Run>) {
+  if constexpr (!MayHaveHook<Hook, Callback>) {
+    return false;
+  } else if constexpr (HookCallable<Hook, Callback, Run>) {
     return !std::is_same_v<HookResult<Hook, Callback, Run>, NoHook>;
   } else {
     return declares_hook<Hook, Callback>;
@@ -98,12 +114,10 @@ consteval bool require_callback() {
 
 /// True if the hook returns the request of one process, on which all have to agree.
 template <class Hook, class Callback, class Run>
-inline constexpr bool hook_needs_vote = [] {
-  if constexpr (calls_hook<Hook, Callback, Run>) {
-    return std::is_same_v<detail::HookResult<Hook, Callback, Run>, Control>;
-  } else {
-    return false;
-  }
-}();
+inline constexpr bool hook_needs_vote = false;
+template <class Hook, class Callback, class Run>
+  requires calls_hook<Hook, Callback, Run>
+inline constexpr bool hook_needs_vote<Hook, Callback, Run> =
+    std::is_same_v<detail::HookResult<Hook, Callback, Run>, Control>;
 
 }  // namespace trireme

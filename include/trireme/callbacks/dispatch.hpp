@@ -46,6 +46,11 @@ void notify_one(Callback& callback, Run& run, Answer& answer) {
   }
 }
 
+template <class Hook, class Run, class Answer, class... Callbacks, std::size_t... I>
+void notify_each(std::tuple<Callbacks...>& callbacks, Run& run, Answer& answer, std::index_sequence<I...>) {
+  (notify_one<Hook>(std::get<I>(callbacks), run, answer), ...);
+}
+
 }  // namespace detail
 
 /// Calls the hook of each callback that has it, in the user's order; a request to stop skips none of them.
@@ -53,9 +58,7 @@ template <class Hook, class Run, class... Callbacks>
 auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
   StopRequests<needs_vote<Hook, Run, Callbacks...>> requests;
   if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (detail::notify_one<Hook>(std::get<I>(callbacks), run, requests), ...);
-    }(std::index_sequence_for<Callbacks...>{});
+    detail::notify_each<Hook>(callbacks, run, requests, std::index_sequence_for<Callbacks...>{});
   return requests;
 }
 

@@ -66,7 +66,7 @@ struct ChiefAccess {
   static decltype(auto) run(F&& f, Arguments&&... arguments) {
     static_assert(require_no_communicator<F, Arguments...>());
     ChiefScope const scope;
-    return std::invoke(std::forward<F>(f), scope, std::forward<Arguments>(arguments)...);
+    return std::forward<F>(f)(scope, std::forward<Arguments>(arguments)...);
   }
 };
 }  // namespace detail

@@ -12,17 +12,17 @@ std::invoke_result_t<F> Communicator::together(F&& f) const {
   std::exception_ptr error;
   if constexpr (std::is_void_v<Result>) {
     try {
-      std::invoke(std::forward<F>(f));
+      std::forward<F>(f)();
     } catch (...) {
       error = std::current_exception();
     }
     agree_no_error(error);
   } else if constexpr (std::is_reference_v<Result>) {
-    return *together([&] { return &std::invoke(std::forward<F>(f)); });
+    return *together([&] { return &std::forward<F>(f)(); });
   } else {
     std::optional<Result> result;
     try {
-      result.emplace(std::invoke(std::forward<F>(f)));
+      result.emplace(std::forward<F>(f)());
     } catch (...) {
       error = std::current_exception();
     }
@@ -35,25 +35,31 @@ template <class F, class... Arguments>
 auto Communicator::on_chief(F&& f, Arguments&&... arguments) const {
   static_assert(detail::ChiefAccess::require_no_communicator<F, Arguments...>());
   using Result = std::decay_t<std::invoke_result_t<F, ChiefScope const&, Arguments...>>;
-  auto work = [&]() -> Result {
-    return detail::ChiefAccess::run(std::forward<F>(f), std::forward<Arguments>(arguments)...);
-  };
+  std::exception_ptr error;
   if constexpr (std::is_void_v<Result>) {
-    together([&] {
-      if (is_chief()) work();
-    });
+    try {
+      if (is_chief()) detail::ChiefAccess::run(std::forward<F>(f), std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree_no_error(error);
   } else {
     static_assert(Transferable<Result> || std::same_as<Result, std::string>,
                   "trireme: work for the chief alone returns nothing, a value that can be copied byte by byte, or a "
                   "std::string, since all processes are given its result");
-    auto const local = together([&] { return is_chief() ? std::optional<Result>(work()) : std::nullopt; });
+    static_assert(std::is_default_constructible_v<Result>);
+    Result result{};
+    try {
+      if (is_chief()) result = detail::ChiefAccess::run(std::forward<F>(f), std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree_no_error(error);
     if constexpr (std::same_as<Result, std::string>) {
-      std::string text = local.value_or("");
-      broadcast(text);
-      return detail::UniformAccess::make(std::move(text));
+      broadcast(result);
+      return detail::UniformAccess::make(std::move(result));
     } else {
-      static_assert(std::is_default_constructible_v<Result>);
-      return broadcast(local.value_or(Result{}));
+      return broadcast(result);
     }
   }
 }
