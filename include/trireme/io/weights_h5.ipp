@@ -126,6 +126,9 @@ TRIREME_INLINE hid_t Hdf5Writer::in_memory(std::string const& name, std::size_t 
   Hdf5Handle const access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   std::size_t const step = std::clamp<std::size_t>(bytes / 8, std::size_t{1} << 16, std::size_t{1} << 26);
   H5Pset_fapl_core(access, step, false);
+  // The oldest format that holds the objects, which every HDF5 reads. Groups of the one that HDF5 2 chooses by itself
+  // have times, with which equal weights are no equal files.
+  H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST);
   return H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
 }
 
