@@ -66,22 +66,22 @@ inline constexpr bool calls_hook<Hook, Callback, Run> = detail::calls_declared_h
 
 namespace detail {
 
-/// True if there is a hook to call, or one that was meant to be called.
 template <class Hook, class Callback, class Run>
-consteval bool has_hook() {
-  if constexpr (!MayHaveHook<Hook, Callback>) {
-    return false;
-  } else if constexpr (HookCallable<Hook, Callback, Run>) {
+consteval bool has_declared_hook() {
+  if constexpr (HookCallable<Hook, Callback, Run>) {
     return !std::is_same_v<HookResult<Hook, Callback, Run>, NoHook>;
   } else {
     return declares_hook<Hook, Callback>;
   }
 }
+/// True if there is a hook to call, or one that was meant to be called.
+template <class Hook, class Callback, class Run>
+concept HasHook = MayHaveHook<Hook, Callback> && has_declared_hook<Hook, Callback, Run>();
 
 /// True if only the callback's const keeps the hook from being called.
 template <class Hook, class Callback, class Run>
 consteval bool is_hook_of_a_variable() {
-  if constexpr (std::is_const_v<Callback> && declares_hook<Hook, Callback>)
+  if constexpr (declares_hook<Hook, Callback>)
     return !HookCallable<Hook, Callback, Run> && HookCallable<Hook, std::remove_const_t<Callback>, Run>;
   else
     return false;
@@ -89,12 +89,15 @@ consteval bool is_hook_of_a_variable() {
 
 template <class Callback, class Run, class... Hooks>
 consteval bool must_be_variable(HookList<Hooks...>) {
-  return (... || is_hook_of_a_variable<Hooks, Callback, Run>());
+  if constexpr (std::is_const_v<Callback>)
+    return (... || is_hook_of_a_variable<Hooks, Callback, Run>());
+  else
+    return false;
 }
 
 template <class Callback, class Run, class... Hooks>
 consteval bool has_any_hook(HookList<Hooks...>) {
-  return (... || has_hook<Hooks, Callback, Run>());
+  return (... || HasHook<Hooks, Callback, Run>);
 }
 
 }  // namespace detail
