@@ -82,7 +82,8 @@ class PlacedModel {
 
   /// Copy of a parameter or state in its extents, as weight_names lists them: `weights("dense/kernel")` of (inputs,
   /// units). Collective if processes hold only parts of the model, as under ShardedStrategy and PipelineStrategy;
-  /// otherwise local: one process may read alone, and its error is its own.
+  /// otherwise local: one process may read alone, and its error is its own. Under LocalSGD they are this process's own
+  /// between two means.
   /// \throws ValueError that lists all paths, if the model has none of this name. Where the call is collective, on all
   /// processes, and also if they read different parameters.
   xt::xarray<T> weights(std::string_view path) const {
@@ -218,8 +219,8 @@ class PlacedModel {
     owned_.engine.infer(rows, in.data(), out.data());
   }
 
-  /// Predictor for any number of threads, with a copy of the current weights. It stays valid and unchanged while this
-  /// model trains on or ends. Collective under ShardedStrategy.
+  /// Predictor for any number of threads, with a copy of the current weights, as `weights` reads them. It stays valid and
+  /// unchanged while this model trains on or ends. Collective under ShardedStrategy.
   ///
   /// Compile-time errors: a strategy that divides the model over its processes.
   auto predictor() const {

@@ -224,6 +224,7 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
   Progress progress;
   CallbackList list(run, engine, progress, callbacks..., bar);
   BatchIterator batches(engine, data, {.role = IteratorRole::test, .steps = options.steps});
+  [[maybe_unused]] auto const mean = with_mean_weights(engine);
   test_pass("evaluate", run, engine, batches, "", list);
   return run.logs();
 }
@@ -253,6 +254,7 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
   CallbackList list(run, engine, progress, callbacks...);
   BatchIterator batches(engine, data, {.role = IteratorRole::prediction});
   Predictions predictions(engine, data.is_local());
+  [[maybe_unused]] auto const mean = with_mean_weights(engine);
   batches.start(0);
   run.begin_batches(batches.count());
   list.predict_begin();

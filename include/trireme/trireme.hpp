@@ -251,6 +251,7 @@
 #include "trireme/strategies/data_parallel/mirrored.hpp"
 #include "trireme/strategies/data_parallel/multi_worker_mirrored.hpp"
 #include "trireme/strategies/data_parallel/one_device.hpp"
+#include "trireme/strategies/data_parallel/own_weights.hpp"
 #include "trireme/strategies/data_parallel/partition.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
 #include "trireme/strategies/data_parallel/shard_tree.hpp"

@@ -84,7 +84,7 @@ struct OwnedEngine {
   /// The same after training. Collective.
   void publish_trained() {
     if (shared.empty()) return;
-    engine.finish_epoch();
+    if constexpr (!requires { engine.show_mean(); }) engine.finish_epoch();  // of local steps it shares the mean
     shared.publish(engine, true);
   }
 

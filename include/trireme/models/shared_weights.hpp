@@ -131,7 +131,9 @@ class SharedLinks {
 
   /// Of one weight. Collective.
   static std::vector<T> values_on_all(Engine& engine, WeightInfo const& weight) {
-    if constexpr (requires { engine.weights().chief_values(weight.offset, weight.size); })
+    if constexpr (requires { engine.weights().mean_values(weight.offset, weight.size); })
+      return engine.weights().mean_values(weight.offset, weight.size);  // each process has its own
+    else if constexpr (requires { engine.weights().chief_values(weight.offset, weight.size); })
       return engine.weights().chief_values(weight.offset, weight.size);  // some processes have no weights to read
     else
       return engine.weights().host_values(weight.offset, weight.size);

@@ -33,6 +33,8 @@ namespace trireme {
 ///   begun()                      (optional) exchanges between processes that this one has begun. If errors take all
 ///   out
 ///                                of a call and it is not the same on all, all end
+///   show_mean()                  (optional) puts the mean of the processes' weights in the place of their own for an
+///                                evaluation or predictions, until the result ends; collective
 ///   recover()                    (optional) called when errors have taken all processes out of a call: drops what is
 ///                                under way between them, or brings their weights together; collective
 ///   verify_replicas()            throws if the processes no longer agree on the weights
@@ -54,6 +56,16 @@ consteval bool require_strategy() {
 }
 
 namespace detail {
+
+/// For evaluation and predictions: what keeps the mean of the processes' weights in the place of their own, where an
+/// engine has those. Collective.
+template <class Engine>
+auto with_mean_weights(Engine& engine) {
+  if constexpr (requires { engine.show_mean(); })
+    return engine.show_mean();
+  else
+    return nullptr;
+}
 
 /// Stop requests of callbacks, as the argument of `resolve`.
 struct SomeStopRequests {

@@ -1,134 +1,28 @@
 /// LocalReplica: the parts of a process that takes optimizer steps on its own rows, with weights of its own.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/backend/execution/parallelism.hpp"
 #include "trireme/backend/execution/views.hpp"
-#include "trireme/core/hash.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch.hpp"
 #include "trireme/mpi/uniform.hpp"
+#include "trireme/strategies/data_parallel/own_weights.hpp"
 #include "trireme/strategies/data_parallel/replica.hpp"
-#include "trireme/strategies/engine/whole_weights.hpp"
 
 namespace trireme {
 
-namespace detail {
-
-/// Of the values of several processes, `size` each, this one's, or the mean if they were not as many as now.
-template <class T, class Group>
-std::vector<T> values_of_process(Group const& group, std::vector<T> const& values, std::size_t size) {
-  std::size_t const count = values.size() / size;
-  auto const part = [&](std::size_t i) { return std::span(values).subspan(i * size, size); };
-  if (count == group.size()) return {part(group.rank()).begin(), part(group.rank()).end()};
-  std::vector<T> own(size);
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t j = 0; j < size; ++j) own[j] += part(i)[j] / static_cast<T>(count);
-  return own;
-}
-
-/// The mean over the processes, or these values if all have the same. Collective.
-template <class T, class Group>
-std::vector<T> mean_of_processes(Group const& group, std::vector<T> values) {
-  std::uint64_t const bits = data::hash_bytes(values.data(), values.size() * sizeof(T));
-  if (group.allreduce_min(bits).value() == group.allreduce_max(bits).value()) return values;
-  group.allreduce_sum(values);
-  for (T& value : values) value /= static_cast<T>(group.size());
-  return values;
-}
-
-}  // namespace detail
-
-/// Whole weights that are each process's own until a synchronization brings them together.
-template <class T, class Space, class Group>
-class OwnWeights : public WholeWeights<T, Space, Group> {
-  using Base = WholeWeights<T, Space, Group>;
-
- public:
-  /// The process's weights, then, where there is an anchor, as many that all processes have alike: those from which the
-  /// weights have changed. The last number is 1 if they were changing from it, else 0.
-  using Snapshot = Arena<T, Space>;
-
-  /// Weights that begin as the chief's. Collective.
-  template <class Model>
-  OwnWeights(Model const& model, Space const& space, std::shared_ptr<Group const> group)
-      : Base(model, space, std::move(group)) {}
-
-  /// Keeps `anchor`, the first elements of the weights that the processes had alike last, in step with weights that are
-  /// set: one that all processes are given is no change of theirs, and a snapshot brings back what had changed.
-  void keep_anchor(Arena<T, Space> const& anchor) {
-    anchor_ = anchor;
-    copy_view(anchor_, part(this->parameters(), 0, anchor_.extent(0)));
-  }
-
-  Snapshot snapshot() const {
-    std::size_t const size = this->size(), anchored = anchor_.extent(0);
-    if (anchored == 0) return Base::snapshot();
-    auto const copy = uninitialized_view<Snapshot>(this->space(), "trireme::snapshot", snapshot_size());
-    copy_view(part(copy, 0, size), this->parameters());
-    copy_view(part(copy, size, anchored), anchor_);
-    // Frozen weights change in no step.
-    copy_view(part(copy, size + anchored, size - anchored), part(this->parameters(), anchored, size - anchored));
-    T const changing = changing_ ? 1 : 0;
-    copy_view(part(copy, 2 * size, 1), host_view(&changing, 1));
-    return copy;
-  }
-  void restore(Snapshot const& snapshot) {
-    std::size_t const size = this->size(), anchored = anchor_.extent(0);
-    copy_view(this->parameters(), part(snapshot, 0, size));
-    if (anchored == 0) return;
-    copy_view(anchor_, part(snapshot, size, anchored));
-    T changing{};
-    copy_view(host_view(&changing, 1), part(snapshot, 2 * size, 1));
-    changing_ = changing != 0;
-  }
-  /// True from when the anchor is taken until the processes bring their weights together; the same on all of them.
-  bool& changing() { return changing_; }
-
-  /// Elements of a snapshot. A gathered one holds a snapshot of each process.
-  std::size_t snapshot_size() const { return anchor_.extent(0) > 0 ? 2 * this->size() + 1 : this->size(); }
-  /// The snapshots of all processes, one behind the other, on the chief. Collective.
-  std::vector<T> gather(Snapshot const& snapshot) const {
-    return std::move(this->group_->gatherv(to_host(snapshot), 0).values());
-  }
-  /// This process's snapshot of those that the chief gives, or their mean if it was another number of processes.
-  /// Collective.
-  Snapshot scatter(std::vector<T>& values) const {
-    values.resize(this->group_->broadcast(values.size()).value());
-    this->group_->broadcast(values);
-    return this->snapshot_of(detail::values_of_process(*this->group_, values, snapshot_size()));
-  }
-
-  /// Overwrites the weights on every process with the chief's values. Collective.
-  void set_parameters(std::span<T> values) { set_values(0, values); }
-  /// The same for elements from `offset` on.
-  void set_values(std::size_t offset, std::span<T> values) {
-    Base::set_values(offset, values);
-    if (offset >= anchor_.extent(0)) return;
-    std::size_t const count = std::min(values.size(), anchor_.extent(0) - offset);
-    copy_view(part(anchor_, offset, count), host_view(values.data(), count));
-  }
-
- private:
-  static Arena<T, Space> part(Arena<T, Space> const& all, std::size_t offset, std::size_t count) {
-    return Arena<T, Space>(all.data() + offset, count);
-  }
-
-  Arena<T, Space> anchor_{};
-  bool changing_ = false;
-};
-
 /// The replica of a synchronization with local steps: it steps on its own rows, and its weights are its own until an
 /// epoch ends. Means of a step are over this process's rows; loss and metrics are exact over the rows of all. A file of
-/// weights has the mean over the processes, and a checkpoint each process's own too, so that saving changes none.
+/// weights has the mean over the processes, which evaluation and predictions use too, and a checkpoint each process's
+/// own beside it, so that neither changes training.
 template <class ModelType, class SpaceType, class GroupType>
 class LocalReplica
     : public Replica<ModelType, SpaceType, GroupType, OwnWeights<typename ModelType::scalar, SpaceType, GroupType>> {
@@ -147,6 +41,10 @@ class LocalReplica
 
   /// A step on this process's rows alone: loss, gradients and statistics of layers are means over them. Not collective.
   Step begin_step(Batch<T, L> const& batch) {
+    if (this->weights().shows_mean())
+      raise_uniform(ValueError(
+          "training within 'evaluate' or 'predict' of the same model, which uses the mean of the weights that "
+          "processes have: train when that has ended"));
     auto own = batch;
     own.global_rows = batch.rows;
     return Base::begin_step(own, own_positions(this->model(), batch, batch.rows), this->optimizer().iteration());
@@ -252,7 +150,7 @@ class LocalReplica
  private:
   /// Weights, then the optimizer's slots.
   std::vector<T> own_values() const {
-    std::vector<T> values = this->weights().host_parameters();
+    std::vector<T> values = this->weights().host_own();
     for (auto const& slot : this->optimizer().slots()) {
       auto const host = to_host(slot);
       values.insert(values.end(), host.begin(), host.end());

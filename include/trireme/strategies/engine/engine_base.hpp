@@ -56,6 +56,14 @@ class EngineBase {
   auto metrics(Phase phase) { return parts_.metrics(phase); }
   void reset_metrics(Phase phase) { parts_.reset_metrics(phase); }
 
+  /// For evaluation and predictions: until the result ends, processes with weights of their own have the mean of these,
+  /// as files do. Collective.
+  auto show_mean()
+    requires requires(Parts& parts) { parts.weights().show_mean(); }
+  {
+    return parts_.weights().show_mean();
+  }
+
   /// Throws if processes that hold the same weights have others, to the bit: then some reduction went wrong.
   /// Collective.
   void verify_replicas() const { parts_.verify_replicas(); }
