@@ -37,6 +37,9 @@ class Hdf5Handle {
 /// \throws FileError at a link of another kind
 bool hdf5_holds(hid_t file, std::string const& path, std::string const& name);
 
+/// An attribute of an object that is a text of variable length, as Keras writes; "" where there is none.
+std::string hdf5_text(hid_t object, std::string const& attribute);
+
 /// A data set whose values may be read: of a known layout, filters and type, and extents that are no surprise.
 class Hdf5DataSet {
  public:
@@ -45,6 +48,8 @@ class Hdf5DataSet {
 
   operator hid_t() const { return data_; }
   std::vector<std::size_t> const& extents() const { return extents_; }
+  /// True if the values are bfloat16, which Keras stores as 2 bytes without a type, and names in an attribute.
+  bool is_bfloat16() const { return is_bfloat16_; }
 
   /// \throws FileError if the pieces in which values are stored are far larger than `bytes`, which they all are.
   void require_pieces_within(std::size_t bytes) const;
@@ -60,7 +65,7 @@ class Hdf5DataSet {
   void require_layout(std::size_t element);
 
   /// The bytes of a number.
-  std::size_t require_numbers() const;
+  std::size_t require_numbers();
 
   [[noreturn]] void fail(std::string_view what) const;
 
@@ -69,6 +74,7 @@ class Hdf5DataSet {
   Hdf5Handle data_;
   std::vector<std::size_t> extents_;
   std::size_t piece_ = 0;  ///< bytes of a chunk, if there are any
+  bool is_bfloat16_ = false;
 };
 
 /// A list of properties with which values are converted only to types that hold them; a number is rounded to a

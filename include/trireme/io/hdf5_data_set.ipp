@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,19 @@ TRIREME_INLINE bool hdf5_holds(hid_t file, std::string const& path, std::string 
                                       link.type == H5L_TYPE_SOFT ? "a soft" : "an external"));
   }
   return true;
+}
+
+TRIREME_INLINE std::string hdf5_text(hid_t object, std::string const& attribute) {
+  if (H5Aexists(object, attribute.c_str()) <= 0) return {};
+  Hdf5Handle const opened(H5Aopen(object, attribute.c_str(), H5P_DEFAULT), H5Aclose);
+  Hdf5Handle const type(H5Aget_type(opened), H5Tclose);
+  Hdf5Handle const space(H5Aget_space(opened), H5Sclose);
+  if (H5Tis_variable_str(type) <= 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
+  char* text = nullptr;
+  if (H5Aread(opened, type, &text) < 0 || text == nullptr) return {};
+  std::string copy = text;
+  H5free_memory(text);
+  return copy;
 }
 
 TRIREME_INLINE Hdf5DataSet::Hdf5DataSet(hid_t file, std::string path, std::string name)
@@ -107,9 +121,12 @@ TRIREME_INLINE void Hdf5DataSet::require_layout(std::size_t element) {
   if (piece_ == 0) fail("is damaged: its pieces have no extents");
 }
 
-TRIREME_INLINE std::size_t Hdf5DataSet::require_numbers() const {
+TRIREME_INLINE std::size_t Hdf5DataSet::require_numbers() {
   Hdf5Handle const type(H5Dget_type(data_), H5Tclose);
   H5T_class_t const kind = type.valid() ? H5Tget_class(type) : H5T_NO_CLASS;
+  is_bfloat16_ =
+      kind == H5T_OPAQUE && H5Tget_size(type) == sizeof(std::uint16_t) && hdf5_text(data_, "dtype") == "bfloat16";
+  if (is_bfloat16_) return sizeof(std::uint16_t);
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || H5Tget_size(type) > sizeof(double))
     fail("holds neither integers nor floating-point numbers of at most 8 bytes");
   return std::max<std::size_t>(H5Tget_size(type), 1);

@@ -119,8 +119,8 @@ class Hdf5Reader {
   void list(std::string const& group, std::map<std::string, std::vector<std::size_t>>& tensors,
             std::map<std::string, std::string>& names, int depth, std::size_t& left) const;
 
-  /// An attribute that is a text of variable length, as Keras writes "name"; empty where there is none.
-  static std::string name_of(Hdf5Handle const& group, std::string const& attribute = "name");
+  /// Reads values of bfloat16, which floating-point numbers hold exactly.
+  static bool read_bfloat16(Hdf5DataSet const& data, NamedDestination const& tensor);
 
   static Hdf5Handle open(std::string const& path);
 

@@ -4,8 +4,10 @@
 #include "trireme/io/weights_h5.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <set>
@@ -152,7 +154,10 @@ TRIREME_INLINE void Hdf5Reader::read(NamedDestination const& tensor) const {
   if (tensor.size() == 0) return;
   data.require_whole_pieces();
   Hdf5Handle const conversion = hdf5_exact_conversion();
-  if (H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, conversion, tensor.data) < 0) {
+  bool const done = data.is_bfloat16()
+                        ? read_bfloat16(data, tensor)
+                        : H5Dread(data, hdf5_type(tensor.type), H5S_ALL, H5S_ALL, conversion, tensor.data) >= 0;
+  if (!done) {
     throw FileError(path_, formatted("'{}' cannot be read: {}", tensor.name(), hdf5_reason()));
   }
 }
@@ -175,7 +180,7 @@ TRIREME_INLINE void Hdf5Reader::list(std::string const& group, std::map<std::str
                                      std::map<std::string, std::string>& names, int depth, std::size_t& left) const {
   Hdf5Handle const opened(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose);
   if (!opened.valid() || depth == 0) return;
-  if (std::string name = name_of(opened); !name.empty()) names[group] = std::move(name);
+  if (std::string name = hdf5_text(opened, "name"); !name.empty()) names[group] = std::move(name);
   H5G_info_t info{};
   if (H5Gget_info(opened, &info) < 0) return;
   for (hsize_t i = 0; i < info.nlinks; ++i) {
@@ -198,20 +203,22 @@ TRIREME_INLINE void Hdf5Reader::list(std::string const& group, std::map<std::str
 TRIREME_INLINE std::string Hdf5Reader::name(std::string const& group, std::string const& attribute) const {
   if (!holds(group)) return {};
   Hdf5Handle const opened(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose);
-  return opened.valid() ? name_of(opened, attribute) : "";
+  return opened.valid() ? hdf5_text(opened, attribute) : "";
 }
 
-TRIREME_INLINE std::string Hdf5Reader::name_of(Hdf5Handle const& group, std::string const& attribute) {
-  if (H5Aexists(group, attribute.c_str()) <= 0) return {};
-  Hdf5Handle const opened(H5Aopen(group, attribute.c_str(), H5P_DEFAULT), H5Aclose);
-  Hdf5Handle const type(H5Aget_type(opened), H5Tclose);
-  Hdf5Handle const space(H5Aget_space(opened), H5Sclose);
-  if (H5Tis_variable_str(type) <= 0 || H5Sget_simple_extent_npoints(space) != 1) return {};
-  char* text = nullptr;
-  if (H5Aread(opened, type, &text) < 0 || text == nullptr) return {};
-  std::string name = text;
-  H5free_memory(text);
-  return name;
+TRIREME_INLINE bool Hdf5Reader::read_bfloat16(Hdf5DataSet const& data, NamedDestination const& tensor) {
+  if (tensor.type != ElementType::float32 && tensor.type != ElementType::float64) return false;
+  std::vector<std::uint16_t> stored(tensor.size());
+  Hdf5Handle const type(H5Dget_type(data), H5Tclose);
+  if (H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, stored.data()) < 0) return false;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    float const value = std::bit_cast<float>(static_cast<std::uint32_t>(stored[i]) << 16);  // its upper half
+    if (tensor.type == ElementType::float32)
+      static_cast<float*>(tensor.data)[i] = value;
+    else
+      static_cast<double*>(tensor.data)[i] = static_cast<double>(value);
+  }
+  return true;
 }
 
 TRIREME_INLINE Hdf5Handle Hdf5Reader::open(std::string const& path) {
