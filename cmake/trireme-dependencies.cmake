@@ -31,8 +31,9 @@ if(MPI_${trireme_mpi}_VERSION VERSION_LESS 4)
   set(trireme_mpi_definitions OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 endif()
 trireme_dependency(Threads)
-# A Kokkos that is named wins, then one that CMake finds, then the one that trireme's scripts have built with a compiler
-# of the same kind; a backend that is named, as presets do, wants that of the scripts first.
+# A Kokkos that is named wins, then one that CMake finds, then for an installed trireme the one that it was configured
+# with, then the one that trireme's scripts have built, both for a compiler of the same kind; a backend that is named, as
+# presets do, wants that of the scripts first.
 set(trireme_cache "$ENV{XDG_CACHE_HOME}")
 if(NOT trireme_cache)
   set(trireme_cache "$ENV{HOME}/.cache")
@@ -46,15 +47,25 @@ if(NOT TARGET Kokkos::kokkos)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND TRIREME_KOKKOS_BACKEND STREQUAL "openmp")
     string(APPEND trireme_kokkos "-clang19")
   endif()
-  if(Kokkos_DIR OR Kokkos_ROOT OR DEFINED ENV{Kokkos_ROOT} OR NOT EXISTS "${trireme_kokkos}/.trireme-complete")
+  if(NOT EXISTS "${trireme_kokkos}/.trireme-complete")
     set(trireme_kokkos "")
+  endif()
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "${trireme_configured_compiler}")  # both by trireme-config.cmake alone
+    set(trireme_configured_kokkos "")
+  endif()
+  if(Kokkos_DIR OR Kokkos_ROOT OR DEFINED ENV{Kokkos_ROOT})
+    set(trireme_kokkos "")
+    set(trireme_configured_kokkos "")
   endif()
   if(trireme_kokkos AND NOT TRIREME_KOKKOS_BACKEND STREQUAL "openmp")
     set(Kokkos_ROOT "${trireme_kokkos}")
   endif()
-  trireme_dependency(Kokkos ${trireme_minimum_Kokkos} CONFIG PATHS ${trireme_kokkos})  # PATHS come last
+  # PATHS come last.
+  trireme_dependency(Kokkos ${trireme_minimum_Kokkos} CONFIG PATHS ${trireme_configured_kokkos} ${trireme_kokkos})
   if(trireme_kokkos AND Kokkos_DIR MATCHES "^${trireme_kokkos}/")
     message(STATUS "trireme: Kokkos is the one that trireme's scripts built, ${trireme_kokkos}; Kokkos_ROOT names another")
+  elseif(trireme_configured_kokkos AND Kokkos_DIR MATCHES "^${trireme_configured_kokkos}/")
+    message(STATUS "trireme: Kokkos is the one that trireme was configured with, ${trireme_configured_kokkos}; Kokkos_ROOT names another")
   endif()
 endif()
 if(NOT TARGET fmt::fmt)

@@ -14,6 +14,12 @@ endif()
 install(TARGETS ${trireme_installed_targets} EXPORT trireme-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT trireme-targets NAMESPACE trireme:: DESTINATION "${trireme_package_dir}")
+set(trireme_kokkos_prefix "")
+set(trireme_module_kokkos "")
+if(Kokkos_DIR)  # not where a project has brought the target Kokkos::kokkos itself
+  get_filename_component(trireme_kokkos_prefix "${Kokkos_DIR}/../../.." ABSOLUTE)
+  set(trireme_module_kokkos "append-path CMAKE_PREFIX_PATH ${trireme_kokkos_prefix}")
+endif()
 configure_package_config_file(cmake/trireme-config.cmake.in "${PROJECT_BINARY_DIR}/trireme-config.cmake"
                               INSTALL_DESTINATION "${trireme_package_dir}" NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/trireme-config-version.cmake" COMPATIBILITY SameMinorVersion
@@ -86,7 +92,6 @@ endif()
 # A module file, for clusters: `module use PREFIX/share/modulefiles`.
 set(trireme_module_folder "${CMAKE_INSTALL_DATADIR}/modulefiles/trireme")
 file(RELATIVE_PATH trireme_module_to_prefix "/prefix/${trireme_module_folder}" "/prefix")
-get_filename_component(trireme_kokkos_prefix "${Kokkos_DIR}/../../.." ABSOLUTE)
 configure_file(packaging/modulefiles/trireme.in "${PROJECT_BINARY_DIR}/trireme.modulefile" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/trireme.modulefile" DESTINATION "${trireme_module_folder}"
         RENAME "${PROJECT_VERSION}")

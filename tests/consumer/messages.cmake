@@ -97,6 +97,25 @@ says("trireme: there is no component 'cuda' (compiled, hdf5, zlib, protozero, cu
 says("trireme: fmt was not found; give its place with fmt_ROOT" ${user} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=TRUE)
 execute_process(COMMAND "${CMAKE_COMMAND}" ${user} ${common} -D wanted=hdf5 -D welcome=pjrt -D CMAKE_DISABLE_FIND_PACKAGE_fmt=FALSE
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+# Where no Kokkos is named and none is found, the package takes the one that it was configured with.
+foreach(way IN ITEMS unnamed named)
+  set(named "")
+  if(way STREQUAL "named")
+    set(named -D Kokkos_ROOT=${BINARY}/nowhere)
+  endif()
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env --unset=Kokkos_ROOT --unset=Kokkos_DIR --unset=CMAKE_PREFIX_PATH
+                          --unset=XDG_CACHE_HOME "HOME=${BINARY}/empty" "${CMAKE_COMMAND}" -S "${BINARY}/user"
+                          -B "${BINARY}/user/${way}" -G "${GENERATOR}" -D CMAKE_CXX_COMPILER=${COMPILER}
+                          -D trireme_ROOT=${BINARY}/prefix -D wanted=hdf5 -D welcome=pjrt ${named}
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)
+  file(STRINGS "${BINARY}/user/${way}/CMakeCache.txt" directory REGEX "^Kokkos_DIR:")
+  string(FIND "${output}" "trireme: Kokkos is the one that trireme was configured with, " spoke)
+  if(way STREQUAL "unnamed" AND (NOT directory STREQUAL "Kokkos_DIR:PATH=${Kokkos_DIR}" OR spoke EQUAL -1))
+    message(FATAL_ERROR "Kokkos is not taken from where it was when trireme was configured, ${Kokkos_DIR}:\n${output}")
+  elseif(way STREQUAL "named" AND result EQUAL 0)
+    message(FATAL_ERROR "a Kokkos that is named and not there is replaced by another:\n${output}")
+  endif()
+endforeach()
 find_program(PKG_CONFIG pkg-config)
 if(NOT PKG_CONFIG)
   return()
