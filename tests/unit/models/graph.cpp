@@ -94,6 +94,17 @@ auto readme_graph() {
       tr::node<"head">(tr::Conv2D<1, 1, 1, tr::Sigmoid>{})};
 }
 
+/// That of docs/start.md.
+auto graph_of_two_inputs() {
+  namespace tr = trireme;
+  return tr::Graph{tr::Inputs{tr::Input<16>{}, tr::Input<4>{}},
+                   tr::node<"profile", "input">(tr::Select<0>{}),
+                   tr::node<"hidden">(tr::Dense<8, tr::ReLU>{}),
+                   tr::node<"settings", "input">(tr::Select<1>{}),
+                   tr::node<"joined", "hidden", "settings">(tr::Concatenate{}),
+                   tr::node<"out">(tr::Dense<1>{})};
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(buffers_that_live_at_once_lie_apart_and_others_share) {
@@ -221,6 +232,15 @@ BOOST_AUTO_TEST_CASE(nodes_name_layers_and_tables_find_their_vocabularies) {
 BOOST_AUTO_TEST_CASE(the_graph_of_the_readme_has_an_output_as_large_as_its_input) {
   auto const graph = readme_graph();
   BOOST_TEST(graph.output(graph.input()).to_vector() == graph.input().to_vector(), per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_graph_of_two_inputs_takes_each_by_select) {
+  auto const graph = graph_of_two_inputs();
+  check_graph(graph);
+  auto const model = compile<double>(OneDeviceStrategy<>(), graph);
+  std::vector<std::string> const names{"hidden/kernel", "hidden/bias", "out/kernel", "out/bias"};
+  BOOST_TEST(model.weight_names() == names, per_element());
+  BOOST_TEST(model.weights("out/kernel").size() == 12u);
 }
 
 BOOST_AUTO_TEST_CASE(a_graph_is_cut_where_one_value_goes_on) {
