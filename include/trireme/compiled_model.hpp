@@ -142,6 +142,7 @@ class PlacedModel {
     auto const use = begin_use("load_weights");
     detail::require_same_load(owned_.engine, path);
     load_state(owned_.engine, path);
+    owned_.data_passes.loaded();
     owned_.weights_changed();
   }
   /// Copies the weights of the file that match, by place or by name, as the options say; keeps the optimizer's state.

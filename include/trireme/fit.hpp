@@ -22,6 +22,7 @@
 #include "trireme/core/config.hpp"
 #include "trireme/core/phase.hpp"
 #include "trireme/data/batch_iterator.hpp"
+#include "trireme/data/data_passes.hpp"
 #include "trireme/detail/leave_together.hpp"
 #include "trireme/detail/training_call.hpp"
 #include "trireme/models/inference_model.hpp"
@@ -121,13 +122,14 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
   model.totals().require_free(Phase::train, "fit");
   if constexpr (validates) model.totals().require_free(Phase::test, "fit");
+  DataPasses::Call passes(model.data_passes(), options.initial_epoch);
   History history;
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   BatchIterator batches(engine, train,
                         {.role = IteratorRole::training,
                          .steps = options.steps_per_epoch,
                          .class_weight = options.class_weight,
-                         .first_pass = model.data_passes().begin(options.initial_epoch)});
+                         .first_pass = passes.first()});
   BatchIterator tests(engine, validation.data, {.role = IteratorRole::validation});
   Progress progress{.epoch = options.initial_epoch};
   R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>(), options.validation_freq);
@@ -142,6 +144,8 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   try_outputs(list.all(), run);
   list.train_begin();
   list.train_resume();  // may set `progress` to that of a saved run
+  if (batches.find_first_pass(progress.epoch, progress.batch) && progress.epoch > 0 && progress.batch == 0)
+    passes.note_epoch(progress.epoch - 1, batches.first_pass(), batches.pass());
   while (progress.goes_on(options.epochs)) {
     batches.start(progress.epoch, progress.batch);
     run.begin_batches(batches.count());
@@ -171,11 +175,11 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
     summing.end();
+    passes.note_epoch(progress.epoch, batches.first_pass(), batches.pass());
 
     if constexpr (validates)
       if ((progress.epoch + 1) % options.validation_freq == 0) test_pass("fit", run, engine, tests, "val_", list);
     list.epoch_end();
-    model.data_passes().end_epoch(progress.epoch, batches.first_pass(), batches.pass());
     progress.end_epoch();
     list.save_point();
   }

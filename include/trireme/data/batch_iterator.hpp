@@ -68,17 +68,20 @@ class BatchIterator {
   /// Batches of the epoch that was started, or of the first; 0 if that is not known.
   std::size_t count() const { return count_; }
 
+  /// True for a resumed run, of which this finds the first pass. Arguments are those of the next `start`.
+  bool find_first_pass(std::size_t epoch, std::size_t next) {
+    std::size_t const begun = next > 0 || epoch == 0 ? epoch : epoch - 1;
+    if (restored_) options_.first_pass = pass_ - (has_passes() ? begun / parts_ : 0);
+    return restored_;
+  }
+
   /// An epoch of some of the batches goes on where the one before stopped; the last of a pass over the data has those
   /// that are left, as in Keras. Others start anew, in the order of this pass. `next`: number of batches of the epoch
   /// that a resumed run has drawn before.
   void start(std::size_t epoch, std::size_t next = 0) {
     bool const acquires = this->acquires_batches();  // then the processes stopped at different batches
-    bool const has_passes = batches_ || !limit_;
-    if (restored_) {
-      std::size_t const begun = next > 0 || epoch == 0 ? epoch : epoch - 1;
-      options_.first_pass = pass_ - (has_passes ? begun / parts_ : 0);
-    }
-    if (has_passes) {
+    find_first_pass(epoch, next);
+    if (has_passes()) {
       std::size_t const pass = first_pass() + epoch / parts_, first = epoch % parts_ * limit_.value_or(0);
       bool const is_there = first > 0 && first == position_ && pass == pass_ && !restored_;
       if (!is_there) rewind(pass, first);  // otherwise the stream goes on with what it has read ahead
@@ -147,6 +150,7 @@ class BatchIterator {
   }
 
  private:
+  bool has_passes() const { return batches_ || !limit_; }
   bool acquires_batches() const { return options_.trains() && engine_->acquires_batches(); }
 
   std::string called() const { return data_->called(options_.data()); }
