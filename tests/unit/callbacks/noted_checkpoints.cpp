@@ -3,6 +3,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,4 +53,25 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_that_is_removed_leaves_the_one_noted_before) {
   BOOST_TEST(named() == "/run-99.h5");
   for (int i = 100; i-- > 0;) noted_checkpoints().forget("/run-" + std::to_string(i) + ".h5");
   BOOST_TEST(named() == "");
+}
+
+BOOST_AUTO_TEST_CASE(another_process_reads_whole_paths_while_they_are_noted) {
+  auto const record = std::make_unique<trireme::detail::StatusRecord>();
+  std::atomic<bool> ended{false};
+  std::thread rank([&] {
+    std::vector<std::string> paths;
+    for (char const letter : {'a', 'b', 'c'}) paths.emplace_back('/' + std::string(1000, letter));
+    for (std::size_t i = 0; !ended; ++i) record->set_checkpoint(paths[i % paths.size()]);
+  });
+  std::size_t torn = 0, read = 0;
+  for (auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+       std::chrono::steady_clock::now() < end; ++read) {
+    std::string const path = record->checkpoint();
+    if (path.empty()) continue;  // before the first
+    bool const whole = path.size() == 1001 && path == '/' + std::string(1000, path[1]);
+    torn += whole ? 0 : 1;
+  }
+  ended = true;
+  rank.join();
+  BOOST_TEST(torn == 0, torn << " of " << read << " paths were torn");
 }

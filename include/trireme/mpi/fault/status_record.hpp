@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,7 @@ namespace trireme::detail {
 /// The layout of the file; scripts/explain-failure reads it too. One thread writes the numbers, any may read them.
 struct StatusRecord {
   static constexpr std::size_t call_words = 5, path_bytes = 1024;
-  static constexpr std::string_view kind = "trireme status 2";
+  static constexpr std::string_view kind = "trireme status 3";
   enum class State : std::uint32_t {
     running = 0,
     ended = 1,  ///< in order, or with an error that all agreed on
@@ -55,8 +56,9 @@ struct StatusRecord {
   std::atomic<std::uint32_t> missed{0};            ///< the rank that was seen to be gone, from 1
   std::atomic<std::int64_t> missed_at{0};
 
-  alignas(64) std::atomic<std::uint32_t> checkpoint_slot{0};  ///< which of the paths below is valid
-  std::array<std::array<char, path_bytes>, 2> checkpoints{};
+  alignas(64) std::atomic<std::uint64_t> checkpoints_noted{0};  ///< the path below of its last bit is valid
+  using Path = std::array<std::atomic<std::uint64_t>, path_bytes / 8>;
+  std::array<Path, 2> checkpoints{};
 
   alignas(64) pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;  ///< see Heartbeat
 
@@ -82,11 +84,13 @@ struct StatusRecord {
   }
 
   void set_checkpoint(std::string_view path) {
-    std::uint32_t const other = 1 - checkpoint_slot.load(std::memory_order_relaxed);
-    std::size_t const n = std::min(path.size(), path_bytes - 1);
-    std::memcpy(checkpoints[other].data(), path.data(), n);
-    checkpoints[other][n] = '\0';
-    checkpoint_slot.store(other, std::memory_order_release);
+    std::array<std::uint64_t, std::tuple_size_v<Path>> words{};
+    std::memcpy(words.data(), path.data(), std::min(path.size(), path_bytes - 1));
+    std::uint64_t const noted = checkpoints_noted.load(std::memory_order_relaxed) + 1;
+    Path& place = checkpoints[noted % 2];
+    // Not relaxed: who reads one of these words sees that the path which stood here is valid no more.
+    for (std::size_t i = 0; i < words.size(); ++i) place[i].store(words[i], std::memory_order_release);
+    checkpoints_noted.store(noted, std::memory_order_release);
   }
 
   std::string call_name() const {
@@ -96,7 +100,20 @@ struct StatusRecord {
     std::memcpy(text.data(), words.data(), sizeof words - 1);
     return text.data();
   }
-  std::string checkpoint() const { return checkpoints[checkpoint_slot.load(std::memory_order_acquire)].data(); }
+  /// The path that was noted last, whole, while another process may note two more meanwhile.
+  std::string checkpoint() const {
+    std::array<char, path_bytes> text{};
+    for (std::uint64_t noted = checkpoints_noted.load(std::memory_order_acquire);;) {
+      std::uint64_t const before = noted;
+      Path const& place = checkpoints[before % 2];
+      for (std::size_t i = 0; i < place.size(); ++i) {
+        std::uint64_t const word = place[i].load(std::memory_order_acquire);
+        std::memcpy(text.data() + i * sizeof word, &word, sizeof word);
+      }
+      noted = checkpoints_noted.load(std::memory_order_acquire);
+      if (noted == before) return text.data();
+    }
+  }
 };
 static_assert(offsetof(StatusRecord, life) == 2560 && sizeof(StatusRecord::State) == 4,
               "trireme: scripts/explain-failure reads another layout of status records");
