@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace trireme::detail {
 
-/// Owner of a communicator for the barrier alone, since the other processes may wait in any collective of the group.
+/// The barriers of a group have a communicator of their own, since the other processes may wait in any collective of
+/// the group. Those of all its models share it: where processes have left calls of different models, all end.
 class ErrorBarrier {
  public:
   /// Collective.
@@ -62,7 +64,8 @@ class ErrorBarrier {
   bool others_work() const;
   [[noreturn]] void end(std::string const& what) const noexcept;
 
-  Communicator communicator_;
+  std::shared_ptr<Communicator const> communicator_;
+  std::uint64_t number_;                ///< of this barrier among those of the group
   std::vector<std::uint32_t> members_;  ///< ranks of the group in the run's registry, in order
 };
 

@@ -29,7 +29,9 @@
 namespace trireme::detail {
 
 TRIREME_INLINE ErrorBarrier::ErrorBarrier(Communicator const& group)
-    : communicator_(group.duplicate()), members_(group.allgather(status().rank)) {
+    : communicator_(group.common_duplicate()),
+      number_(communicator_->next_number()),
+      members_(group.allgather(status().rank)) {
   std::ranges::sort(members_);
 }
 
@@ -44,9 +46,9 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what, std::uint64_t b
   await(what);
   if (mpi_is_finalized()) return;
   try {
-    std::vector<std::uint64_t> most{begun, ~begun};
-    communicator_.allreduce_max(most);
-    if (most[0] != ~most[1])
+    std::vector<std::uint64_t> most{begun, ~begun, number_, ~number_};
+    communicator_->allreduce_max(most);
+    if (most[0] != ~most[1] || most[2] != ~most[3])
       end(formatted("{}; training cannot go on, since errors ended this step in different places of the processes",
                     what));
     if (clean_up.call) clean_up.call(clean_up.engine);
@@ -62,7 +64,7 @@ TRIREME_INLINE void ErrorBarrier::await(std::string const& what) noexcept {
   auto const limit = deadline().load(std::memory_order_relaxed);
   auto const patience = sees_all() ? std::min<std::chrono::milliseconds>(Shutdown::current_patience(), limit) : limit;
   MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Ibarrier(communicator_.get(), &request) != MPI_SUCCESS) end(what);
+  if (MPI_Ibarrier(communicator_->get(), &request) != MPI_SUCCESS) end(what);
   Clock::duration waited{0}, in_vain{0};
   for (auto last = Clock::now();;) {
     int done = 0;

@@ -6,8 +6,10 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -49,7 +51,9 @@ class Communicator {
       : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
         rank_(other.rank_),
         size_(other.size_),
-        largest_count_(other.largest_count_) {}
+        largest_count_(other.largest_count_),
+        common_(std::move(other.common_)),
+        numbers_(other.numbers_) {}
   Communicator& operator=(Communicator&& other) noexcept;
   ~Communicator() { free(); }
 
@@ -60,6 +64,10 @@ class Communicator {
 
   /// Communicator of the same processes, whose messages are separate.
   Communicator duplicate() const { return Communicator(comm_, largest_count_); }
+  /// The duplicate that all have in common who call this: an MPI has only some thousand communicators.
+  std::shared_ptr<Communicator const> common_duplicate() const;
+  /// A number that no earlier call has returned, the same on all processes if all have called it as often. Local.
+  std::uint64_t next_number() const { return ++numbers_; }
   /// The part of the group that gives the same color; ranks there follow `key`, then the rank here.
   Communicator split(std::size_t color, std::size_t key = 0) const;
   /// The processes that share this one's memory.
@@ -217,6 +225,8 @@ class Communicator {
   std::size_t rank_ = 0;
   std::size_t size_ = 1;
   std::size_t largest_count_;
+  mutable std::shared_ptr<Communicator const> common_{};  ///< null until it is asked for
+  mutable std::uint64_t numbers_ = 0;
 };
 
 }  // namespace trireme

@@ -17,7 +17,7 @@ TRIREME_INLINE MPI_Comm duplicated(MPI_Comm parent) {
   MPI_Comm comm = MPI_COMM_NULL;
   meet_before("MPI_Comm_dup", parent);
   DeadlineWait const waiting("MPI_Comm_dup");
-  check(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup", parent);
+  check_made(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup", parent);
   return comm;
 }
 
@@ -46,15 +46,23 @@ TRIREME_INLINE Communicator& Communicator::operator=(Communicator&& other) noexc
     rank_ = other.rank_;
     size_ = other.size_;
     largest_count_ = other.largest_count_;
+    common_ = std::move(other.common_);
+    numbers_ = other.numbers_;
   }
   return *this;
+}
+
+TRIREME_INLINE std::shared_ptr<Communicator const> Communicator::common_duplicate() const {
+  if (!common_) common_ = std::make_shared<Communicator const>(comm_, largest_count_);
+  return common_;
 }
 
 TRIREME_INLINE Communicator Communicator::split(std::size_t color, std::size_t key) const {
   MPI_Comm part = MPI_COMM_NULL;
   detail::meet_before("MPI_Comm_split", comm_);
   DeadlineWait const waiting("MPI_Comm_split");
-  check(MPI_Comm_split(comm_, detail::to_mpi_int(color), detail::to_mpi_int(key), &part), "MPI_Comm_split", comm_);
+  detail::check_made(MPI_Comm_split(comm_, detail::to_mpi_int(color), detail::to_mpi_int(key), &part), "MPI_Comm_split",
+                     comm_);
   return Communicator(part, largest_count_, nullptr);
 }
 
@@ -62,7 +70,8 @@ TRIREME_INLINE Communicator Communicator::split_by_node() const {
   MPI_Comm part = MPI_COMM_NULL;
   detail::meet_before("MPI_Comm_split_type", comm_);
   DeadlineWait const waiting("MPI_Comm_split_type");
-  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part), "MPI_Comm_split_type", comm_);
+  detail::check_made(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part), "MPI_Comm_split_type",
+                     comm_);
   return Communicator(part, largest_count_, nullptr);
 }
 

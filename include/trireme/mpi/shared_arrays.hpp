@@ -87,7 +87,7 @@ class SharedArrays {
     int const status =
         MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes), 1, info, communicator.get(), &own, &window_);
     MPI_Info_free(&info);
-    check(status, "MPI_Win_allocate_shared", communicator.get());
+    detail::check_made(status, "MPI_Win_allocate_shared", communicator.get());
     std::fill_n(static_cast<std::byte*>(own), bytes, std::byte{0});
     for (std::size_t rank = 0; rank < communicator.size(); ++rank) {
       MPI_Aint size = 0;

@@ -23,6 +23,9 @@ void check(int status, char const* call, MPI_Comm comm);
 void check(int status, char const* call, std::size_t rank);
 
 namespace detail {
+/// `check` of a call that makes a communicator or a window, of which an MPI has only so many.
+void check_made(int status, char const* call, MPI_Comm parent);
+
 bool mpi_is_initialized();
 bool mpi_is_finalized();
 

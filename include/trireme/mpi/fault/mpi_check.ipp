@@ -96,4 +96,13 @@ TRIREME_INLINE void check(int status, char const* call, MPI_Comm comm) {
   check(status, call, static_cast<std::size_t>(rank));
 }
 
+TRIREME_INLINE void detail::check_made(int status, char const* call, MPI_Comm parent) {
+  if (status == MPI_SUCCESS) return;
+  int rank = 0;
+  MPI_Comm_rank(parent, &rank);
+  throw CommunicationError(
+      formatted("rank {}: MPI gives no further communicator; let fewer models live at once, or strategies ({}: {})",
+                rank, call, mpi_error_text(status)));
+}
+
 }  // namespace trireme
