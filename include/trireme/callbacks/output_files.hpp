@@ -119,8 +119,20 @@ void require_names(std::vector<OutputFile> const& outputs);
 /// in place of the file itself stays, since a file that is replaced takes its place.
 std::filesystem::path in_canonical_folder(std::filesystem::path const& path);
 
-/// Refuses two outputs that are one file, however their paths are spelled.
-void require_apart(std::vector<OutputFile> const& outputs);
+/// Epochs of a run that will be trained, from 1.
+struct EpochsToTrain {
+  std::size_t first, last;
+};
+
+/// Files that the output will write, of those with its fields the first and the last ones.
+std::vector<std::string> sample_paths(OutputFile const& output, EpochsToTrain epochs);
+
+/// True if the output, whose path has no fields but `epoch` and `batch`, will write this file of a canonical folder.
+bool will_write(OutputFile const& output, std::filesystem::path const& file, EpochsToTrain epochs);
+
+/// Refuses two outputs that are one file, however their paths are spelled. Of values in a path nothing is known but
+/// their text.
+void require_apart(std::vector<OutputFile> const& outputs, EpochsToTrain epochs);
 
 void require_disk(std::vector<OutputFile> const& outputs);
 
@@ -184,11 +196,11 @@ void try_outputs(std::tuple<Callbacks...> const& callbacks, Run& run) {
       throw;
     }
     run.on_chief(
-        [](auto const&, std::vector<OutputFile> const* all) {
-          detail::require_apart(*all);
+        [](auto const&, std::vector<OutputFile> const* all, detail::EpochsToTrain epochs) {
+          detail::require_apart(*all, epochs);
           detail::require_disk(*all);
         },
-        &outputs);
+        &outputs, detail::EpochsToTrain{run.epoch() + 1, run.epochs()});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "trireme/callbacks/output_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "trireme/callbacks/callback.hpp"
+#include "trireme/callbacks/path_template.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
@@ -118,7 +120,51 @@ TRIREME_INLINE std::filesystem::path in_canonical_folder(std::filesystem::path c
   return (canonical.empty() ? folder.lexically_normal() : canonical) / path.filename();
 }
 
-TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs) {
+/// The numbers that the text has digits of, from `first` to `last`.
+TRIREME_INLINE std::set<std::size_t> numbers_within(std::string_view text, std::size_t first, std::size_t last) {
+  std::set<std::size_t> numbers;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::size_t number = 0;
+    for (std::size_t j = i; j < text.size() && text[j] >= '0' && text[j] <= '9' && number <= last / 10; ++j) {
+      number = 10 * number + static_cast<std::size_t>(text[j] - '0');
+      if (number >= first && number <= last) numbers.insert(number);
+    }
+  }
+  return numbers;
+}
+
+/// The path of an epoch and a batch; empty if it has other fields.
+TRIREME_INLINE std::string path_at(OutputFile const& output, std::size_t epoch, std::size_t batch) {
+  try {
+    return fill_path(output.path, epoch, batch, {});
+  } catch (ValueError const&) {
+    return {};
+  }
+}
+
+TRIREME_INLINE std::vector<std::string> sample_paths(OutputFile const& output, EpochsToTrain epochs) {
+  if (output.first.empty() || output.first == output.path) return {output.path};
+  std::vector<std::string> samples{output.first, path_at(output, epochs.last, 1)};
+  for (std::size_t epoch = 10; epoch < epochs.last && epoch <= 1'000'000; epoch *= 10)
+    if (epoch > epochs.first) samples.push_back(path_at(output, epoch, 1));
+  std::erase(samples, "");
+  return samples;
+}
+
+TRIREME_INLINE bool will_write(OutputFile const& output, std::filesystem::path const& file, EpochsToTrain epochs) {
+  std::string const text = file.string();
+  auto const fields = path_fields(output.path);
+  auto const has = [&fields](char const* name) { return std::ranges::find(fields, name) != fields.end(); };
+  std::set<std::size_t> const first{epochs.first}, none{0};
+  for (std::size_t const epoch : has("epoch") ? numbers_within(text, epochs.first, epochs.last) : first)
+    for (std::size_t const batch : has("batch") ? numbers_within(text, 1, 1'000'000'000) : none) {
+      std::filesystem::path const path = path_at(output, epoch, batch);
+      if (path.filename() == file.filename() && in_canonical_folder(path) == file) return true;
+    }
+  return false;
+}
+
+TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs, EpochsToTrain epochs) {
   std::map<std::filesystem::path, OutputFile const*> writers;
   for (OutputFile const& output : outputs) {
     if (output.kind == OutputFile::Kind::folder) continue;
@@ -127,6 +173,16 @@ TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs) {
     for (auto const& file : files)
       if (auto const [writer, is_new] = writers.emplace(file, &output); !is_new)
         throw ValueError(formatted("{} and {} both write {}", writer->second->writer, output.writer, output.path));
+  }
+  for (OutputFile const& with_fields : outputs) {
+    if (with_fields.first.empty() || with_fields.first == with_fields.path) continue;
+    for (OutputFile const& other : outputs) {
+      if (&other == &with_fields || other.kind == OutputFile::Kind::folder) continue;
+      for (std::string const& path : sample_paths(other, epochs))
+        if (will_write(with_fields, in_canonical_folder(path), epochs))
+          throw ValueError(formatted("{} and {} both write {}, one of them by the path '{}'", with_fields.writer,
+                                     other.writer, path, with_fields.path));
+    }
   }
 }
 

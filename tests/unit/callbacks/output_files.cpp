@@ -36,6 +36,7 @@ template <class... Callbacks>
 std::string refusal(Callbacks const&... callbacks) {
   ScriptedRun run;
   run.names = {"loss", "val_loss"};
+  run.epoch_count = 3;
   return message_of<tr::Error>([&] { tr::try_outputs(std::tie(callbacks...), run); });
 }
 
@@ -238,6 +239,40 @@ BOOST_FIXTURE_TEST_CASE(one_file_by_two_spellings_is_refused, Folder) {
   BOOST_TEST(refusal(tr::CSVLogger{.path = at("log.npz")}, model_at(at("log.npz"))) ==
              "CSVLogger and ModelCheckpoint both write " + at("log.npz"));
   BOOST_TEST(refusal(tr::CSVLogger{.path = at("log.csv")}, model_at(at("log.npz"))) == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(files_of_epochs_and_batches_are_compared_with_those_of_others, Folder) {
+  std::filesystem::create_directories(at("folder"));
+  std::filesystem::create_directory_symlink(at("folder"), at("linked"));
+  std::string const by = ", one of them by the path '";
+  struct {
+    char const *with_fields, *other;
+    bool is_one;
+  } const table[]{{"{epoch}.npz", "1.npz", true},
+                  {"{epoch}.npz", "3.npz", true},
+                  {"{epoch}.npz", "4.npz", false},  // of 3 epochs
+                  {"{epoch}.npz", "0.npz", false},
+                  {"{epoch}.npz", "01.npz", false},
+                  {"{epoch:03d}.npz", "002.npz", true},
+                  {"run1{epoch}.npz", "run12.npz", true},
+                  {"{epoch}/run.npz", "2/run.npz", true},
+                  {"folder/{epoch}.npz", "linked/1.npz", true},
+                  {"folder/{epoch}.npz", "1.npz", false},
+                  {"{epoch}-{epoch:02d}.npz", "2-02.npz", true},
+                  {"{epoch}-{epoch:02d}.npz", "2-03.npz", false},
+                  {"{epoch}-{loss:.2f}.npz", "1-0.50.npz", false}};
+  for (auto const& [with_fields, other, is_one] : table) {
+    std::string const expected = by + at(with_fields) + "'";
+    BOOST_TEST(refusal(model_at(at(with_fields)), model_at(at(other))) ==
+               (is_one ? "ModelCheckpoint and ModelCheckpoint both write " + at(other) + expected : ""));
+    BOOST_TEST(refusal(tr::BackupAndRestore{.path = at(other)}, model_at(at(with_fields))) ==
+               (is_one ? "ModelCheckpoint and BackupAndRestore both write " + at(other) + expected : ""));
+  }
+  BOOST_TEST(refusal(model_at(at("{epoch}.npz")), model_at(at("{epoch:d}.npz"))).find("both write") !=
+             std::string::npos);
+  tr::ModelCheckpoint<"loss"> const of_batches{.path = at("{epoch}-{batch:02d}.npz"), .save_freq = 1};
+  BOOST_TEST(refusal(of_batches, model_at(at("2-70.npz"))).find("both write") != std::string::npos);
+  BOOST_TEST(refusal(of_batches, model_at(at("2-7.npz"))) == "");
 }
 
 BOOST_FIXTURE_TEST_CASE(files_beside_a_backup_are_its_own, Folder) {
