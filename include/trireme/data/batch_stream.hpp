@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "trireme/core/forked_child.hpp"
 #include "trireme/data/batch_sampler.hpp"
 #include "trireme/data/prefetcher.hpp"
 
@@ -51,7 +52,7 @@ class BatchStream {
 
   std::uint64_t epoch_;
   std::unique_ptr<Direct> direct_;
-  std::unique_ptr<Prefetcher<Gather, Slot>> prefetcher_;
+  trireme::detail::ThreadOwner<Prefetcher<Gather, Slot>> prefetcher_;
 };
 
 template <class X, class Y, class T, class L>
@@ -61,7 +62,7 @@ BatchStream<X, Y, T, L>::BatchStream(Gather gather, std::size_t prefetch, std::u
     direct_ = std::make_unique<Direct>(Direct{std::move(gather), {}, 0});
     direct_->gather.start(epoch, first_batch);
   } else {
-    prefetcher_ = std::make_unique<Prefetcher<Gather, Slot>>(std::move(gather), prefetch, epoch, first_batch);
+    prefetcher_.reset(new Prefetcher<Gather, Slot>(std::move(gather), prefetch, epoch, first_batch));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "trireme/backend/gemm/openblas_core.hpp"
 #include "trireme/backend/simd/vector_length.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
@@ -31,13 +32,13 @@
 namespace trireme::detail {
 
 TRIREME_INLINE MpiLifetime::~MpiLifetime() {
-  if (!started_here_ || abandoned_ || mpi_is_finalized()) return;
+  if (!started_here_ || abandoned_ || is_forked_child() || mpi_is_finalized()) return;
   DeadlineWait const waiting("MPI_Finalize");
   MPI_Finalize();
 }
 
 TRIREME_INLINE KokkosLifetime::~KokkosLifetime() {
-  if (started_here_ && !Kokkos::is_finalized()) Kokkos::finalize();
+  if (started_here_ && !is_forked_child() && !Kokkos::is_finalized()) Kokkos::finalize();
 }
 
 }  // namespace trireme::detail
@@ -45,6 +46,7 @@ TRIREME_INLINE KokkosLifetime::~KokkosLifetime() {
 namespace trireme {
 
 TRIREME_INLINE Environment::~Environment() {
+  if (detail::is_forked_child()) return;
   bool const failed = std::uncaught_exceptions() > exceptions_at_start_;
   if (!failed) require_last();
   if (!mpi_.started_here() || detail::mpi_is_finalized()) return;
@@ -106,6 +108,7 @@ TRIREME_INLINE MpiLifetime::MpiLifetime(int* argc, char*** argv) {
         CommunicationError("an Environment was made after MPI was finalized, which cannot be started again"));
   static std::mutex starting;  // of two threads one starts MPI, and the other one throws below
   std::lock_guard const lock(starting);
+  leave_records_to_ranks();
   started_here_ = !mpi_is_initialized();
   if (started_here_ && argc == nullptr)
     raise_outside_environment(CommunicationError(

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/forked_child.hpp"
 #include "trireme/mpi/communicator.hpp"
 
 namespace trireme::detail {
@@ -32,7 +33,7 @@ class ErrorBarrier {
     /// Awaits the other processes after an error, and cleans up. Destructors run only if a caller catches the error;
     /// one that nothing catches ends all processes at once.
     ~Scope() {
-      if (fails_) barrier_->await(what_, begun_, clean_up_);
+      if (fails_ && !is_forked_child()) barrier_->await(what_, begun_, clean_up_);
     }
     Scope(Scope const&) = delete;
     Scope& operator=(Scope const&) = delete;

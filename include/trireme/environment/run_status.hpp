@@ -3,10 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
@@ -45,7 +45,7 @@ class RunStatus {
   std::chrono::milliseconds deadline_, outer_deadline_;
   bool abandoned_ = false;
   RankRegistry board_;
-  std::optional<Watchdog> watchdog_;
+  ThreadOwner<Watchdog> watchdog_;
 };
 
 }  // namespace trireme::detail

@@ -71,7 +71,7 @@ TRIREME_INLINE void RunStatus::open(Communicator const& world, std::string direc
   }
   if (RankRegistry::current() != &board_) return;
   board_.find_others();
-  watchdog_.emplace(board_, deadline_);
+  watchdog_.reset(new Watchdog(board_, deadline_));
   if (watch_exits) ExitWatch::begin();
   if (is_default) board_.remove_expired();  // a folder that was chosen keeps all records
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <mpi.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -85,7 +84,6 @@ class Shutdown {
   Shutdown* outer_;
   MPI_Comm outer_run_;
   std::terminate_handler outer_handler_;
-  pid_t process_ = ::getpid();  ///< a forked child of it is no rank, and may not call MPI
 };
 
 }  // namespace trireme::detail

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/communicator.hpp"
@@ -77,7 +78,7 @@ TRIREME_INLINE void Shutdown::abort_at_exit(std::size_t rank) {
   failed_rank = rank;
   file = messages();
   std::atexit([] {
-    if (mpi_is_finalized()) return;
+    if (is_forked_child() || mpi_is_finalized()) return;
     MessageScope const scope(file);
     end_all(
         formatted("trireme: rank {}: ended all processes, since an error left the Environment here while the "
@@ -117,7 +118,7 @@ TRIREME_INLINE void Shutdown::end_child() noexcept {
 }
 
 TRIREME_INLINE void Shutdown::end_process() noexcept {
-  if (lives() && innermost()->process_ != ::getpid()) end_child();
+  if (lives() && is_forked_child()) end_child();
   static std::atomic_flag entered = ATOMIC_FLAG_INIT;
   if (entered.test_and_set()) {  // a second thread fails while the first one reports
     std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 
@@ -34,7 +35,7 @@ TRIREME_INLINE AtomicFile::AtomicFile(std::string path) : path_(std::move(path))
 
 TRIREME_INLINE AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!renamed_) ::unlink(temporary_.c_str());
+  if (!renamed_ && !detail::is_forked_child()) ::unlink(temporary_.c_str());
 }
 
 TRIREME_INLINE void AtomicFile::write(void const* data, std::size_t bytes) {

@@ -3,6 +3,7 @@
 
 #include "trireme/mpi/communicator_lifetime.hpp"
 
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/mpi/communicator.hpp"
@@ -76,7 +77,7 @@ TRIREME_INLINE Communicator Communicator::split_by_node() const {
 }
 
 TRIREME_INLINE void Communicator::free() noexcept {
-  if (comm_ != MPI_COMM_NULL && !detail::mpi_is_finalized()) MPI_Comm_free(&comm_);
+  if (comm_ != MPI_COMM_NULL && !detail::is_forked_child() && !detail::mpi_is_finalized()) MPI_Comm_free(&comm_);
   comm_ = MPI_COMM_NULL;
 }
 

@@ -15,6 +15,7 @@
 
 #include "trireme/backend/threads/signal.hpp"
 #include "trireme/backend/threads/thread_barrier.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/mpi/thread_group.hpp"
 
@@ -40,7 +41,11 @@ TRIREME_INLINE GroupThreads::GroupThreads(std::size_t threads)
 TRIREME_INLINE GroupThreads::~GroupThreads() {
   ended_.store(true, std::memory_order_relaxed);
   announce();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& worker : workers_)
+    if (detail::is_forked_child())
+      worker.detach();
+    else
+      worker.join();
 }
 
 TRIREME_INLINE void GroupThreads::run(Job job) {

@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
@@ -66,7 +67,7 @@ TRIREME_INLINE void Requests::wait_all() {
 }
 
 TRIREME_INLINE void Request::finish() noexcept {
-  if (!pending()) return;
+  if (!pending() || detail::is_forked_child()) return;
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized != 0) return;

@@ -19,6 +19,7 @@
 
 #include "trireme/backend/threads/adaptive_spin.hpp"
 #include "trireme/backend/threads/adaptive_yield.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
@@ -49,7 +50,7 @@ class SharedArrays {
   SharedArrays& operator=(SharedArrays const&) = delete;
   ~SharedArrays() {
     // Freeing waits for the other ranks, which do not come if an error unwinds this one's stack.
-    if (detail::mpi_is_finalized() || std::uncaught_exceptions() != 0) return;
+    if (detail::is_forked_child() || detail::mpi_is_finalized() || std::uncaught_exceptions() != 0) return;
     DeadlineWait waiting("MPI_Win_free");
     arrive();
     wait(waiting);

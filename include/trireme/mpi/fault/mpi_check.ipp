@@ -12,6 +12,7 @@
 #include <mpi.h>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/outside_environment.hpp"
 #include "trireme/core/text.hpp"
@@ -32,6 +33,8 @@ TRIREME_INLINE bool mpi_is_finalized() {
 }
 
 TRIREME_INLINE void require_mpi(char const* call) {
+  if (is_forked_child())
+    throw CommunicationError(formatted("{} was to be called in a forked child of a rank, which is no rank", call));
   if (mpi_is_finalized())
     raise_outside_environment(CommunicationError(
         formatted("{} was to be called after MPI had ended; communicate while the Environment lives", call)));

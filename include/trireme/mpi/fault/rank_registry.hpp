@@ -86,6 +86,9 @@ class RankRegistry {
   bool is_lowest_ = false;  ///< of the ranks with files in the directory
 };
 
+/// From now on children that this process forks have no record, and leave those of the ranks as they are.
+void leave_records_to_ranks();
+
 }  // namespace trireme::detail
 
 #ifndef TRIREME_COMPILED

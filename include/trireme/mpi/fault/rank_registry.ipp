@@ -11,10 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/forked_child.hpp"
 #include "trireme/core/linkage.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/mpi/fault/expired_records.hpp"
@@ -27,6 +29,16 @@ namespace trireme::detail {
 TRIREME_INLINE RankRegistry*& RankRegistry::current() {
   static RankRegistry* board = nullptr;
   return board;
+}
+
+TRIREME_INLINE void leave_records_to_ranks() {
+  static bool const begun = ::pthread_atfork(nullptr, nullptr, [] {
+                              forked = true;
+                              current_status = &private_status;
+                              current_neighbour = nullptr;
+                              RankRegistry::current() = nullptr;
+                            }) == 0;
+  static_cast<void>(begun);
 }
 
 TRIREME_INLINE void RankRegistry::create(std::uint64_t run, std::size_t rank, std::size_t ranks) {
