@@ -33,7 +33,7 @@ STANDARD = {
     "cstdio": "FILE fclose ferror fflush fopen fprintf fread fwrite rename",
     "cstdlib": "_Exit abort abs aligned_alloc at_quick_exit atexit free getenv",
     "cstring": "memcmp memcpy memset strcpy strerror strlen",
-    "ctime": "time_t timespec",
+    "ctime": "strftime time time_t timespec",
     "exception": """current_exception exception exception_ptr get_terminate rethrow_exception set_terminate terminate
         terminate_handler uncaught_exceptions""",
     "filesystem": "filesystem",

@@ -17,6 +17,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/io/file_claim.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
 
@@ -35,6 +36,10 @@ namespace trireme {
 /// with `on_train_end` of all callbacks, the files are removed, so that the next run starts anew. Saving and resuming
 /// are collective.
 ///
+/// While `fit` runs no other run can have the same path, on any machine: that is an error in one sentence, of the
+/// second one. `<path>.lock` says who has it. A killed run has nothing any more, and where the file system has no locks
+/// there is no check.
+///
 /// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
 /// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
 /// of the processes a batch. Where each process acquires batches of its own, the run is saved after the epoch. MPICH
@@ -46,7 +51,7 @@ namespace trireme {
 /// \throws ValueError from `fit`, on all processes, if `path` is empty, a signal cannot be handled, or `save_freq`
 /// counts batches where each process acquires batches of its own.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written, or holds a run of another model,
-/// other data or another placement, naming the difference; nothing is trained then.
+/// other data or another placement, naming the difference, or if another run has it; nothing is trained then.
 /// \throws Interrupted from `fit`, on all processes, after a signal.
 struct BackupAndRestore {
   std::string path{};                    ///< .h5, or .npz without HDF5; used by this `fit` alone
@@ -69,13 +74,15 @@ struct BackupAndRestore {
   // State.
   std::size_t batches_since_save = 0;
   std::vector<std::weak_ptr<detail::SignalWatch const>> watches{};  // of the run
+  std::weak_ptr<detail::FileClaim const> claim{};                   // of the run
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
     if (path.empty()) fail("BackupAndRestore needs a .path");
     std::vector<OutputFile> files{
         {.writer = "BackupAndRestore", .path = path, .format = checkpoint_file_format, .made_below = ""}};
-    for (char const* ending : {CheckpointFile::previous_ending, CheckpointFile::newest_ending})
+    for (char const* ending :
+         {CheckpointFile::previous_ending, CheckpointFile::newest_ending, detail::FileClaim::ending})
       files.push_back({.writer = "BackupAndRestore", .path = path + ending, .made_below = ""});
     return files;
   }
@@ -87,6 +94,12 @@ struct BackupAndRestore {
       fail(
           "BackupAndRestore saves at the end of epochs alone where each process acquires batches of its own; leave out "
           ".save_freq");
+    run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).make_folder(); }, path);
+    auto const claimed = std::make_shared<detail::FileClaim>(path);
+    for (bool decided = false; !decided;)  // in turns, each shorter than the deadline of the other processes
+      decided = run.on_chief([](auto const&, detail::FileClaim* file) { return file->attempt(); }, claimed.get());
+    claim = claimed;
+    run.hold(claimed);
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).prepare(); }, path);
     watches.clear();
     for (int const signal : signals) {
@@ -112,6 +125,11 @@ struct BackupAndRestore {
     bool const leave = interrupted(run, epoch_ended);
     if (!due && !leave) return;
     batches_since_save = 0;
+    run.on_chief(
+        [](auto const&, detail::FileClaim const* file) {
+          if (file != nullptr) file->require_held();
+        },
+        claim.lock().get());
     run.save(path);
     if (leave)
       raise_uniform(

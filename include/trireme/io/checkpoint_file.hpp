@@ -43,8 +43,11 @@ class CheckpointFile {
   /// Removes the checkpoints, the newest last.
   void remove() const;
 
-  /// Makes the folder, and removes what processes left that were killed while they wrote.
-  /// \throws FileError if nothing can be written there
+  /// Makes the folder. \throws FileError if nothing can be written there
+  void make_folder() const;
+
+  /// Makes the folder, and removes what processes left that were killed while they wrote: no other process may write
+  /// the checkpoint. \throws FileError if nothing can be written there
   void prepare() const;
 
   /// Path of the newest checkpoint that is complete.
@@ -53,6 +56,9 @@ class CheckpointFile {
   std::string previous() const { return path_ + previous_ending; }
 
  private:
+  /// The folder of the files.
+  std::string folder() const;
+
   std::string newest() const { return path_ + newest_ending; }
 
   void move(std::string const& from, std::string const& to) const;

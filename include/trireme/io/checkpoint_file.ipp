@@ -78,16 +78,24 @@ TRIREME_INLINE void CheckpointFile::remove() const {
   for (std::string const& file : {previous(), path_, newest()}) ::unlink(file.c_str());
 }
 
-TRIREME_INLINE void CheckpointFile::prepare() const {
-  std::filesystem::path const file(newest());
-  std::filesystem::path const folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+TRIREME_INLINE std::string CheckpointFile::folder() const {
+  std::filesystem::path const file(path_);
+  return file.has_parent_path() ? file.parent_path().string() : ".";
+}
+
+TRIREME_INLINE void CheckpointFile::make_folder() const {
   std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+  std::filesystem::create_directories(folder(), ignored);
+  if (::access(folder().c_str(), W_OK | X_OK) != 0)
     throw FileError(path_, formatted("cannot be written: {}", std::strerror(errno)));
-  std::string const begin = file.filename().string() + ".";
+}
+
+TRIREME_INLINE void CheckpointFile::prepare() const {
+  make_folder();
+  std::error_code ignored;
+  std::string const begin = std::filesystem::path(newest()).filename().string() + ".";
   std::vector<std::filesystem::path> unfinished;
-  for (auto const& entry : std::filesystem::directory_iterator(folder, ignored)) {
+  for (auto const& entry : std::filesystem::directory_iterator(folder(), ignored)) {
     std::string const name = entry.path().filename().string();
     if (name.starts_with(begin) && name.ends_with(".tmp")) unfinished.push_back(entry.path());
   }
