@@ -220,8 +220,8 @@ class PlacedModel {
     owned_.engine.infer(rows, in.data(), out.data());
   }
 
-  /// Predictor for any number of threads, with a copy of the current weights, as `weights` reads them. It stays valid and
-  /// unchanged while this model trains on or ends. Collective under ShardedStrategy.
+  /// Predictor for any number of threads, with a copy of the current weights, as `weights` reads them. It stays valid
+  /// and unchanged while this model trains on or ends. Collective under ShardedStrategy.
   ///
   /// Compile-time errors: a strategy that divides the model over its processes.
   auto predictor() const {
