@@ -46,6 +46,8 @@ def fault(link):
     return ""
 
 
+if len(sys.argv) != 2:
+    sys.exit("usage: check_links.py SITE, the folder that scripts/docs.sh makes")
 site = pathlib.Path(sys.argv[1]).resolve()
 pages = {path: Page(path.read_text()) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
 errors, count, others = [], 0, set()

@@ -25,8 +25,8 @@ namespace trireme {
 
 /// Writes tensors and groups in the layout that Keras 3 reads. `groups` adds the names, and layers without variables.
 /// `sealed`: with a checksum of the whole file behind it.
-inline void write_weights_h5(std::string const& path, std::span<NamedTensor const> tensors,
-                             std::span<NamedGroup const> groups = {}, bool sealed = false);
+void write_weights_h5(std::string const& path, std::span<NamedTensor const> tensors,
+                      std::span<NamedGroup const> groups = {}, bool sealed = false);
 
 /// Reads each tensor from its place; element types are converted. Nothing is read unless every tensor is there with its
 /// extents, and every group that is read has no variables beside them.
