@@ -26,7 +26,7 @@ class FileClaim {
   static constexpr char const* ending = ".lock";  ///< behind the path: of the lock's file
 
   /// \param silence  time without a touch after which a claim is taken over
-  explicit FileClaim(std::string path, std::chrono::milliseconds silence = std::chrono::seconds(30));
+  explicit FileClaim(std::string const& path, std::chrono::milliseconds silence = std::chrono::seconds(30));
   FileClaim(FileClaim const&) = delete;
   FileClaim& operator=(FileClaim const&) = delete;
   /// Removes the lock's file, unless it is another run's by now.

@@ -55,7 +55,7 @@ TRIREME_INLINE int lock_file(int descriptor) {
   return ::fcntl(descriptor, F_SETLK, &lock);
 }
 
-TRIREME_INLINE FileClaim::FileClaim(std::string path, std::chrono::milliseconds silence)
+TRIREME_INLINE FileClaim::FileClaim(std::string const& path, std::chrono::milliseconds silence)
     : path_(canonical_path(path)), silence_(silence) {}
 
 TRIREME_INLINE FileClaim::Touches::~Touches() {
