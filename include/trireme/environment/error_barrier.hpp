@@ -19,8 +19,7 @@ class ErrorBarrier {
   /// Collective.
   explicit ErrorBarrier(Communicator const& group);
 
-  /// What each process does when all have left a call after an error: nothing, or `call(engine)`, which may be
-  /// collective.
+  /// Work of each process when all have left a call after an error: none, or `call(engine)`, which may be collective.
   struct CleanUp {
     void (*call)(void* engine) = nullptr;
     void* engine = nullptr;

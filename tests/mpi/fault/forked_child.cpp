@@ -47,7 +47,7 @@ void require(bool holds, char const* what) {
   fmt::print(stderr, "{}\n", what);
 }
 
-/// What a child must not change: this rank's record, as others read it.
+/// This rank's record as others read it, which no child may change.
 struct Record {
   std::uint64_t epoch = detail::status().epoch, step = detail::status().step, activity = detail::status().activity;
   detail::StatusRecord::State state = detail::status().state;
