@@ -5,7 +5,7 @@ switched on.
 
     scripts/check_includes.py [FOLDER]      default: include/
 
-`--target trireme_headers` compiles each header behind the packages' headers, which hide such an include that is missing.
+`scripts/check_headers.py` compiles each header behind the packages' headers, which hide such an include that is missing.
 A name of the standard library that the table below lacks is an error too, and so is [[no_unique_address]]: CUDA 13's
 compiler lays out a kernel's argument with such a member otherwise than the host's.
 """
