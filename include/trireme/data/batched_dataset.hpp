@@ -58,7 +58,8 @@ class BatchedDataset {
   /// \throws ValueError if the samples have no end and no `take` limits them.
   BatchedDataset cache() const;
   /// Gathers `count` batches ahead on a thread, or as many as the library chooses (`autotune`, which is -1); not where
-  /// samples lie in memory and the step's own threads take them from there.
+  /// samples lie in memory and the step's own threads take them from there. The thread begins with the first epoch or
+  /// test. When a call ends, it may have read `count` batches of a generator more than the call has used.
   BatchedDataset prefetch(Count const& count) const;
   /// The dataset under a name of the user's choice, for messages.
   BatchedDataset named(std::string name) const;

@@ -17,7 +17,8 @@ namespace trireme::data {
 template <class Producer, class Slot>
 class Prefetcher {
  public:
-  /// Starts the thread, which begins with slot `first` of the epoch.
+  /// Starts the thread, which waits for `start`; a `next` before that begins with slot `first` of the epoch. So nothing
+  /// is produced and dropped before the first pass, and an error of its beginning is not lost.
   Prefetcher(Producer producer, std::size_t ahead, std::uint64_t epoch, std::size_t first);
   Prefetcher(Prefetcher const&) = delete;
   Prefetcher& operator=(Prefetcher const&) = delete;
@@ -33,6 +34,7 @@ class Prefetcher {
  private:
   static constexpr std::size_t in_use = 2;  // the slot handed out last and the one before
 
+  void begin();
   void produce();
 
   Producer producer_;
@@ -42,7 +44,7 @@ class Prefetcher {
   std::condition_variable changed_;
   std::uint64_t epoch_;
   std::size_t first_;
-  std::uint64_t run_ = 0;     // counts calls of start
+  std::uint64_t run_ = 0;     // counts beginnings
   std::size_t produced_ = 0;  // slots filled, those dropped by start not counted
   std::size_t consumed_ = 0;  // and handed out
   bool ended_ = false;
@@ -70,6 +72,7 @@ Prefetcher<Producer, Slot>::~Prefetcher() {
 template <class Producer, class Slot>
 Slot const* Prefetcher<Producer, Slot>::next() {
   std::unique_lock lock(mutex_);
+  if (run_ == 0) begin();
   changed_.wait(lock, [this] { return produced_ > consumed_ || ended_; });
   if (produced_ == consumed_) {
     if (error_) std::rethrow_exception(error_);
@@ -83,24 +86,27 @@ Slot const* Prefetcher<Producer, Slot>::next() {
 
 template <class Producer, class Slot>
 void Prefetcher<Producer, Slot>::start(std::uint64_t epoch, std::size_t first) {
-  {
-    std::lock_guard lock(mutex_);
-    epoch_ = epoch;
-    first_ = first;
-    produced_ = consumed_;  // not 0: the slots in use stay untouched
-    ended_ = false;
-    error_ = nullptr;
-    ++run_;
-  }
+  std::lock_guard lock(mutex_);
+  epoch_ = epoch;
+  first_ = first;
+  produced_ = consumed_;  // not 0: the slots in use stay untouched
+  ended_ = false;
+  error_ = nullptr;
+  begin();
+}
+
+template <class Producer, class Slot>
+void Prefetcher<Producer, Slot>::begin() {
+  ++run_;
   changed_.notify_all();
 }
 
 template <class Producer, class Slot>
 void Prefetcher<Producer, Slot>::produce() {
-  std::uint64_t run = ~std::uint64_t{0};
+  std::uint64_t run = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || run != run_ || (!ended_ && produced_ < consumed_ + ahead_); });
+    changed_.wait(lock, [&] { return stop_ || run != run_ || (run > 0 && !ended_ && produced_ < consumed_ + ahead_); });
     if (stop_) return;
     bool const begins = run != run_;
     run = run_;

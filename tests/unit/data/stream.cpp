@@ -237,6 +237,31 @@ BOOST_AUTO_TEST_CASE(what_the_source_throws_comes_out_of_next_after_the_batches_
   }
 }
 
+BOOST_AUTO_TEST_CASE(each_pass_is_begun_once_and_an_error_at_its_beginning_is_not_lost) {
+  std::atomic<int> begun{0};
+  auto const plain = data::from_generator({}, {}, [&begun] {
+                       if (begun++ == 0) throw std::runtime_error("the file cannot be opened");
+                       return [i = 0](std::span<float> x, std::span<std::int32_t> y) mutable {
+                         x[0] = 0;
+                         y[0] = i;
+                         return i++ < 8;
+                       };
+                     }).batch(GlobalBatch{4});
+  for (auto const& data : {plain, plain.prefetch(2)})
+    for (bool const rewinds : {false, true}) {
+      begun = 0;
+      auto stream = data.stream<float, std::int32_t>({});
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for a thread that would begin by itself
+      if (rewinds) stream.rewind(0);
+      Batch<float, std::int32_t> batch;
+      BOOST_TEST(message_of<std::runtime_error>([&] { stream.next(batch); }) == "the file cannot be opened");
+      BOOST_TEST(begun == 1);
+      stream.rewind(1);
+      BOOST_TEST((drain<float, std::int32_t>(data, stream).size() == 2));
+      BOOST_TEST(begun == 2);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_thread_of_a_stream_ends_with_it_whatever_has_been_drawn) {
   Samples const samples(50);
   auto const data = data::from_tensor_slices(inputs(samples), samples.y).repeat().batch(GlobalBatch{8}).prefetch(2);

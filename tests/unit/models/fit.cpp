@@ -6,6 +6,7 @@
 #include "support/small_training.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -192,10 +194,16 @@ BOOST_AUTO_TEST_CASE(epochs_of_some_steps_read_each_sample_once_a_pass) {
     };
   });
   auto model = compile<double>(strategy, Sequential{Input<1>{}, Dense<1>{}}, SGD{}, MeanAbsoluteError{});
-  // Five batches in three epochs, twice.
-  fit(strategy, model, generated.repeat().take(10).batch(GlobalBatch{2}),
-      {.epochs = 6, .steps_per_epoch = 2, .verbose = false});
-  BOOST_TEST(read == 20);
+  auto const batches = generated.repeat().take(10).batch(GlobalBatch{2});
+  for (auto const& data : {batches, batches.prefetch(2)}) {
+    read = 0;
+    LambdaCallback const waits{.on_train_begin = [](auto&) {  // for a thread that would read by itself
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }};
+    // Five batches in three epochs, twice.
+    fit(strategy, model, data, {.epochs = 6, .steps_per_epoch = 2, .verbose = false}, waits);
+    BOOST_TEST(read == 20);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(epochs_of_some_steps_shuffle_the_data_once_a_pass, Fixture) {
