@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE pjrt_formulas
 #include "support/kokkos_fixture.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -107,6 +108,22 @@ struct SquareOfKnown {
     return sum / static_cast<T>(size);
   }
 };
+/// The mean reciprocal of a sample's numbers, which is infinite in rows of zeros.
+struct Reciprocal {
+  static constexpr FixedString name = "reciprocal";
+  using target = DenseTarget;
+  static constexpr auto outputs = LossOutputs::mean;
+
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T const* prediction, T const*, std::size_t size, T scale, T* gradient) const {
+    T sum = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      sum += T(1) / prediction[i];
+      if (gradient != nullptr) gradient[i] = -scale / static_cast<T>(size) / (prediction[i] * prediction[i]);
+    }
+    return sum / static_cast<T>(size);
+  }
+};
 struct Distance {
   template <class P, class Z>
   KOKKOS_FUNCTION auto operator()(P p, Z z) const {
@@ -176,6 +193,30 @@ BOOST_AUTO_TEST_CASE(metrics_of_class_indices_are_those_of_one_device) {
   };
   auto const reference = test::run(OneDeviceStrategy<>(), make, data, data, 3);
   test::check_same_run(test::run(test::pjrt_strategy(3), make, data, data, 3), reference, 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_is_nan_shows_in_a_row_of_weight_0_and_not_in_one_that_fills_up_a_batch) {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  xt::xarray<double> x{{1, 2, 3}, {3, 2, 1}, {2, 1, 3}, {1, 3, 2}, {2, 3, 1}};
+  xt::xarray<double> const y = xt::zeros<double>({5, 3});
+  std::vector<double> const weight{1, 0, 1, 1, 1};
+  auto const means = [&](auto const& strategy) {
+    auto model = compile<double>(strategy, Sequential{Input<3>{}, Activation<Linear>{}}, SGD{}, MeanSquaredError{},
+                                 metrics::MeanAbsoluteError{}, Weighted{metrics::MeanOf<Reciprocal>{}});
+    auto const logs = evaluate(strategy, model, data::from_tensor_slices(x, y, weight).batch(GlobalBatch{4}));
+    return std::array{logs.find("loss")->value(), logs.find("mean_absolute_error")->value(),
+                      logs.find("reciprocal")->value()};
+  };
+  auto const check = [&] {
+    auto const expected = means(OneDeviceStrategy<>());
+    auto const found = means(test::pjrt_strategy(2));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      BOOST_TEST((std::isnan(found[i]) ? std::isnan(expected[i]) : std::abs(found[i] - expected[i]) < 1e-12));
+    return std::isnan(expected[2]);
+  };
+  BOOST_TEST(!check());
+  x(1, 1) = nan;
+  BOOST_TEST(check());
 }
 
 BOOST_AUTO_TEST_CASE(a_prediction_that_is_nan_is_not_the_largest) {

@@ -126,8 +126,9 @@ struct OnPlugin {
     auto const p = b.argument<T>(outputs);
     auto const t = target_argument<Label>(b, outputs);
     auto const w = b.argument<double>(Positions{{positions}});
-    if constexpr (requires { lowering::MetricLowering<Metric>::sums(b, metric, p, t, w); })
-      for (auto const& sum : lowering::MetricLowering<Metric>::sums(b, metric, p, t, w)) b.result(sum);
+    auto const exists = b.compare<"NE">(w, b.constant_like<double>(0, w));
+    if constexpr (requires { lowering::MetricLowering<Metric>::sums(b, metric, p, t, w, exists); })
+      for (auto const& sum : lowering::MetricLowering<Metric>::sums(b, metric, p, t, w, exists)) b.result(sum);
     else
       BOOST_REQUIRE_MESSAGE(false, c.name() << " has targets of another kind");
     ProgramRun program(b.finish());

@@ -21,8 +21,11 @@
 
 namespace trireme::lowering {
 
-/// Lowering of a metric. Each has a specialization whose sums(builder, metric, prediction (N, C), target, weight (N))
-/// returns an array of Scalar<double>, one for each number of the metric's state. A padded position weighs 0.
+/// Positions of a batch that exist; the others fill it up, weigh 0 and may be where a formula has no value.
+using Existing = Value<bool, Extents<dynamic>>;
+
+/// Lowering of a metric. Each has a specialization whose sums(builder, metric, prediction (N, C), target, weight (N),
+/// exists (N)) returns an array of Scalar<double>, one for each number of the metric's state.
 template <class Metric>
 struct MetricLowering {
   static constexpr bool missing = true;
@@ -50,7 +53,8 @@ template <>
 struct MetricLowering<SparseCategoricalAccuracy> {
   template <class Metric, class T, std::size_t C>
   static auto sums(Builder& b, Metric const&, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<std::int32_t, Extents<dynamic>> const& labels, Value<double, Extents<dynamic>> const& weight) {
+                   Value<std::int32_t, Extents<dynamic>> const& labels, Value<double, Extents<dynamic>> const& weight,
+                   Existing const&) {
     auto const right = b.convert<double>(b.compare<"EQ">(arg_max(b, prediction), labels));
     return mean_sums(b, right, 1, weight);
   }
@@ -60,7 +64,8 @@ template <>
 struct MetricLowering<CategoricalAccuracy> {
   template <class Metric, class T, std::size_t C>
   static auto sums(Builder& b, Metric const&, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<T, Extents<dynamic, C>> const& target, Value<double, Extents<dynamic>> const& weight) {
+                   Value<T, Extents<dynamic, C>> const& target, Value<double, Extents<dynamic>> const& weight,
+                   Existing const&) {
     auto const right = b.convert<double>(b.compare<"EQ">(arg_max(b, prediction), arg_max(b, target)));
     return mean_sums(b, right, 1, weight);
   }
@@ -70,7 +75,7 @@ template <>
 struct MetricLowering<BinaryAccuracy> {
   template <class T, std::size_t C, class L, class F>
   static auto sums(Builder& b, BinaryAccuracy const& metric, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<L, F> const& target, Value<double, Extents<dynamic>> const& weight) {
+                   Value<L, F> const& target, Value<double, Extents<dynamic>> const& weight, Existing const&) {
     auto const threshold = b.constant_like<T>(static_cast<T>(metric.threshold), prediction);
     auto const answer = b.convert<L>(b.compare<"GT">(prediction, threshold));
     auto const right = b.convert<double>(b.compare<"EQ">(answer, b.reshape(target, prediction.extents)));
@@ -82,13 +87,13 @@ template <>
 struct MetricLowering<Accuracy> {
   template <class T, std::size_t C, class L, class F>
   static auto sums(Builder& b, Accuracy const& metric, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<L, F> const& target, Value<double, Extents<dynamic>> const& weight) {
+                   Value<L, F> const& target, Value<double, Extents<dynamic>> const& weight, Existing const& exists) {
     if (prediction.extents[1] == 1)
-      return MetricLowering<BinaryAccuracy>::sums(b, BinaryAccuracy{}, prediction, target, weight);
+      return MetricLowering<BinaryAccuracy>::sums(b, BinaryAccuracy{}, prediction, target, weight, exists);
     if constexpr (std::is_integral_v<L>)
-      return MetricLowering<SparseCategoricalAccuracy>::sums(b, metric, prediction, target, weight);
+      return MetricLowering<SparseCategoricalAccuracy>::sums(b, metric, prediction, target, weight, exists);
     else
-      return MetricLowering<CategoricalAccuracy>::sums(b, metric, prediction, target, weight);
+      return MetricLowering<CategoricalAccuracy>::sums(b, metric, prediction, target, weight, exists);
   }
 };
 
@@ -114,7 +119,8 @@ template <>
 struct MetricLowering<SparseTopKCategoricalAccuracy> {
   template <class Metric, class T, std::size_t C>
   static auto sums(Builder& b, Metric const& metric, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<std::int32_t, Extents<dynamic>> const& labels, Value<double, Extents<dynamic>> const& weight) {
+                   Value<std::int32_t, Extents<dynamic>> const& labels, Value<double, Extents<dynamic>> const& weight,
+                   Existing const&) {
     auto const inside = in_top_k(b, prediction, one_hot(b, labels, prediction.extents), metric.k);
     return mean_sums(b, b.convert<double>(inside), 1, weight);
   }
@@ -124,7 +130,8 @@ template <>
 struct MetricLowering<TopKCategoricalAccuracy> {
   template <class Metric, class T, std::size_t C>
   static auto sums(Builder& b, Metric const& metric, Value<T, Extents<dynamic, C>> const& prediction,
-                   Value<T, Extents<dynamic, C>> const& target, Value<double, Extents<dynamic>> const& weight) {
+                   Value<T, Extents<dynamic, C>> const& target, Value<double, Extents<dynamic>> const& weight,
+                   Existing const&) {
     auto const hot = one_hot(b, arg_max(b, target), prediction.extents);
     return mean_sums(b, b.convert<double>(in_top_k(b, prediction, hot, metric.k)), 1, weight);
   }
@@ -141,11 +148,11 @@ template <class Metric>
 struct MetricLowering<Metric> {
   template <class M, class T, std::size_t C, class Target>
   static auto sums(Builder& b, M const& metric, Value<T, Extents<dynamic, C>> const& prediction, Target const& target,
-                   Value<double, Extents<dynamic>> const& weight) {
+                   Value<double, Extents<dynamic>> const& weight, Existing const& exists) {
     using Loss = std::remove_cvref_t<decltype(metric.loss)>;
     auto const losses = LossLowering<Loss>::positions(b, metric.loss, prediction, target, b.convert<T>(weight));
     auto const none = b.constant_like<double>(0, weight);
-    auto counted = b.compare<"NE">(weight, none);
+    auto counted = exists;  // with those of weight 0, whose NaN shows as on the host
     if (losses.counts) counted = b.binary<"and">(counted, *losses.counts);
     auto const values = b.select(counted, b.convert<double>(losses.values), none);
     return mean_sums(b, values, 1, b.select(counted, weight, none));

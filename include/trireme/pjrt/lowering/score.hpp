@@ -86,9 +86,9 @@ class ModelScore {
       if (losses.counts) counted = b.binary<"and">(counted, *losses.counts);
       std::vector<Scalar<double>> sums{b.sum_all(b.multiply(values, weight)), b.sum_all(b.convert<double>(counted))};
       auto const prediction = activated<Out>(b, z, place);
-      auto const one = b.convert<double>(exists_at);
-      std::apply([&](auto const&... metric) { (add_metric(b, metric, prediction, target, weight, one, sums), ...); },
-                 out.metrics);
+      std::apply(
+          [&](auto const&... metric) { (add_metric(b, metric, prediction, target, weight, exists_at, sums), ...); },
+          out.metrics);
       for (auto const& sum : sums) totals.push_back(b.reshape(sum, AnyExtents{{1}}));
       // Rows of zeros may be where a formula has no value, so that their weight of 0 is not enough.
       auto const& gradient = losses.gradient;
@@ -173,12 +173,12 @@ class ModelScore {
 
   template <class Metric, class Y, class Target, class V>
   static void add_metric(Builder& b, Metric const& metric, Y const& prediction, Target const& target, V const& weight,
-                         V const& one, std::vector<Scalar<double>>& sums) {
+                         Existing const& exists, std::vector<Scalar<double>>& sums) {
     static_assert(
         !requires { MetricLowering<Metric>::missing; },
         "trireme: this metric cannot be compiled for a PJRT device, since it has no MetricLowering");
-    for (auto const& sum :
-         MetricLowering<Metric>::sums(b, metric, prediction, target, is_weighted<Metric> ? weight : one))
+    auto const counted = is_weighted<Metric> ? weight : b.convert<double>(exists);
+    for (auto const& sum : MetricLowering<Metric>::sums(b, metric, prediction, target, counted, exists))
       sums.push_back(sum);
   }
 
