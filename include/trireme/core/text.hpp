@@ -44,6 +44,9 @@ std::string formatted(TextFormat<Values...> format, Values const&... values) {
 /// "a, b, c". A range given to fmt would bring fmt's own formatting code into every translation unit.
 std::string joined(std::vector<std::string> const& parts, std::string_view separator);
 
+/// The text on one line: line ends, with the white space around them, become blanks; none at its ends.
+std::string one_line(std::string_view text);
+
 /// Text of a file for a message: its first `most` bytes, with those that are no printable ASCII written as "\\x0a".
 std::string printable(std::string_view text, std::size_t most = 40);
 

@@ -3,6 +3,7 @@
 
 #include "trireme/core/text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,6 +20,21 @@ TRIREME_INLINE std::string joined(std::vector<std::string> const& parts, std::st
     text += part;
   }
   return text;
+}
+
+TRIREME_INLINE std::string one_line(std::string_view text) {
+  constexpr std::string_view white = " \t\r\n", ends = "\r\n";
+  std::string line;
+  while (!text.empty()) {
+    std::size_t const size = std::min(text.find_first_of(ends), text.size());
+    std::string_view part = text.substr(0, size);
+    text.remove_prefix(std::min(size + 1, text.size()));
+    part.remove_prefix(std::min(part.find_first_not_of(white), part.size()));
+    part = part.substr(0, part.find_last_not_of(white) + 1);
+    if (!line.empty() && !part.empty()) line += ' ';
+    line += part;
+  }
+  return line;
 }
 
 TRIREME_INLINE std::string printable(std::string_view text, std::size_t most) {

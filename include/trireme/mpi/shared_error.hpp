@@ -9,7 +9,8 @@
 
 namespace trireme::detail {
 
-/// Content of an error that is sent: its class, as far as it is one of the library's, its message and its file.
+/// Content of an error that is sent: its class, as far as it is one of the library's, its message and its file. The
+/// message is one sentence on one line, also of an exception whose text has line ends or is empty.
 struct SharedError {
   enum class Kind : char { general, shape, value, file, communication };
 

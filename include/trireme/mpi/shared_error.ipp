@@ -6,28 +6,38 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <typeinfo>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/linkage.hpp"
+#include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
 
 namespace trireme::detail {
+
+/// The error's text as a sentence on one line.
+inline std::string sentence_of(std::exception const& error) {
+  std::string what = one_line(error.what());
+  if (what.empty()) what = formatted("an exception of type {} without a text", readable_type(typeid(error).name()));
+  return what;
+}
 
 TRIREME_INLINE SharedError SharedError::from(std::exception_ptr const& error) {
   try {
     std::rethrow_exception(error);
   } catch (FileError const& e) {
-    return {Kind::file, e.what(), e.path()};
+    return {Kind::file, sentence_of(e), e.path()};
   } catch (ShapeError const& e) {
-    return {Kind::shape, e.what(), {}};
+    return {Kind::shape, sentence_of(e), {}};
   } catch (ValueError const& e) {
-    return {Kind::value, e.what(), {}};
+    return {Kind::value, sentence_of(e), {}};
   } catch (CommunicationError const& e) {
-    return {Kind::communication, e.what(), {}};
+    return {Kind::communication, sentence_of(e), {}};
   } catch (std::bad_alloc const& e) {
-    std::string const what = e.what();  // that of Kokkos is a sentence
+    std::string const what = sentence_of(e);  // that of Kokkos is a sentence
     return {Kind::general, what == "std::bad_alloc" ? "there is not enough memory (std::bad_alloc)" : what, {}};
   } catch (std::exception const& e) {
-    return {Kind::general, e.what(), {}};
+    return {Kind::general, sentence_of(e), {}};
   } catch (...) {
     return {Kind::general, "an exception that is no std::exception", {}};
   }

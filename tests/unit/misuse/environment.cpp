@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "trireme/callbacks/lambda_callback.hpp"
@@ -44,6 +45,11 @@ Misuse const table[] = {
      nothing,
      1,
      {.threads = 1, .status_directory = "no_such_folder/below"}},
+    {"exception_of_two_lines", "rank 0: the disk is gone: ask for another",
+     [](Environment& environment) {
+       if (environment.world().rank() == 0) throw std::runtime_error("the disk is gone:\nask for another\n");
+       environment.world().barrier();
+     }},
     {"environments_crossed",
      "an Environment ended before one that was made later",
      nullptr,

@@ -84,3 +84,14 @@ BOOST_AUTO_TEST_CASE(a_shared_error_keeps_its_class_and_names_its_rank) {
   BOOST_CHECK_THROW(detail::SharedError::from(std::make_exception_ptr(std::out_of_range("x"))).raise(""), Error);
   BOOST_TEST(detail::SharedError::from(std::make_exception_ptr(7)).message == "an exception that is no std::exception");
 }
+
+BOOST_AUTO_TEST_CASE(the_text_of_a_shared_error_is_one_line_and_never_empty) {
+  auto const text = [](auto const& error) { return detail::SharedError::from(std::make_exception_ptr(error)).message; };
+  BOOST_TEST(text(std::runtime_error("line  1:\r\n\n  line 2\rline 3\n")) == "line  1: line 2 line 3");
+  BOOST_TEST(text(ValueError("\n too large \n")) == "too large");
+  BOOST_TEST(text(FileError("a\nb.csv", "is cut\n")) == "a b.csv: is cut");
+  BOOST_TEST(text(std::runtime_error("")) == "an exception of type std::runtime_error without a text");
+  BOOST_TEST(text(ShapeError(" \n\t")) == "an exception of type ShapeError without a text");
+  auto const file = detail::SharedError::from(std::make_exception_ptr(FileError("a\nb.csv", "is cut")));
+  BOOST_TEST(file.path == "a\nb.csv");
+}

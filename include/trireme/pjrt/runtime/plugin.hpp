@@ -5,7 +5,6 @@
 /// version works too, since the table and the argument structs only grow at their ends.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -121,9 +120,7 @@ class Plugin {
   /// The beginning of a message on one line: compilers write many lines, and the first ones name the error.
   static std::string one_line(std::string_view text) {
     constexpr std::size_t longest = 600;
-    std::string line(text.substr(0, longest));
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    while (!line.empty() && line.back() == ' ') line.pop_back();
+    std::string const line = trireme::one_line(text.substr(0, longest));
     return text.size() > longest ? line + " ..." : line;
   }
 
