@@ -202,7 +202,7 @@ class Run {
   void begin_batches(std::size_t batches) {
     batch_ = 0;
     batches_ = batches;
-    detail::status().at(epoch(), step());
+    note_step();
   }
   /// Begins the batches of a test.
   void begin_test(std::size_t batches) {
@@ -216,8 +216,8 @@ class Run {
     batch_ = batch;
     note_step();
   }
-  /// Notes the step in this process's status record, for messages.
-  void note_step() const { detail::status().at(epoch(), step()); }
+  /// Notes the step of `fit` in this process's status record, for messages; a test alone has no epoch.
+  void note_step() const { trains() ? detail::status().at(epoch(), step()) : detail::status().touch(); }
   /// Throws on all processes where hooks of one have set other learning rates, or restored other weights.
   /// Collective.
   void require_same_changes() const {
@@ -255,6 +255,7 @@ class Run {
 
  private:
   Engine& engine() const { return model_->engine(); }
+  bool trains() const { return progress_ != &idle_; }
 
   /// Hash of what has set weights between steps.
   std::uint64_t history() const {

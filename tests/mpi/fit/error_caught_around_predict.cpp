@@ -1,4 +1,4 @@
-// ranks: 2 3   labels: fault   exit: error   says: no more, in epoch 1 after step 0; no checkpoint was written
+// ranks: 2 3   labels: fault   exit: error   says: no more
 // One rank catches an error of its hook around predict and goes on alone; the others are still in predict.
 #include "support/failing_fit.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/fit.hpp"
@@ -68,9 +69,26 @@ BOOST_FIXTURE_TEST_CASE(a_call_within_a_callback_leaves_the_position_of_training
              boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_error_leaves_its_position_until_another_call_returns, Fixture) {
+BOOST_FIXTURE_TEST_CASE(an_error_leaves_its_position_until_another_call, Fixture) {
   BOOST_CHECK_THROW(train([] { throw Error("the callback fails"); }), Error);
   BOOST_TEST(position() == ", in epoch 1 after step 2");
   train([] {});
   BOOST_TEST(position() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_that_train_nothing_have_the_position_of_training_around_them_or_none, Fixture) {
+  auto const check = [&](std::string const& expected) {
+    positions.clear();
+    auto const note = [&](auto&) { positions.push_back(position()); };
+    evaluate(strategy, model, data, {}, LambdaCallback{.on_test_batch_end = note});
+    predict(strategy, model, data, LambdaCallback{.on_predict_batch_end = note});
+    BOOST_TEST(positions == std::vector<std::string>(4, expected), boost::test_tools::per_element());
+  };
+  check("");
+  BOOST_CHECK_THROW(train([] { throw Error("the callback fails"); }), Error);
+  check("");     // not that of the call before
+  train([] {});  // other steps than those of the model below
+  auto other = compile(strategy, test::mlp(), SGD{}, SparseCategoricalCrossentropy{.from_logits = true});
+  fit(strategy, other, data, {.verbose = false},
+      LambdaCallback{.on_epoch_end = [&](auto&) { check(", in epoch 1 after step 2"); }});
 }

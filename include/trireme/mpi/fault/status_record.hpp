@@ -129,23 +129,29 @@ inline std::atomic<StatusRecord*> current_neighbour{nullptr};
 /// This process's record.
 inline StatusRecord& status() { return *current_status; }
 
-/// Scope of a call that trains, tests or predicts. When the call returns, this process's record has the position of the
-/// call around it, as of fit around the evaluate of a callback, or none. An error leaves the position as it is, for the
-/// message that may end the process.
+/// Scope of a call that trains, tests or predicts. It begins with the position of the call around it, as of fit around
+/// the evaluate of a callback, or with none; when the call returns, this process's record has that again. An error
+/// leaves the position as it is, for the message that may end the process, until another call begins.
 class PositionScope {
  public:
-  PositionScope() { calls.fetch_add(1, std::memory_order_relaxed); }
+  PositionScope() {
+    if (calls.fetch_add(1, std::memory_order_relaxed) == 0) set(epoch_ = 0, step_ = 0);
+  }
   ~PositionScope() {
     bool const is_last = calls.fetch_sub(1, std::memory_order_relaxed) == 1;
     if (std::uncaught_exceptions() > exceptions_) return;
-    status().epoch.store(is_last ? 0 : epoch_, std::memory_order_relaxed);
-    status().step.store(is_last ? 0 : step_, std::memory_order_relaxed);
-    status().touch();
+    set(is_last ? 0 : epoch_, is_last ? 0 : step_);
   }
   PositionScope(PositionScope const&) = delete;
   PositionScope& operator=(PositionScope const&) = delete;
 
  private:
+  static void set(std::uint64_t epoch, std::uint64_t step) {
+    status().epoch.store(epoch, std::memory_order_relaxed);
+    status().step.store(step, std::memory_order_relaxed);
+    status().touch();
+  }
+
   inline static std::atomic<int> calls{0};  ///< that have begun and not ended
   int exceptions_ = std::uncaught_exceptions();
   std::uint64_t epoch_ = status().epoch.load(std::memory_order_relaxed),
