@@ -111,9 +111,12 @@ struct BackupAndRestore {
 
   template <class Run>
   void on_train_resume(Run& run) {
-    if (run.resume(path, placement) && verbose)
+    if (!run.resume(path, placement) || !verbose) return;
+    if (run.progress().goes_on(run.epochs()))
       run.message(formatted("Going on with epoch {} after {} of its batches, from {}", run.epoch() + 1,
                             run.progress().batch, path));
+    else
+      run.message(formatted("Nothing is left to train: the run in {} is complete, after epoch {}", path, run.epoch()));
   }
 
   template <class Run>

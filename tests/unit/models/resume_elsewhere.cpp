@@ -150,16 +150,20 @@ BOOST_FIXTURE_TEST_CASE(after_it_was_to_stop_within_an_epoch, Fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(at_its_end_where_the_checkpoint_is_kept, Fixture) {
-  BackupAndRestore kept{.path = path, .save_freq = 7, .delete_checkpoint = false};
+  BackupAndRestore kept{.path = path, .save_freq = 7, .delete_checkpoint = false, .verbose = true};
   auto first = compiled(), second = compiled();
   auto const expected = fit(strategy, first, data(), tests(), {.epochs = 2, .verbose = false}, kept);
-  auto const history = fit(strategy, second, data(), tests(), {.epochs = 2, .verbose = false}, kept);
+  History history;
+  BOOST_TEST(test::printed([&] {
+               history = fit(strategy, second, data(), tests(), {.epochs = 2, .verbose = false}, kept);
+             }) == "Nothing is left to train: the run in " + path + " is complete, after epoch 2\n");
   BOOST_TEST(test::weight_bits(second) == test::weight_bits(first));
   BOOST_TEST((history.values == expected.values));
   BOOST_TEST(std::filesystem::exists(path));
 
   auto longer = compiled(), whole = compiled();  // two epochs more
-  fit(strategy, longer, data(), tests(), {.epochs = 4, .verbose = false}, kept);
+  BOOST_TEST(test::printed([&] { fit(strategy, longer, data(), tests(), {.epochs = 4, .verbose = false}, kept); }) ==
+             "Going on with epoch 3 after 0 of its batches, from " + path + "\n");
   fit(strategy, whole, data(), tests(), {.epochs = 4, .verbose = false});
   BOOST_TEST(test::weight_bits(longer) == test::weight_bits(whole));
 }
