@@ -23,6 +23,7 @@
 #include "trireme/mpi/communicator.hpp"
 #include "trireme/mpi/fault/deadline_wait.hpp"
 #include "trireme/mpi/fault/mpi_check.hpp"
+#include "trireme/mpi/left_windows.hpp"
 #include "trireme/mpi/shared_counter.hpp"
 
 namespace trireme {
@@ -41,6 +42,7 @@ class SharedArrays {
   /// Collective.
   static std::unique_ptr<SharedArrays> make(Communicator const& communicator, std::size_t n) {
     std::size_t const bytes = line + n * sizeof(T);
+    detail::LeftWindows::own().free(communicator);
     bool const one_node = communicator.split_by_node().size() == communicator.size();
     if (!communicator.allreduce_and(one_node && is_free(bytes * communicator.size())).value()) return nullptr;
     std::unique_ptr<SharedArrays> arrays(new SharedArrays(communicator, bytes));
@@ -49,8 +51,12 @@ class SharedArrays {
   SharedArrays(SharedArrays const&) = delete;
   SharedArrays& operator=(SharedArrays const&) = delete;
   ~SharedArrays() {
-    // Freeing waits for the other ranks, which do not come if an error unwinds this one's stack.
-    if (detail::is_forked_child() || detail::mpi_is_finalized() || std::uncaught_exceptions() != 0) return;
+    if (detail::is_forked_child() || detail::mpi_is_finalized()) return;
+    // Freeing waits for the other ranks, which may not come if an error unwinds this one's stack.
+    if (std::uncaught_exceptions() != 0) {
+      detail::LeftWindows::own().leave(window_, number_);
+      return;
+    }
     DeadlineWait waiting("MPI_Win_free");
     arrive();
     wait(waiting);
@@ -78,8 +84,8 @@ class SharedArrays {
   }
 
  private:
-  SharedArrays(Communicator const& communicator, std::size_t bytes) : rank_(communicator.rank()) {
-    communicator.barrier();
+  SharedArrays(Communicator const& communicator, std::size_t bytes)
+      : rank_(communicator.rank()), number_(detail::LeftWindows::own().number(communicator)) {
     DeadlineWait const waiting("MPI_Win_allocate_shared");
     MPI_Info info = MPI_INFO_NULL;
     check(MPI_Info_create(&info), "MPI_Info_create", communicator.get());
@@ -138,6 +144,7 @@ class SharedArrays {
   }
 
   std::size_t rank_;
+  std::uint64_t number_;  ///< of the window, the same on all ranks
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<Arrivals*> arrivals_;
   std::vector<T const*> arrays_;

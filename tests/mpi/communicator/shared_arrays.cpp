@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -152,6 +154,37 @@ void check_that_ranks_sleep_for_the_last(F const& f) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Bytes that this process has mapped.
+std::size_t mapped() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Leaves arrays of all ranks, and of its group, by an exception of all.
+void fail_with_arrays(Communicator const& group, std::size_t n) {
+  try {
+    auto const of_all = SharedArrays<char>::make(world(), n);
+    auto const of_group = SharedArrays<char>::make(group, n);
+    BOOST_REQUIRE((of_all && of_group));
+    throw std::runtime_error("failed on all ranks");
+  } catch (std::runtime_error const&) {
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(arrays_left_by_errors_do_not_pile_up, *boost::unit_test::precondition(with_memory)) {
+  constexpr std::size_t n = 1 << 20, times = 20;
+  auto const group = world().split(world().rank() % 2);
+  fail_with_arrays(group, n);
+  std::size_t const before = mapped();
+  for (std::size_t i = 0; i < times; ++i) fail_with_arrays(group, n);
+  BOOST_TEST(mapped() < before + times / 2 * n);
+}
 
 BOOST_AUTO_TEST_CASE(ranks_sleep_until_the_last_has_come, *boost::unit_test::precondition(with_memory)) {
   auto arrays = SharedArrays<float>::make(world(), 5);
