@@ -135,7 +135,10 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   R run(model, progress, options.epochs, log_names<Model, validates, Callbacks...>(), options.validation_freq);
   CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
-    run.save_with([&](auto& archive) { archive("data", batches), archive("callbacks", list.all()); });
+    run.save_with([&](auto& archive) {
+      archive("data", batches), archive("callbacks", list.all());
+      if constexpr (validates) archive("validation", tests);
+    });
 
   auto const require_same_changes = [&] {
     if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();

@@ -139,7 +139,8 @@ struct TwoHalves {
     BOOST_CHECK_EXCEPTION(
         fit(second, elsewhere, data(), {.epochs = 4, .verbose = false}, BackupAndRestore{.path = file("_run.npz")}),
         FileError, [](FileError const& error) {
-          return std::string(error.what()).find("a run goes on with the strategy and the callbacks that it had") !=
+          return std::string(error.what())
+                     .find("a run goes on with the strategy, validation and callbacks that it had") !=
                  std::string::npos;
         });
   }

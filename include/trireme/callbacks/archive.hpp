@@ -19,6 +19,7 @@
 #include "trireme/core/hash.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/stored_tensor.hpp"
+#include "trireme/mpi/same_config.hpp"
 #include "trireme/mpi/text_of_ranks.hpp"
 
 namespace trireme {
@@ -60,6 +61,14 @@ class Archive : public StoredValues {
   /// An archive that sets the values of a checkpoint.
   Archive(Engine& engine, std::string path, StoredTensors tensors, Placement allowed = Placement::same)
       : StoredValues(std::move(path), std::move(tensors)), engine_(&engine), allowed_(allowed) {}
+  /// An archive that sets the values of `saved`, the state of before. Collective.
+  static Archive undo(Archive const& saved) {
+    StoredTensors tensors = saved.tensors();
+    broadcast_tensors(saved.engine_->group(), tensors);
+    Archive archive(*saved.engine_, saved.path(), std::move(tensors));
+    archive.undoes_ = true;
+    return archive;
+  }
 
   /// \throws FileError if the checkpoint has no such value.
   template <class V>
@@ -109,6 +118,17 @@ class Archive : public StoredValues {
       fail(formatted("holds a run that {}", difference));
   }
 
+  /// Saves the text of a model's config, or checks that the resumed run's is the same.
+  /// \throws FileError that names the first difference
+  void same_model(std::string const& here) {
+    std::string there = here;
+    (*this)("model", there);
+    if (there == here) return;
+    auto const difference = detail::config_difference(there, here);
+    fail(formatted("holds a run of another model: {} there, and {} here", printable(difference.first, 200),
+                   difference.second));
+  }
+
   /// Saves or compares the placement, as text of the group's processes, which may differ: besides the program and its
   /// data, the bits of a result depend on it. `moved()` is true on all if it differs on any. Collective.
   template <class Group>
@@ -129,6 +149,8 @@ class Archive : public StoredValues {
                     "on here, where results no longer agree to the bit",
                     difference_, there_, here_));
   }
+  /// True if the run goes on from the values that are set; false if they are saved, or those of before.
+  bool resumes() const { return loads() && !undoes_; }
   /// True if the run was saved under another placement.
   bool moved() const { return moved_; }
   /// Placement of the saved run, in the first difference.
@@ -215,7 +237,7 @@ class Archive : public StoredValues {
 
   Engine* engine_;
   Placement allowed_ = Placement::same;
-  bool moved_ = false;
+  bool moved_ = false, undoes_ = false;
   std::string difference_{}, there_{}, here_{};
 };
 

@@ -9,39 +9,58 @@
 #include <vector>
 
 #include "trireme/callbacks/archive.hpp"
-#include "trireme/core/hash.hpp"
+#include "trireme/core/config.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/models/model_config.hpp"
 #include "trireme/models/state_file.hpp"
+#include "trireme/mpi/same_config.hpp"
 
 namespace trireme {
 
 namespace detail {
 
-/// Fingerprint that is equal for models of the same layers, optimizer, scalars, metrics and seed (from which all random
-/// numbers follow, with the step). Numeric options may differ, so that a run can resume with another rate of Dropout.
+/// What a run that goes on has alike: layers with their options, optimizer, loss, metrics, scalars and seed (from which
+/// all random numbers follow, with the step). Numbers of a range may differ, so that a run can resume with another rate
+/// of Dropout.
 template <class Model>
-std::uint64_t model_fingerprint(Model const& model) {
-  ModelDescription const& description = model.description();
-  std::string text = formatted("{} {}", sizeof(typename Model::scalar), model.seed());
-  for (LayerInfo const& layer : description.layers) text += formatted(" {} {}", layer.class_name, layer.path);
-  for_each_weight(description,
-                  [&](WeightInfo const& weight) { text += formatted(" {} {}", weight.path, weight.size); });
-  for (auto const& name : Model::log_names) text += formatted(" {}", name);
-  if constexpr (requires { Model::Optimizer::name.view(); }) text += formatted(" {}", Model::Optimizer::name.view());
-  return data::hash_bytes(text.data(), text.size());
+std::string model_text(Model const& model) {
+  Config all, fixed;
+  all.add("the seed", formatted("{}", model.seed()));
+  list_model(all, model);
+  for (auto const& entry : all.entries()) fixed.add(entry.name, entry.is_number ? "a number" : entry.value);
+  return config_text(fixed);
 }
 
 /// Saves or sets the run's own values, and checks that they fit. \return the number of processes that saved the run
 template <class Engine, class Run>
 std::size_t run_state(Archive<Engine>& archive, Engine& engine, Run& run) {
-  archive.same("is of another model (its layers, optimizer, metrics, scalars or seed)", "model",
-               model_fingerprint(engine.model()));
+  archive.same_model(model_text(engine.model()));
   std::size_t ranks = engine.group().size();
   archive("ranks", ranks);
   archive("part", engine);
   run.state(archive);
   return ranks;
+}
+
+/// Sets the run's own values; all or, where the checkpoint does not fit, none of them.
+template <class Engine, class Run>
+std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
+  Archive<Engine> before(engine, archive.path());
+  run_state(before, engine, run);
+  try {
+    std::size_t const saved_by = run_state(archive, engine, run);
+    archive.require_complete();
+    archive.require_placement();
+    return saved_by;
+  } catch (Error const& error) {
+    if (!error.uniform()) throw;
+    auto undo = Archive<Engine>::undo(before);
+    run_state(undo, engine, run);
+    if constexpr (requires { engine.resumed(); }) engine.resumed();
+    throw;
+  }
 }
 
 /// Degree to which results agree with those under the saved run's placement, as readable text.
@@ -96,7 +115,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
 /// Restores model and run from the newest undamaged checkpoint; false if there is none. Collective; only the chief
 /// reads. Damaged files and a change of placement are messages of the run. `placement`: `any` accepts a run that other
 /// numbers of processes and threads have saved. \throws FileError that names the file and the difference, on every
-/// process
+/// process; model and run are then as before
 template <class Engine, class Run>
 bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement) {
   auto state = detail::state_to_read(engine);
@@ -115,9 +134,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   if (!damage.empty()) run.warning(formatted("warning: {}; an earlier checkpoint was taken", damage));
   broadcast_tensors(engine.group(), tensors);
   Archive<Engine> archive(engine, found, std::move(tensors), placement);
-  std::size_t const saved_by = detail::run_state(archive, engine, run);
-  archive.require_complete();
-  archive.require_placement();
+  std::size_t const saved_by = detail::set_or_undo(archive, engine, run);
   engine.weights().set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();

@@ -35,6 +35,8 @@ class StoredValues {
 
   /// True if values are loaded; if false they are saved.
   bool loads() const { return loads_; }
+  /// Path of the checkpoint.
+  std::string const& path() const { return path_; }
   /// Tensors that were saved so far, or those to load from.
   StoredTensors const& tensors() const { return tensors_; }
 

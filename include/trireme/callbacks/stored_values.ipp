@@ -20,10 +20,11 @@ namespace trireme {
 
 TRIREME_INLINE void StoredValues::require_complete() const {
   if (named_ == tensors_.size()) return;
-  fail(formatted(
-      "holds {} values, of which this run knows {}: a run goes on with the strategy and the callbacks that it had, "
-      "these in their order",
-      tensors_.size(), named_));
+  fail(
+      formatted("holds {} values, of which this run knows {}: a run goes on with the strategy, validation and "
+                "callbacks that it had, "
+                "these in their order",
+                tensors_.size(), named_));
 }
 
 TRIREME_INLINE void StoredValues::length(std::string_view name, std::size_t& value) {
@@ -58,9 +59,10 @@ TRIREME_INLINE StoredTensor& StoredValues::slot(std::string_view name, ElementTy
   }
   auto const found = tensors_.find(path);
   if (found == tensors_.end() || found->second.type != type)
-    fail(formatted(
-        "has no value '{}': a run goes on with the strategy and the callbacks that it had, these in their order",
-        path));
+    fail(
+        formatted("has no value '{}': a run goes on with the strategy, validation and callbacks that it had, these in "
+                  "their order",
+                  path));
   return found->second;
 }
 

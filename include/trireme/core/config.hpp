@@ -70,6 +70,7 @@ class Config {
  public:
   struct Entry {
     std::string name, value;
+    bool is_number = false;  ///< of a range
   };
 
   /// A number. \throws ValueError if it is outside of the range
@@ -83,11 +84,11 @@ class Config {
     if (value)
       (*this)(name, *value, range);
     else
-      add(full_name(name), "unset");
+      entries_.push_back({full_name(name), "unset", true});
   }
   template <class Number>
   void operator()(std::string_view name, std::vector<Number> const& values, Interval const& range) {
-    add(full_name(name), formatted("{} numbers", values.size()));
+    entries_.push_back({full_name(name), formatted("{} numbers", values.size()), true});
     for (std::size_t i = 0; i < values.size(); ++i) (*this)(formatted("{}[{}]", name, i), values[i], range);
   }
 

@@ -33,7 +33,7 @@ TRIREME_INLINE void Config::add(std::vector<Entry> const& entries) {
 TRIREME_INLINE void Config::add_number(std::string_view name, std::string text, bool in_range, Interval const& range) {
   std::string full = full_name(name);
   if (!in_range) throw ValueError(formatted("{} is {}, which is outside of {}", full, text, range.text()));
-  entries_.push_back({std::move(full), std::move(text)});
+  entries_.push_back({std::move(full), std::move(text), true});
 }
 
 TRIREME_INLINE Config::Scope::Scope(Config& config, std::string type, std::string_view owner)

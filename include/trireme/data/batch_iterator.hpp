@@ -135,18 +135,19 @@ class BatchIterator {
   /// Index of the current batch, from 0.
   std::size_t index() const { return next_ - 1; }
 
-  /// Position in the data, for a run that goes on later with the same data. Reads all data that lie in memory, once.
-  /// Collective.
+  /// Position in the data, for a run that goes on later with the same data; of validation the fingerprint alone, since
+  /// each test begins anew. Reads all data that lie in memory, once. Collective.
   template <class Archive>
   void state(Archive& archive) {
     if (!fingerprint_) fingerprint_ = fingerprint();
+    if (!options_.trains()) return archive.same("was validated on other data", "fingerprint", *fingerprint_);
     archive.same("was trained on other data, or with other class weights or steps per epoch", "fingerprint",
                  *fingerprint_);
     archive.same("took other global batches, whose size per replica was given", "global_batch",
                  formatted("{} samples", data_->global_batch(shard())));
     archive("pass", pass_);
     archive("position", position_);
-    restored_ = archive.loads();
+    restored_ = archive.resumes();
   }
 
  private:

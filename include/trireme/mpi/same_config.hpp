@@ -19,9 +19,12 @@ namespace trireme::detail {
 /// "name\tvalue\n" for each entry.
 std::string config_text(Config const& config);
 
-/// The first line that differs between the texts, from where it differs: "the loss Huber" and "the loss Poisson" become
-/// "the loss Huber where rank 0 has Poisson".
-std::string config_difference(std::string_view own, std::string_view chief);
+/// The first line that differs between two texts.
+struct ConfigDifference {
+  std::string first;   ///< "the loss Huber"
+  std::string second;  ///< the value alone, "Poisson", if the names are one
+};
+ConfigDifference config_difference(std::string_view first, std::string_view second);
 
 /// Returns only if all processes have listed the same, and none has an `error` that kept it from that. Collective.
 template <class Group>
@@ -40,7 +43,9 @@ void require_same_config(Group const& group, char const* call, Config const& con
   group.broadcast(chief);
   group.broadcast(called);
   group.broadcast(text, rank);
-  raise_uniform(ValueError(formatted("{}: rank {} has {}", called, rank, config_difference(text, chief))));
+  auto const difference = config_difference(text, chief);
+  raise_uniform(ValueError(
+      formatted("{}: rank {} has {} where rank 0 has {}", called, rank, difference.first, difference.second)));
 }
 
 /// Calls f(config) on every process, and returns only if none threw and all listed the same. Takes one reduction of

@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_a_checkpoint_is_named_on_all_ranks) {
     BOOST_TEST(test::message_of<FileError>([&] {
                  train(ShardedStrategy<Kokkos::DefaultExecutionSpace, 3>(world()), backup, never);
                }) == folder.file() +
-                         ": has no value 'part/penalties': a run goes on with the strategy and the callbacks "
+                         ": has no value 'part/penalties': a run goes on with the strategy, validation and callbacks "
                          "that it had, these in their order");
     // Fewer ranks.
     Communicator const part = world().split(world().rank() == 0 ? 0 : 1);

@@ -219,9 +219,10 @@ BOOST_AUTO_TEST_CASE(callbacks_without_a_state_take_no_place_and_other_callbacks
   auto swapped = std::tie(none, plateau, stopping);
   auto fewer = std::tie(none, stopping);
   Archive a(engine, "run.h5", saving.tensors()), b(engine, "run.h5", saving.tensors());
-  BOOST_TEST(message_of<tr::FileError>([&] { a("callbacks", swapped); }) ==
-             "run.h5: has no value 'callbacks/0/cooldown_counter': a run goes on with the strategy and the callbacks "
-             "that it had, these in their order");
+  BOOST_TEST(
+      message_of<tr::FileError>([&] { a("callbacks", swapped); }) ==
+      "run.h5: has no value 'callbacks/0/cooldown_counter': a run goes on with the strategy, validation and callbacks "
+      "that it had, these in their order");
   b("callbacks", fewer);
   BOOST_TEST(message_of<tr::FileError>([&] { b.require_complete(); }).starts_with("run.h5: holds "));
 }

@@ -20,6 +20,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "trireme/callbacks/backup_and_restore.hpp"
+#include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_generator.hpp"
@@ -236,6 +237,42 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
              per_element());
 }
 
+BOOST_FIXTURE_TEST_CASE(other_validation_data_are_refused, Fixture) {
+  BackupAndRestore backup{.path = path, .save_freq = 2};
+  FitOptions const options{.epochs = 2, .verbose = false};
+  auto killed = compiled(), model = compiled();
+  BOOST_CHECK_THROW(fit(strategy, killed, data(), tests(), options, Killer{.epoch_ends = 0}, backup), Killed);
+  BOOST_TEST(test::message_of<FileError>([&] {
+               fit(strategy, model, data(), validation(samples.data().batch(GlobalBatch{3})), options, Killer{},
+                   backup);
+             }) == path + ": holds a run that was validated on other data");
+  BOOST_TEST(test::message_of<FileError>([&] {
+               fit(strategy, model, data(), options, Killer{}, backup);
+             }).find("the strategy, validation and callbacks that it had") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_refused_run_leaves_model_and_callbacks_as_they_were, Fixture) {
+  BackupAndRestore backup{.path = path, .save_freq = 2};
+  FitOptions const options{.epochs = 2, .verbose = false};
+  auto killed = compiled(), model = compiled(), expected = compiled();
+  BOOST_CHECK_THROW(
+      fit(strategy, killed, data(), tests(), options, EarlyStopping<"loss">{.patience = 7}, Killer{.batch_ends = 8},
+          LambdaCallback{.on_epoch_end = [](auto& run) { run.set_learning_rate(0.004); }}, backup),
+      Killed);
+  fit(strategy, model, data(), {.epochs = 1, .verbose = false}),
+      fit(strategy, expected, data(), {.epochs = 1, .verbose = false});
+  EarlyStopping<"loss"> stopping{.patience = 7};
+  BOOST_CHECK_THROW(fit(strategy, model, samples.data().shuffle(23, 5).batch(GlobalBatch{5}), tests(), options,
+                        stopping, Killer{}, LambdaCallback{.on_epoch_end = [](auto&) {}}, backup),
+                    FileError);
+  BOOST_TEST(model.engine().iteration() == expected.engine().iteration());
+  BOOST_TEST(model.engine().optimizer().learning_rate() == expected.engine().optimizer().learning_rate());
+  BOOST_TEST(!stopping.best.has_value());
+  auto const history = fit(strategy, model, data(), options), others = fit(strategy, expected, data(), options);
+  BOOST_TEST((history.values == others.values));
+  BOOST_TEST(test::weight_bits(model) == test::weight_bits(expected));
+}
+
 BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused, Fixture) {
   BackupAndRestore backup{.path = path, .save_freq = 2};
   auto killed = compiled();
@@ -245,7 +282,23 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
     return test::message_of<FileError>([&] { fit(s, model, train, o, callbacks..., backup); });
   };
   BOOST_TEST(refused(strategy, compiled(7), data(), options) ==
-             path + ": holds a run that is of another model (its layers, optimizer, metrics, scalars or seed)");
+             path + ": holds a run of another model: the seed 6 there, and 7 here");
+  BOOST_TEST(refused(strategy,
+                     compile(strategy,
+                             Sequential{Input<test::mlp_inputs>{}, Dense<9, ReLU>{.kernel_regularizer = L2(1e-2)},
+                                        Dropout{.rate = 0.5f}, Dense<test::classes>{}},
+                             Adam{}, SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{},
+                             CompileOptions{.seed = 6}),
+                     data(), options)
+                 .ends_with("holds a run of another model: layer 'dense' Dense<9, Tanh> there, and Dense<9, ReLU> "
+                            "here"));
+  BOOST_TEST(refused(strategy,
+                     compile(strategy, test::mlp(), Adam{}, SparseCategoricalCrossentropy{}, Accuracy{},
+                             CompileOptions{.seed = 6}),
+                     data(), options) ==
+             path +
+                 ": holds a run of another model: SparseCategoricalCrossentropy::from_logits true there, and false "
+                 "here");
   BOOST_TEST(refused(strategy, compiled(), samples.data().shuffle(23, 5).batch(GlobalBatch{5}), options) ==
              path + ": holds a run that was trained on other data, or with other class weights or steps per epoch");
   BOOST_TEST(refused(strategy, compiled(), data(), {.epochs = 2, .class_weight = {1, 2, 1, 1}, .verbose = false}) ==
