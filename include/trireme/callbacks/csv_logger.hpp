@@ -22,7 +22,10 @@ namespace trireme {
 /// value that an epoch did not log is `NA`. Source: Keras `CSVLogger`.
 ///
 /// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
-/// program. Designated initializers name the members in this order.
+/// program. Without `append` the first line replaces what is in the file.
+/// Later lines are appended, so that lines of others stay. A resumed run drops the lines that it wrote behind its
+/// checkpoint. Where others have written behind them it drops nothing, with a
+/// warning. Designated initializers name the members in this order.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
 /// that is in numbers.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written, or with `append` has other columns.
@@ -38,7 +41,11 @@ struct CSVLogger {
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line
-  std::uint64_t bytes = 0;             ///< of the chief's file that are kept; a resumed run drops the rest
+  /// Of the chief's file, up to the last line of this run, or to its end where the run began; a resumed run drops its
+  /// own lines behind them.
+  std::uint64_t bytes = 0;
+  bool resumed = false;  ///< behind a checkpoint; in no checkpoint itself
+  bool begun = false;    ///< this process has written a line; in no checkpoint
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -55,6 +62,7 @@ struct CSVLogger {
   void on_train_begin(Run& run) {
     columns.clear();
     bytes = 0;
+    resumed = begun = false;
     run.on_chief([](auto const&, CSVLogger* logger, std::vector<std::string> const* names) { logger->begin(*names); },
                  this, &run.log_names());
   }
@@ -68,15 +76,19 @@ struct CSVLogger {
       std::sort(columns.begin(), columns.end());
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     }
-    run.on_chief([](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch,
-                    bool is_first) { logger->write(*logs, epoch, is_first); },
-                 this, &run.logs(), run.epoch(), first);
+    std::string warning;
+    run.on_chief([](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first,
+                    std::string* found) { *found = logger->write(*logs, epoch, is_first); },
+                 this, &run.logs(), run.epoch(), first, &warning);
+    begun = true;
+    if (!warning.empty()) run.warning(warning);
   }
 
   template <class Archive>
   void state(Archive& archive) {
     archive("columns", columns);
     archive("bytes", bytes);
+    if (archive.loads()) resumed = true;
   }
 
  private:
@@ -84,7 +96,18 @@ struct CSVLogger {
 
   void begin(std::vector<std::string> const& names);
 
-  void write(Logs const& logs, std::size_t epoch, bool is_first);
+  /// Writes a line, the run's first one where `is_first`. \return a warning, or nothing
+  std::string write(Logs const& logs, std::size_t epoch, bool is_first);
+
+  /// Drops what this process's first line, that of `epoch`, replaces. \return a warning if not all of the run's earlier
+  /// lines, and nothing else, are in the file
+  std::string cut(GrowingFile& file, std::size_t epoch, bool is_first) const;
+
+  /// True if the run itself has written all that is behind `bytes`: lines of `epoch` and the epochs after it.
+  bool wrote_the_rest(std::size_t epoch, bool is_first) const;
+
+  /// Fields of the file's first line; none if that is empty.
+  std::vector<std::string> first_line() const;
 
   /// Names after `epoch` in the file's first line; nothing if it has none.
   std::optional<std::vector<std::string>> header() const;

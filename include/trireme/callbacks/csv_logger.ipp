@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <ios>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,15 +39,23 @@ TRIREME_INLINE void CSVLogger::begin(std::vector<std::string> const& names) {
   bytes = error ? 0 : size;
 }
 
-TRIREME_INLINE void CSVLogger::write(Logs const& logs, std::size_t epoch, bool is_first) {
-  auto const found = is_first && bytes > 0 ? header() : std::nullopt;
+TRIREME_INLINE std::string CSVLogger::write(Logs const& logs, std::size_t epoch, bool is_first) {
+  GrowingFile file(path);
+  std::string const warning = begun ? "" : cut(file, epoch, is_first);
+  auto const found = is_first && append ? header() : std::nullopt;
   if (found) {
     require_columns(*found, columns);
     columns = *found;
   }
   std::string text;
-  if (is_first && bytes > 0 && !ends_with_newline()) text = "\n";
-  if (is_first ? !found : is_empty()) {
+  if (!ends_with_newline()) text = "\n";
+  bool has_header = is_first ? found.has_value() : !is_empty();
+  if (!is_first && !warning.empty()) {  // what is there may be another log
+    auto names = columns;
+    names.insert(names.begin(), "epoch");
+    has_header = first_line() == names;
+  }
+  if (!has_header) {
     text += "epoch";
     for (auto const& name : columns) text += separator + quoted(name);
     text += '\n';
@@ -56,20 +66,57 @@ TRIREME_INLINE void CSVLogger::write(Logs const& logs, std::size_t epoch, bool i
     text += separator + (value ? formatted("{}", value->value()) : "NA");
   }
   text += '\n';
-  GrowingFile file(path);
+  bytes = file.append(text);
+  return warning;
+}
+
+TRIREME_INLINE std::string CSVLogger::cut(GrowingFile& file, std::size_t epoch, bool is_first) const {
+  if (append && !resumed) return "";
+  bool const replaces = !append && bytes == 0;
+  std::uint64_t const size = file.size();
+  if (!replaces && size > bytes && !wrote_the_rest(epoch, is_first))
+    return formatted(
+        "warning: CSVLogger: {} has lines of others behind those of the saved run; they stay, and lines of this run "
+        "may be there twice",
+        path);
   file.cut(bytes);
-  file.append(text);
-  bytes = file.size();
+  return "";
+}
+
+TRIREME_INLINE bool CSVLogger::wrote_the_rest(std::size_t epoch, bool is_first) const {
+  std::ifstream in(path, std::ios::binary);
+  char before = '\n';
+  if (bytes > 0) in.seekg(static_cast<std::streamoff>(bytes) - 1).get(before);
+  std::string const rest{std::istreambuf_iterator<char>(in), {}};
+  std::string_view left = rest;
+  if (before != '\n') {  // the run found an unfinished line, and ended it
+    if (!is_first || !left.starts_with('\n')) return false;
+    left.remove_prefix(1);
+  }
+  auto const line = [&] { return left.substr(0, left.find('\n')); };
+  auto const next = [&] { left.remove_prefix(std::min(left.size(), line().size() + 1)); };
+  if (is_first && left.starts_with("epoch")) next();
+  for (; !left.empty(); next()) {
+    std::string const begin = formatted("{}{}", epoch++, separator);
+    bool const is_unfinished = line().size() == left.size() && begin.starts_with(left);
+    if (!is_unfinished && !line().starts_with(begin)) return false;
+  }
+  return true;
+}
+
+TRIREME_INLINE std::vector<std::string> CSVLogger::first_line() const {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line) || line.empty()) return {};
+  if (line.back() == '\r') line.pop_back();
+  return fields(line);
 }
 
 TRIREME_INLINE std::optional<std::vector<std::string>> CSVLogger::header() const {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream in(path);
-  std::string line;
-  if (!std::getline(in, line) || line.empty()) return std::nullopt;
-  if (line.back() == '\r') line.pop_back();
-  auto names = fields(line);
+  auto names = first_line();
+  if (names.empty()) return std::nullopt;
   if (names.front() != "epoch") throw FileError(path, "is not a log to append to: its first column is not 'epoch'");
   names.erase(names.begin());
   return names;
@@ -89,9 +136,12 @@ TRIREME_INLINE bool CSVLogger::is_empty() const {
 }
 
 TRIREME_INLINE bool CSVLogger::ends_with_newline() const {
+  std::error_code error;
+  if (is_empty() || !std::filesystem::is_regular_file(path, error)) return true;
   std::ifstream in(path, std::ios::binary);
-  in.seekg(static_cast<std::streamoff>(bytes) - 1);
-  return in.get() == '\n';
+  in.seekg(-1, std::ios::end);
+  int const last = in.get();
+  return !in || last == '\n';  // true too of a file that cannot be read
 }
 
 TRIREME_INLINE std::vector<std::string> CSVLogger::fields(std::string_view line) const {

@@ -28,11 +28,15 @@ class GrowingFile {
   /// Drops what is behind the first `bytes`.
   void cut(std::uint64_t bytes);
 
-  /// The text is on the disk at the end; after an error the file ends where it ended before.
-  void append(std::string_view text);
+  /// The text is on the disk at the end; after an error it is no longer in the file, unless another program has
+  /// appended to it since. \return the bytes up to the end of the text; 0 unless it is a regular file
+  std::uint64_t append(std::string_view text);
 
  private:
-  [[noreturn]] void undo(std::uint64_t before);
+  /// Bytes up to the end of what was written last.
+  std::uint64_t position() const;
+
+  [[noreturn]] void undo(std::uint64_t written);
 
   [[noreturn]] void fail(char const* what) const;
 

@@ -36,23 +36,31 @@ TRIREME_INLINE void GrowingFile::cut(std::uint64_t bytes) {
   if (size() > bytes && ::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail("cannot be written");
 }
 
-TRIREME_INLINE void GrowingFile::append(std::string_view text) {
-  std::uint64_t const before = size();
-  while (!text.empty()) {
-    ssize_t const written = ::write(descriptor_, text.data(), text.size());
+TRIREME_INLINE std::uint64_t GrowingFile::append(std::string_view text) {
+  std::uint64_t done = 0;
+  while (done < text.size()) {
+    ssize_t const written = ::write(descriptor_, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) undo(before);
-    text.remove_prefix(static_cast<std::size_t>(written));
+    if (written < 0) undo(done);
+    done += static_cast<std::uint64_t>(written);
   }
   int status = 0;
   do status = ::fsync(descriptor_);
   while (status != 0 && errno == EINTR);
-  if (status != 0 && errno != EINVAL && errno != ENOTSUP) undo(before);
+  if (status != 0 && errno != EINVAL && errno != ENOTSUP) undo(done);
+  return position();
 }
 
-TRIREME_INLINE void GrowingFile::undo(std::uint64_t before) {
+TRIREME_INLINE std::uint64_t GrowingFile::position() const {
+  off_t const at = size() > 0 ? ::lseek(descriptor_, 0, SEEK_CUR) : 0;
+  return at < 0 ? 0 : static_cast<std::uint64_t>(at);
+}
+
+TRIREME_INLINE void GrowingFile::undo(std::uint64_t written) {
   int const error = errno;
-  if (size() > before) static_cast<void>(::ftruncate(descriptor_, static_cast<off_t>(before)) == 0);
+  std::uint64_t const end = position();
+  if (written > 0 && end >= written && size() == end)  // the text of others stays
+    static_cast<void>(::ftruncate(descriptor_, static_cast<off_t>(end - written)) == 0);
   errno = error;
   fail("cannot be written");
 }

@@ -143,14 +143,48 @@ BOOST_FIXTURE_TEST_CASE(what_is_before_the_log_stays, Folder) {
 struct Stored {  // an archive
   std::vector<std::string> columns;
   std::uint64_t bytes = 0;
-  bool loads = false;
+  bool is_read = false;
+  bool loads() const { return is_read; }
   void operator()(char const* name, auto& value) {
     if constexpr (requires { value = columns; })
-      loads ? void(value = columns) : void(columns = value);
+      is_read ? void(value = columns) : void(columns = value);
     else if (std::string(name) == "bytes")
-      loads ? void(value = bytes) : void(bytes = value);
+      is_read ? void(value = bytes) : void(bytes = value);
   }
 };
+
+/// A run of epochs with a loss, whose logger writes a line each.
+struct Logged {
+  tr::CSVLogger logger;
+  ScriptedRun run{};
+
+  Logged(std::string const& file, bool append) : logger{.path = file, .append = append} {
+    run.names = {"loss"};
+    logger.on_train_begin(run);
+  }
+  Stored saved() {
+    Stored checkpoint;
+    logger.state(checkpoint);
+    return checkpoint;
+  }
+  void resume(Stored checkpoint) {
+    checkpoint.is_read = true;
+    logger.state(checkpoint);
+  }
+  void epoch(std::size_t number, double loss) {
+    run.epoch_now = number;
+    run.logs().set("loss", uniform(loss));
+    logger.on_epoch_end(run);
+  }
+  void warned_once(std::string const& sentence) const {
+    BOOST_TEST(run.messages == std::vector<std::string>{sentence}, boost::test_tools::per_element());
+  }
+};
+
+std::string others(std::string const& file) {
+  return "warning: CSVLogger: " + file +
+         " has lines of others behind those of the saved run; they stay, and lines of this run may be there twice";
+}
 
 BOOST_FIXTURE_TEST_CASE(a_run_that_goes_on_drops_the_lines_behind_its_checkpoint, Folder) {
   for (bool const append : {false, true})
@@ -170,7 +204,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_that_goes_on_drops_the_lines_behind_its_checkpoint
       std::string const whole = text_of(file());
       BOOST_TEST(whole.starts_with(append ? old : "epoch,"));
       tr::CSVLogger next{.path = file(), .append = append};
-      checkpoint.loads = true;
+      checkpoint.is_read = true;
       next.on_train_begin(run);
       next.state(checkpoint);
       for (std::size_t epoch = saved; epoch < 3; ++epoch) {
@@ -179,6 +213,96 @@ BOOST_FIXTURE_TEST_CASE(a_run_that_goes_on_drops_the_lines_behind_its_checkpoint
       }
       BOOST_TEST(text_of(file()) == whole, "append " << append << ", saved after " << saved);
     }
+}
+
+BOOST_FIXTURE_TEST_CASE(lines_of_runs_that_share_a_file_all_stay, Folder) {
+  Logged first(file(), true), second(file(), true);
+  first.epoch(0, 1);
+  second.epoch(0, 2);
+  first.epoch(1, 3);
+  std::ofstream(file(), std::ios::app) << "9,9\n9,";
+  second.epoch(1, 4);
+  BOOST_TEST(text_of(file()) == "epoch,loss\n0,1\n0,2\n1,3\n9,9\n9,\n1,4\n");
+  BOOST_TEST((first.run.messages.empty() && second.run.messages.empty()));
+}
+
+BOOST_FIXTURE_TEST_CASE(lines_of_another_program_stay_in_a_log_that_this_run_began, Folder) {
+  std::ofstream(file()) << "old\n";
+  Logged run(file(), false);
+  run.epoch(0, 1);
+  std::ofstream(file(), std::ios::app) << "9,9\n";
+  Stored const checkpoint = run.saved();
+  run.epoch(1, 2);
+  BOOST_TEST(text_of(file()) == "epoch,loss\n0,1\n9,9\n1,2\n");
+  Logged next(file(), false);
+  next.resume(checkpoint);
+  next.epoch(1, 2);
+  BOOST_TEST(text_of(file()) == "epoch,loss\n0,1\n9,9\n1,2\n1,2\n");
+  next.warned_once(others(file()));
+}
+
+BOOST_FIXTURE_TEST_CASE(lines_of_another_run_behind_a_checkpoint_stay, Folder) {
+  for (bool const append : {false, true})
+    for (bool const own : {false, true}) {  // a line of its own behind the checkpoint
+      std::filesystem::remove(file());
+      Logged first(file(), append);
+      for (std::size_t epoch = 0; epoch < 3; ++epoch) first.epoch(epoch, 1);
+      Stored const checkpoint = first.saved();
+      if (own) first.epoch(3, 1);
+      Logged second(file(), true);
+      second.epoch(0, 2);
+      second.epoch(1, 2);
+      std::string const before = text_of(file());
+      Logged next(file(), append);
+      next.resume(checkpoint);
+      next.epoch(3, 1);
+      next.epoch(4, 1);
+      BOOST_TEST(text_of(file()) == before + "3,1\n4,1\n");
+      next.warned_once(others(file()));
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_line_of_another_file_is_not_cut_by_a_run_that_goes_on, Folder) {
+  Logged first(file(), false);
+  first.epoch(0, 1);
+  Stored const checkpoint = first.saved();  // 15 bytes
+  std::ofstream(file()) << "epoch,loss\n0,0.1250\n1,0.5";
+  Logged next(file(), false);
+  next.resume(checkpoint);
+  next.epoch(1, 2);
+  BOOST_TEST(text_of(file()) == "epoch,loss\n0,0.1250\n1,0.5\n1,2\n");
+  next.warned_once(others(file()));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_line_that_a_killed_run_left_unfinished_is_dropped, Folder) {
+  for (char const* behind : {"", "1", "1,", "1,0.", "1,2\n2", "1,2\n2,3\n"}) {
+    std::filesystem::remove(file());
+    Logged first(file(), false);
+    first.epoch(0, 1);
+    Stored const checkpoint = first.saved();
+    std::ofstream(file(), std::ios::app) << behind;
+    Logged next(file(), false);
+    next.resume(checkpoint);
+    next.epoch(1, 2);
+    BOOST_TEST(text_of(file()) == "epoch,loss\n0,1\n1,2\n");
+    BOOST_TEST(next.run.messages.empty());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_saved_before_its_first_line_drops_those_behind_an_unfinished_one, Folder) {
+  for (char const* old : {"", "epoch,loss\n7,8\n", "epoch,loss\n7,", "\nnotes"}) {
+    std::ofstream(file()) << old;
+    Logged first(file(), true);
+    Stored const checkpoint = first.saved();
+    first.epoch(0, 1);
+    std::string const whole = text_of(file());
+    first.epoch(1, 2);
+    Logged next(file(), true);
+    next.resume(checkpoint);
+    next.epoch(0, 1);
+    BOOST_TEST(text_of(file()) == whole);
+    BOOST_TEST(next.run.messages.empty());
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(a_log_that_is_gone_begins_again_with_its_header, Folder) {
