@@ -24,8 +24,8 @@ namespace trireme {
 /// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
 /// program. Without `append` the first line replaces what is in the file.
 /// Later lines are appended, so that lines of others stay. A resumed run drops the lines that it wrote behind its
-/// checkpoint. Where others have written behind them it drops nothing, with a
-/// warning. Designated initializers name the members in this order.
+/// checkpoint. Where others have written behind them it drops nothing, and where lines are missing it appends, each
+/// with a warning. Designated initializers name the members in this order.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
 /// that is in numbers.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written, or with `append` has other columns.

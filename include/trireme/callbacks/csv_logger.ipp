@@ -74,6 +74,9 @@ TRIREME_INLINE std::string CSVLogger::cut(GrowingFile& file, std::size_t epoch, 
   if (append && !resumed) return "";
   bool const replaces = !append && bytes == 0;
   std::uint64_t const size = file.size();
+  if (size < bytes)
+    return formatted("warning: CSVLogger: {} has lost lines of the saved run; those that follow are appended to it",
+                     path);
   if (!replaces && size > bytes && !wrote_the_rest(epoch, is_first))
     return formatted(
         "warning: CSVLogger: {} has lines of others behind those of the saved run; they stay, and lines of this run "

@@ -186,6 +186,10 @@ std::string others(std::string const& file) {
          " has lines of others behind those of the saved run; they stay, and lines of this run may be there twice";
 }
 
+std::string lost(std::string const& file) {
+  return "warning: CSVLogger: " + file + " has lost lines of the saved run; those that follow are appended to it";
+}
+
 BOOST_FIXTURE_TEST_CASE(a_run_that_goes_on_drops_the_lines_behind_its_checkpoint, Folder) {
   for (bool const append : {false, true})
     for (std::size_t const saved : {0u, 1u, 2u}) {  // epochs before the checkpoint
@@ -302,6 +306,26 @@ BOOST_FIXTURE_TEST_CASE(a_run_saved_before_its_first_line_drops_those_behind_an_
     next.epoch(0, 1);
     BOOST_TEST(text_of(file()) == whole);
     BOOST_TEST(next.run.messages.empty());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_log_that_is_shorter_than_at_the_checkpoint_is_a_warning, Folder) {
+  std::string const header = "epoch,loss\n";
+  for (std::string const& left : {std::string("absent"), std::string(), header, header + "0,", std::string("a,b\n")}) {
+    Logged first(file(), false);
+    first.epoch(0, 1);
+    first.epoch(1, 2);
+    Stored const checkpoint = first.saved();
+    std::filesystem::remove(file());
+    if (left != "absent") std::ofstream(file()) << left;
+    Logged next(file(), false);
+    next.resume(checkpoint);
+    next.epoch(2, 3);
+    next.epoch(3, 4);
+    std::string const kept = left == "absent" ? "" : left == header + "0," ? left + "\n" : left;
+    BOOST_TEST(text_of(file()) == kept + (kept.starts_with(header) ? "" : header) + "2,3\n3,4\n");
+    next.warned_once(lost(file()));
+    std::filesystem::remove(file());
   }
 }
 
