@@ -22,7 +22,7 @@ namespace trireme {
 /// value that an epoch did not log is `NA`. Source: Keras `CSVLogger`.
 ///
 /// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
-/// program. Without `append` the first line replaces what is in the file.
+/// program. Without `append` the first line replaces what is in the file, and a run that trains no epoch empties it.
 /// Later lines are appended, so that lines of others stay. A resumed run drops the lines that it wrote behind its
 /// checkpoint. Where others have written behind them it drops nothing, and where lines are missing it appends, each
 /// with a warning. Designated initializers name the members in this order.
@@ -82,6 +82,12 @@ struct CSVLogger {
                  this, &run.logs(), run.epoch(), first, &warning);
     begun = true;
     if (!warning.empty()) run.warning(warning);
+  }
+
+  template <class Run>
+  void on_train_end(Run& run) {
+    if (append || resumed || begun) return;
+    run.on_chief([](auto const&, std::string const& file) { GrowingFile(file).cut(0); }, path);
   }
 
   template <class Archive>

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/dispatch.hpp"
+#include "trireme/callbacks/hooks.hpp"
 
 #include "scripted_run.hpp"
 
@@ -176,6 +178,10 @@ struct Logged {
     run.logs().set("loss", uniform(loss));
     logger.on_epoch_end(run);
   }
+  void end() {
+    auto all = std::tie(logger);
+    tr::notify<tr::hooks::TrainEnd>(all, run);
+  }
   void warned_once(std::string const& sentence) const {
     BOOST_TEST(run.messages == std::vector<std::string>{sentence}, boost::test_tools::per_element());
   }
@@ -327,6 +333,23 @@ BOOST_FIXTURE_TEST_CASE(a_log_that_is_shorter_than_at_the_checkpoint_is_a_warnin
     next.warned_once(lost(file()));
     std::filesystem::remove(file());
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_without_an_epoch_leaves_an_empty_log_unless_it_appends_or_goes_on, Folder) {
+  for (bool const append : {false, true})
+    for (bool const resumed : {false, true}) {
+      std::string const old = "epoch,loss\n0,1\n";
+      std::ofstream(file()) << old;
+      Logged run(file(), append);
+      if (resumed) run.resume({.columns = {"loss"}, .bytes = old.size()});
+      BOOST_TEST(text_of(file()) == old);
+      run.end();
+      BOOST_TEST(text_of(file()) == (append || resumed ? old : ""));
+    }
+  Logged run(file(), false);
+  run.epoch(0, 1);
+  run.end();
+  BOOST_TEST(text_of(file()) == "epoch,loss\n0,1\n");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_log_that_is_gone_begins_again_with_its_header, Folder) {
