@@ -94,7 +94,7 @@ struct CSVLogger {
   void state(Archive& archive) {
     archive("columns", columns);
     archive("bytes", bytes);
-    if (archive.loads()) resumed = true;
+    if (archive.resumes()) resumed = true;
   }
 
  private:
