@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/callbacks/claimed_file.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/save_freq.hpp"
@@ -36,9 +37,9 @@ namespace trireme {
 /// with `on_train_end` of all callbacks, the files are removed, so that the next run starts anew. Saving and resuming
 /// are collective.
 ///
-/// While `fit` runs no other run can have the same path, on any machine: that is an error in one sentence, of the
-/// second one. `<path>.lock` says who has it. A killed run has nothing any more, and where the file system has no locks
-/// there is no check.
+/// While `fit` runs no other run can have the same path, on any machine, for `BackupAndRestore` or `ModelCheckpoint`:
+/// that is an error in one sentence, of the second one. `<path>.lock` says who has it. A killed run has nothing any
+/// more, and where the file system has no locks there is no check.
 ///
 /// With `.signals = {SIGUSR1, SIGUSR2}`, a batch system's warning to one process or all of them saves the run after the
 /// batch, and `fit` throws Interrupted on all processes; whoever sent the signal, nothing is lost. That takes one vote
@@ -81,9 +82,9 @@ struct BackupAndRestore {
     if (path.empty()) fail("BackupAndRestore needs a .path");
     std::vector<OutputFile> files{
         {.writer = "BackupAndRestore", .path = path, .format = checkpoint_file_format, .made_below = ""}};
-    for (char const* ending :
-         {CheckpointFile::previous_ending, CheckpointFile::newest_ending, detail::FileClaim::ending})
+    for (char const* ending : {CheckpointFile::previous_ending, CheckpointFile::newest_ending})
       files.push_back({.writer = "BackupAndRestore", .path = path + ending, .made_below = ""});
+    detail::list_lock(files, "BackupAndRestore", path);
     return files;
   }
 
@@ -95,11 +96,7 @@ struct BackupAndRestore {
           "BackupAndRestore saves at the end of epochs alone where each process acquires batches of its own; leave out "
           ".save_freq");
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).make_folder(); }, path);
-    auto const claimed = std::make_shared<detail::FileClaim>(path);
-    for (bool decided = false; !decided;)  // in turns, each shorter than the deadline of the other processes
-      decided = run.on_chief([](auto const&, detail::FileClaim* file) { return file->attempt(); }, claimed.get());
-    claim = claimed;
-    run.hold(claimed);
+    claim = detail::claim_file(run, path);
     run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).prepare(); }, path);
     watches.clear();
     for (int const signal : signals) {
@@ -128,11 +125,7 @@ struct BackupAndRestore {
     bool const leave = interrupted(run, epoch_ended);
     if (!due && !leave) return;
     batches_since_save = 0;
-    run.on_chief(
-        [](auto const&, detail::FileClaim const* file) {
-          if (file != nullptr) file->require_held();
-        },
-        claim.lock().get());
+    detail::require_held(run, claim);
     run.save(path);
     if (leave)
       raise_uniform(

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/callbacks/claimed_file.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
@@ -23,12 +24,14 @@ namespace trireme {
 ///
 /// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
 /// program. Without `append` the first line replaces what is in the file, and a run that trains no epoch empties it.
-/// Later lines are appended, so that lines of others stay. A resumed run drops the lines that it wrote behind its
-/// checkpoint. Where others have written behind them it drops nothing, and where lines are missing it appends, each
-/// with a warning. Designated initializers name the members in this order.
+/// Later lines are appended. A resumed run drops the lines that it wrote behind its checkpoint. Where others have written
+/// behind them it drops nothing, and where lines are missing it appends, each with a warning. While `fit` runs
+/// `<path>.lock` keeps other runs from a file of this path, except from what several may share, such as /dev/stdout and
+/// pipes. Designated initializers name the members in this order.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
 /// that is in numbers.
-/// \throws FileError from `fit`, on all processes, if the file cannot be written, or with `append` has other columns.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, if another run has it, or with
+/// `append` has other columns.
 struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
@@ -54,7 +57,9 @@ struct CSVLogger {
       throw ValueError(formatted(
           "CSVLogger: the separator '{}' is not one character that is in no number, such as ',', ';' or a tab",
           separator));
-    return {{.writer = "CSVLogger", .path = path, .kind = OutputFile::Kind::appended}};
+    std::vector<OutputFile> files{{.writer = "CSVLogger", .path = path, .kind = OutputFile::Kind::appended}};
+    detail::list_lock(files, "CSVLogger", detail::log_to_claim(path));
+    return files;
   }
 
   /// \throws FileError on all processes, if there is a file to append to that is not a log with this run's columns
@@ -63,6 +68,7 @@ struct CSVLogger {
     columns.clear();
     bytes = 0;
     resumed = begun = false;
+    detail::claim_file(run, detail::log_to_claim(path));
     run.on_chief([](auto const&, CSVLogger* logger, std::vector<std::string> const* names) { logger->begin(*names); },
                  this, &run.log_names());
   }

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "trireme/callbacks/claimed_file.hpp"
 #include "trireme/callbacks/improvement.hpp"
 #include "trireme/callbacks/output_files.hpp"
 #include "trireme/callbacks/path_template.hpp"
@@ -17,6 +19,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/io/file_claim.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/metrics/logs.hpp"
 
@@ -34,6 +37,11 @@ namespace trireme {
 /// value, such as `{val_loss:.4f}`, that each epoch has before this callback's turn; folders whose names have fields
 /// are made when they are needed, others have to exist. Saving is collective; the chief writes.
 ///
+/// While `fit` runs no other run can have the same path, on any machine, for `ModelCheckpoint` or `BackupAndRestore`:
+/// that is an error in one sentence, of the second one. `<path>.lock`, with the fields as they are written, says who
+/// has it. A killed run has nothing any more. Where a folder's name has fields, or the file system no locks, there is
+/// no check.
+///
 /// `save_freq` counts updates of the weights. If workers acquire batches (ParameterServerStrategy with a staleness),
 /// the updates of all of them count, but only the chief saves, at the end of its first own batch after so many updates.
 /// It thus saves late, or not at all if it gets no further batch in the epoch. Values in the path, and of the monitor,
@@ -43,7 +51,7 @@ namespace trireme {
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that some save will not find, if
 /// no save will find the value that `save_best_only` monitors, if `initial_value_threshold` is NaN, or `mode` is
 /// automatic and the metric declares no direction.
-/// \throws FileError from `fit`, on all processes, if the file cannot be written.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, or another run has it.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
   static constexpr std::string_view monitor = Monitor.view();
@@ -70,18 +78,21 @@ struct ModelCheckpoint {
   std::size_t batches_since_save = 0;
   MonitorWarnings warnings{};
   Mode resolved_mode = Mode::automatic;
+  std::weak_ptr<detail::FileClaim const> claim{};  // of the run
 
   /// \throws ValueError if the path has a field that no save will find, or no save will find the monitored value
   template <class Run>
   std::vector<OutputFile> output_files(Run const& run) const {
     if (save_best_only && save_freq.batches > 0) require_value_of_batches(run);
-    return {{.writer = "ModelCheckpoint",
-             .path = path,
-             .first = first_path(run),
-             .logged = fields_to_log(),
-             .monitor = save_best_only ? std::string(monitor) : "",
-             .format = weights_file_format,
-             .made_below = folder_above_fields(path)}};
+    std::vector<OutputFile> files{{.writer = "ModelCheckpoint",
+                                   .path = path,
+                                   .first = first_path(run),
+                                   .logged = fields_to_log(),
+                                   .monitor = save_best_only ? std::string(monitor) : "",
+                                   .format = weights_file_format,
+                                   .made_below = folder_above_fields(path)}};
+    detail::list_lock(files, "ModelCheckpoint", path);
+    return files;
   }
 
   template <class Run>
@@ -93,6 +104,7 @@ struct ModelCheckpoint {
       throw;
     }
     if (!best) best = initial_value_threshold;
+    claim = detail::claim_file(run, path);
   }
 
   template <class Run>
@@ -194,6 +206,7 @@ struct ModelCheckpoint {
     if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
     if (folder_above_fields(path))
       run.on_chief([](auto const&, std::string const& name) { make_folder_of(name); }, file);
+    detail::require_held(run, claim);
     run.save_weights(file);
   }
 };

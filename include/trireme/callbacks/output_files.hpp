@@ -35,7 +35,8 @@ struct OutputFile {
   enum class Kind {
     replaced,  ///< a file that is replaced atomically, by AtomicFile
     appended,  ///< a file that is opened by its name and grows
-    folder     ///< a folder for files of any names
+    folder,    ///< a folder for files of any names
+    reserved   ///< a name that no other file of the run may have, which is not tried
   };
 
   std::string writer;                 ///< the callback's name, for the error
@@ -86,8 +87,8 @@ inline constexpr bool lists_outputs = [] {
 /// The nearest folder of the output that has to exist.
 std::filesystem::path folder_of(OutputFile const& output);
 
-/// The file that opening this path for writing makes: where a link that leads to no file yet ends.
-std::filesystem::path end_of_links(std::filesystem::path path);
+/// The path, and those to which links lead from it: opening the path for writing opens or makes the last one.
+std::vector<std::filesystem::path> along_links(std::filesystem::path path);
 
 /// The reason why a file that exists cannot be opened and written, or "". Of a regular file it does not tell whether
 /// the disk has room.

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -53,14 +54,15 @@ TRIREME_INLINE std::filesystem::path folder_of(OutputFile const& output) {
   return folder;
 }
 
-TRIREME_INLINE std::filesystem::path end_of_links(std::filesystem::path path) {
+TRIREME_INLINE std::vector<std::filesystem::path> along_links(std::filesystem::path path) {
+  std::vector<std::filesystem::path> way{std::move(path)};
   std::error_code error;
   for (int links = 0; links < 40; ++links) {  // the system's limit
-    auto const target = std::filesystem::read_symlink(path, error);
+    auto const target = std::filesystem::read_symlink(way.back(), error);
     if (error) break;
-    path = path.parent_path() / target;
+    way.push_back(way.back().parent_path() / target);
   }
-  return path;
+  return way;
 }
 
 TRIREME_INLINE std::string opened_fault(std::filesystem::path const& path, bool is_device) {
@@ -84,7 +86,7 @@ TRIREME_INLINE std::string disk_fault(OutputFile const& output) {
   if (output.kind != OutputFile::Kind::folder && is_folder) return "it is a folder";
   if (output.kind == OutputFile::Kind::appended) {
     if (exists(found)) return opened_fault(path, is_character_file(found));
-    tried.first = (path = end_of_links(path)).string();  // opening makes the file there
+    tried.first = (path = along_links(path).back()).string();  // opening makes the file there
     if (is_symlink(symlink_status(path, ignored))) return opened_fault(path, false);
   }
   std::filesystem::path const folder = folder_of(tried);
@@ -169,7 +171,7 @@ TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs, Epochs
   for (OutputFile const& output : outputs) {
     if (output.kind == OutputFile::Kind::folder) continue;
     std::set<std::filesystem::path> files{in_canonical_folder(output.path)};
-    if (output.kind == OutputFile::Kind::appended) files.insert(in_canonical_folder(end_of_links(output.path)));
+    if (output.kind == OutputFile::Kind::appended) files.insert(in_canonical_folder(along_links(output.path).back()));
     for (auto const& file : files)
       if (auto const [writer, is_new] = writers.emplace(file, &output); !is_new)
         throw ValueError(formatted("{} and {} both write {}", writer->second->writer, output.writer, output.path));
@@ -187,8 +189,10 @@ TRIREME_INLINE void require_apart(std::vector<OutputFile> const& outputs, Epochs
 }
 
 TRIREME_INLINE void require_disk(std::vector<OutputFile> const& outputs) {
-  for (OutputFile const& output : outputs)
+  for (OutputFile const& output : outputs) {
+    if (output.kind == OutputFile::Kind::reserved) continue;  // a lock ends where its process closes the file once
     if (std::string const fault = disk_fault(output); !fault.empty()) refuse(output, fault);
+  }
 }
 
 }  // namespace trireme::detail

@@ -11,9 +11,12 @@
 #include <tuple>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "trireme/callbacks/backup_and_restore.hpp"
+#include "trireme/callbacks/claimed_file.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
 #include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
@@ -276,14 +279,49 @@ BOOST_FIXTURE_TEST_CASE(files_of_epochs_and_batches_are_compared_with_those_of_o
 }
 
 BOOST_FIXTURE_TEST_CASE(files_beside_a_backup_are_its_own, Folder) {
-  for (char const* ending : {".new", ".previous"}) {
+  for (char const* ending : {".new", ".previous", ".lock"}) {
     tr::CSVLogger const logger{.path = at(std::string("run.npz") + ending)};
     BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("run.npz")}, logger) ==
                "BackupAndRestore and CSVLogger both write " + logger.path);
     BOOST_TEST(refusal(logger, tr::BackupAndRestore{.path = at("run.npz")}) ==
                "CSVLogger and BackupAndRestore both write " + logger.path);
-    BOOST_TEST(refusal(model_at(at("run.npz")), logger) == "");
+    BOOST_TEST(refusal(model_at(at("run.npz")), logger) ==
+               (ending == std::string(".lock") ? "ModelCheckpoint and CSVLogger both write " + logger.path : ""));
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(the_locks_of_claimed_files_are_names_of_their_own_and_not_tried, Folder) {
+  auto const both = [](std::string const& two, std::string const& path) { return two + " both write " + path; };
+  std::filesystem::create_symlink("log.csv", at("link.csv"));
+  for (char const* log : {"log.csv", "link.csv"})
+    BOOST_TEST(refusal(tr::CSVLogger{.path = at(log)}, tr::CSVLogger{.path = at("log.csv.lock")}) ==
+               both("CSVLogger and CSVLogger", at("log.csv.lock")));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = at("{epoch}.npz.lock")}, model_at(at("{epoch}.npz"))) ==
+             both("CSVLogger and ModelCheckpoint", at("{epoch}.npz.lock")));
+  BOOST_TEST(refusal(tr::CSVLogger{.path = "/dev/null"}, tr::CSVLogger{.path = at("null.lock")}) == "");
+  for (char const* name : {"run.npz", "best.npz", "log.csv"})
+    std::filesystem::create_directories(at(name + std::string(".lock")));
+  BOOST_TEST(refusal(tr::BackupAndRestore{.path = at("run.npz")}, model_at(at("best.npz")),
+                     tr::CSVLogger{.path = at("log.csv")}) == "");
+  BOOST_TEST(entries() == 4u);
+}
+
+BOOST_FIXTURE_TEST_CASE(logs_that_runs_may_share_are_not_claimed, Folder) {
+  using tr::detail::log_to_claim;
+  BOOST_TEST(log_to_claim(at("log.csv")) == at("log.csv"));
+  std::filesystem::create_symlink("log.csv", at("link.csv"));
+  BOOST_TEST(log_to_claim(at("link.csv")) == at("log.csv"));
+  std::ofstream(at("log.csv")) << "epoch";
+  BOOST_TEST(log_to_claim(at("link.csv")) == at("log.csv"));
+  BOOST_REQUIRE(::mkfifo(at("pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/null", at("null"));
+  std::filesystem::create_symlink("pipe", at("to_pipe"));
+  int const opened = ::open(at("log.csv").c_str(), O_WRONLY | O_CLOEXEC);
+  std::filesystem::create_symlink("/dev/fd/" + std::to_string(opened), at("opened"));
+  for (std::string const& path : {std::string("/dev/null"), std::string("/dev/stdout"), at("pipe"), at("null"),
+                                  at("to_pipe"), at("opened"), std::string()})
+    BOOST_TEST(log_to_claim(path) == "", path);
+  ::close(opened);
 }
 
 BOOST_FIXTURE_TEST_CASE(only_the_chief_tries_the_disk_and_all_call_it, Folder) {

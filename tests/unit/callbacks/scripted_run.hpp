@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "trireme/callbacks/snapshot.hpp"
@@ -46,12 +48,16 @@ struct ScriptedRun {
     if (metric == "mae") return Direction::down;
     return Direction::none;
   }
+  struct ChiefScope {};
+  /// Of a chief elsewhere a result is true.
   template <class Function, class... Arguments>
-  void on_chief(Function function, Arguments... arguments) {
-    struct ChiefScope {};
+  auto on_chief(Function function, Arguments... arguments) {
+    using Result = decltype(function(ChiefScope{}, arguments...));
     ++collectives;
-    if (is_chief) function(ChiefScope{}, arguments...);
+    if (is_chief) return function(ChiefScope{}, arguments...);
+    if constexpr (!std::is_void_v<Result>) return Result(true);
   }
+  void hold(std::shared_ptr<void const>) {}  // claims of files end at once
   void message(std::string const& text) { messages.push_back(text); }
   void warning(std::string const& text) { messages.push_back(text); }
 

@@ -96,6 +96,21 @@ BOOST_FIXTURE_TEST_CASE(a_file_of_another_process_is_refused_until_that_is_kille
   BOOST_TEST(message_of<FileError>([&] { two.attempt(); }).find("one of this process") != std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_second_claim_of_one_process_is_refused_and_takes_nothing_from_the_first, Folder) {
+  FileClaim one(path);
+  BOOST_TEST(one.attempt());
+  {
+    FileClaim two(path);
+    BOOST_TEST(refusal(two).find("one of this process") != std::string::npos);
+  }
+  Other const next([this] {
+    int const file = ::open(lock.c_str(), O_RDWR);
+    struct flock whole{};
+    whole.l_type = F_WRLCK;
+    if (::fcntl(file, F_SETLK, &whole) == 0) ::_exit(1);
+  });
+}
+
 BOOST_FIXTURE_TEST_CASE(a_killed_process_keeps_nobody_out_though_a_child_of_it_lives, Folder) {
   std::string const child = file("child");
   Other other([&] {

@@ -223,6 +223,52 @@ BOOST_AUTO_TEST_CASE(a_run_is_saved_and_resumed_by_callbacks_with_the_hooks_for_
   BOOST_TEST(!std::filesystem::exists("run.npz"));
 }
 
+BOOST_AUTO_TEST_CASE(a_file_is_one_fits_alone_until_that_ends_whatever_ends_it) {
+  test::Folder folder;
+  auto const train = test::mlp_samples<float>(samples);
+  OneDeviceStrategy<> const strategy;
+  auto const fit_with = [&](auto& writes, auto hook) {
+    auto model = compile<float>(strategy, architecture(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
+    fit(strategy, model, train.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false},
+        LambdaCallback{.on_epoch_end = [&](auto&) { hook(); }}, writes);
+  };
+  auto const check = [&](auto writes, std::string const& file) {  // the same object writes each time
+    std::string const lock = file + ".lock";
+    bool reached = false;
+    auto const nested = [&] {
+      BOOST_TEST(std::filesystem::exists(lock));
+      auto other = writes;
+      std::string const message = test::message_of<FileError>([&] { fit_with(other, [] {}); });
+      BOOST_TEST(message == file +
+                                ": is in use by another run, one of this process; wait for its end, or give this "
+                                "run another path");
+      BOOST_TEST(std::filesystem::exists(lock));
+      reached = true;
+    };
+    fit_with(writes, nested);
+    BOOST_TEST(reached);
+    BOOST_TEST(!std::filesystem::exists(lock));
+    BOOST_CHECK_THROW(fit_with(writes, [] { throw Killed(); }), Killed);
+    BOOST_TEST(!std::filesystem::exists(lock));
+    fit_with(writes, [] {});
+    BOOST_TEST(!std::filesystem::exists(lock));
+  };
+  std::string const root = std::filesystem::canonical(folder.root).string();
+  check(BackupAndRestore{.path = root + "/run.npz"}, root + "/run.npz");
+  check(ModelCheckpoint<"loss">{.path = root + "/best.npz", .save_best_only = true}, root + "/best.npz");
+  check(ModelCheckpoint<"loss">{.path = root + "/{epoch:02d}.npz"}, root + "/{epoch:02d}.npz");
+  check(CSVLogger{.path = root + "/log.csv"}, root + "/log.csv");
+  CSVLogger shared{.path = "/dev/null"};
+  fit_with(shared, [&] {
+    CSVLogger other{.path = "/dev/null"};
+    fit_with(other, [] {});
+    BOOST_TEST(!std::filesystem::exists("/dev/null.lock"));
+  });
+  ModelCheckpoint<"loss"> in_folders{.path = root + "/{epoch}/m.npz"};
+  fit_with(in_folders, [] {});
+  BOOST_TEST(std::filesystem::exists(root + "/2/m.npz"));
+}
+
 BOOST_AUTO_TEST_CASE(a_signal_is_the_programs_again_whatever_ends_fit) {
   test::Folder folder;
   auto const train = test::mlp_samples<float>(samples);
