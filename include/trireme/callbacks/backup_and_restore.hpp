@@ -52,7 +52,8 @@ namespace trireme {
 /// \throws ValueError from `fit`, on all processes, if `path` is empty, a signal cannot be handled, or `save_freq`
 /// counts batches where each process acquires batches of its own.
 /// \throws FileError from `fit`, on all processes, if the file cannot be written, or holds a run of another model,
-/// other data or another placement, naming the difference, or if another run has it; nothing is trained then.
+/// other data or another placement, naming the difference, or weights alone, or if another run has it; nothing is
+/// trained then.
 /// \throws Interrupted from `fit`, on all processes, after a signal.
 struct BackupAndRestore {
   std::string path{};                    ///< .h5, or .npz without HDF5; used by this `fit` alone

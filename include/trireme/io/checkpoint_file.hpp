@@ -37,7 +37,7 @@ class CheckpointFile {
   /// Reads the newest checkpoint that is undamaged. `report` tells of those that are damaged, which are renamed to
   /// `….damaged`. \return the file that was read; empty if there is none at all
   /// \throws FileError if all of them are damaged, or if the newest that is not holds other tensors; and, with all
-  /// files left as they are, if the system does not read one
+  /// files left as they are, if the system does not read one, or if one is a whole file of weights
   std::string read(std::span<NamedDestination const> weights, StoredTensors& tensors, std::string& report) const;
 
   /// Removes the checkpoints, the newest last.
@@ -66,6 +66,9 @@ class CheckpointFile {
   void read_one(std::string const& file, std::span<NamedDestination const> weights, StoredTensors& tensors) const;
 
   void read_tensors(std::string const& file, std::span<NamedDestination const> tensors) const;
+
+  /// True if the file is whole, as its format tells, and is no checkpoint.
+  bool is_of_weights(std::string const& file) const;
 
   std::string path_;
   bool npz_ = false;

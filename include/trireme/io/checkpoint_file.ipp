@@ -66,6 +66,8 @@ TRIREME_INLINE std::string CheckpointFile::read(std::span<NamedDestination const
       read_one(file, weights, tensors);
       return file;
     }
+    if (is_of_weights(file))
+      throw FileError(file, "holds weights or other data and no saved run; give the backup another path");
     damaged = true;
     report += (report.empty() ? "" : "; ") + damage;
     move(file, file + ".damaged");  // otherwise the next save would replace the good one by it
@@ -136,6 +138,20 @@ TRIREME_INLINE void CheckpointFile::read_tensors(std::string const& file,
     read_tensors_h5(file, tensors);
 #endif
   }
+}
+
+// A checkpoint that has lost its seal has lost the end of the file too, without which neither format opens, or no more
+// than the seal, and then it holds a run.
+TRIREME_INLINE bool CheckpointFile::is_of_weights(std::string const& file) const {
+  if (has_seal(file)) return false;
+  try {
+    if (npz_) return !npz_holds(file, "run/contents_size");
+#ifdef TRIREME_HAVE_HDF5
+    return !weights_h5_holds(file, "run/contents_size");
+#endif
+  } catch (FileError const&) {
+  }
+  return false;
 }
 
 }  // namespace trireme

@@ -19,6 +19,10 @@ void write_seal(AtomicFile& file);
 /// \throws FileError if the system does not read the file, which says nothing of its content
 std::string damage_of(std::string const& path);
 
+/// True if the file ends as sealed ones do, whether or not its content is that of the checksum.
+/// \throws FileError if the system does not read the file
+bool has_seal(std::string const& path);
+
 namespace detail {
 
 inline constexpr std::string_view seal_mark = "trireme1";

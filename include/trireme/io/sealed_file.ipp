@@ -71,4 +71,10 @@ TRIREME_INLINE std::string damage_of(std::string const& path) {
   return FileError(path, "is truncated or damaged: its checksum is not that of its content").what();
 }
 
+TRIREME_INLINE bool has_seal(std::string const& path) {
+  detail::MappedFile const file(path);
+  std::string_view const all = file.content();
+  return all.size() >= detail::seal_size && all.substr(all.size() - detail::seal_size).starts_with(detail::seal_mark);
+}
+
 }  // namespace trireme

@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #include "trireme/callbacks/backup_and_restore.hpp"
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
@@ -265,6 +267,36 @@ BOOST_AUTO_TEST_CASE(messages_name_no_backup_that_a_complete_run_has_removed) {
   BOOST_TEST(train(BackupAndRestore{.path = folder.file(), .delete_checkpoint = false}) == folder.file());
   BOOST_TEST(train(BackupAndRestore{.path = folder.file()}) != folder.file());
   BOOST_TEST(train(BackupAndRestore{.path = folder.file()}, ModelCheckpoint<"loss">{.path = weights}) == weights);
+}
+
+BOOST_AUTO_TEST_CASE(a_backup_at_a_file_of_weights_is_refused_on_all_ranks_and_changes_nothing) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  auto const samples = test::mlp_samples<float>(20);
+  auto model =
+      compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+#ifdef TRIREME_HAVE_HDF5
+  std::vector<std::string> const names{"/model.weights.h5", "/model.npz"};
+#else
+  std::vector<std::string> const names{"/model.npz"};
+#endif
+  for (std::string const& name : names) {
+    std::string const path = folder.path + name;
+    auto const train = [&](auto callback) {
+      fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 1, .verbose = false}, callback);
+    };
+    train(ModelCheckpoint<"loss">{.path = path});
+    auto const weights = test::weight_bits(model);
+    BOOST_TEST(test::uniform_message_of<FileError>(world(), [&] { train(BackupAndRestore{.path = path}); }) ==
+               (world().size() > 1 ? "on rank 0: " : "") + path +
+                   ": holds weights or other data and no saved run; give the backup another path");
+    BOOST_TEST(!std::filesystem::exists(path + ".damaged"));
+    train(LambdaCallback{.on_train_begin = [](auto&) {}});
+    BOOST_TEST(test::weight_bits(model) != weights);
+    model.load_weights(path);
+    BOOST_TEST(test::weight_bits(model) == weights);
+    world().barrier();
+  }
 }
 
 /// Sets another rate on one rank when the run ends, which all ranks then notice.

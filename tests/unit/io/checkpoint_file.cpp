@@ -12,8 +12,11 @@
 #include <sys/resource.h>
 
 #include "trireme/io/checkpoint_file.hpp"
+#include "trireme/io/npz.hpp"
+#include "trireme/io/weights_h5.hpp"
 
 #include "folder.hpp"
+#include "weights_files.hpp"
 
 namespace tr = trireme;
 using tr::test::Folder;
@@ -144,6 +147,58 @@ BOOST_FIXTURE_TEST_CASE(if_all_are_damaged_that_is_an_error_and_no_fresh_start, 
     BOOST_TEST(message_of<tr::FileError>([&] {
                  read(checkpoint);
                }).starts_with(checkpoint.path() + ": holds no checkpoint that is undamaged: "));
+  }
+}
+
+void write_weights(std::string const& path) {
+  auto const model = tr::test::SmallModel::filled();
+#ifdef TRIREME_HAVE_HDF5
+  if (path.ends_with(".h5")) return tr::write_weights_h5(path, model.tensors());
+#endif
+  tr::write_npz(path, model.tensors());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_whole_file_of_weights_is_refused_and_stays_under_its_name, Folder) {
+  for (auto const* kind : kinds) {
+    tr::CheckpointFile const checkpoint(file(kind));
+    write(checkpoint, 1);
+    write(checkpoint, 2);
+    write_weights(checkpoint.path());
+    std::string const before = text_of(checkpoint.path());
+    for (int i = 0; i < 2; ++i)
+      BOOST_TEST(message_of<tr::FileError>([&] { read(checkpoint); }) ==
+                 checkpoint.path() + ": holds weights or other data and no saved run; give the backup another path");
+    BOOST_TEST(text_of(checkpoint.path()) == before);
+    BOOST_TEST(!std::filesystem::exists(checkpoint.path() + ".damaged"));
+    for (std::size_t const missing : {std::size_t{1}, std::size_t{20}, before.size() / 2, before.size() - 20}) {
+      std::ofstream(checkpoint.path(), std::ios::binary) << before;
+      std::filesystem::resize_file(checkpoint.path(), before.size() - missing);
+      std::string report;
+      BOOST_TEST(read(checkpoint, report) == 1, kind << " without its last " << missing << " bytes");
+      BOOST_TEST(text_of(checkpoint.path() + ".damaged") == before.substr(0, before.size() - missing));
+      std::filesystem::remove(checkpoint.path() + ".damaged");
+    }
+    checkpoint.remove();
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_checkpoint_that_lacks_its_seal_is_damaged_and_no_file_of_weights, Folder) {
+  for (auto const* kind : kinds) {
+    tr::CheckpointFile const checkpoint(file(kind));
+    write(checkpoint, 1);
+    write(checkpoint, 2);
+    std::string const whole = text_of(checkpoint.path());
+    for (std::size_t missing = 1; missing <= 40; ++missing) {
+      std::ofstream(checkpoint.path(), std::ios::binary) << whole.substr(0, whole.size() - missing);
+      std::string report;
+      BOOST_TEST(read(checkpoint, report) == 1, kind << " without its last " << missing << " bytes");
+      BOOST_TEST(std::filesystem::exists(checkpoint.path() + ".damaged"));
+    }
+    std::ofstream(checkpoint.path(), std::ios::binary) << whole.substr(0, whole.size() - 16) << std::string(16, '\0');
+    std::string report;
+    BOOST_TEST(read(checkpoint, report) == 1);
+    checkpoint.remove();
+    std::filesystem::remove(checkpoint.path() + ".damaged");
   }
 }
 
