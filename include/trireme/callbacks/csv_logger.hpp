@@ -24,8 +24,8 @@ namespace trireme {
 ///
 /// Only the chief writes. It opens and closes the file for each line, so that no line is lost whatever ends the
 /// program. Without `append` the first line replaces what is in the file, and a run that trains no epoch empties it.
-/// Later lines are appended. A resumed run drops the lines that it wrote behind its checkpoint. Where others have written
-/// behind them it drops nothing, and where lines are missing it appends, each with a warning. While `fit` runs
+/// Later lines are appended. A resumed run drops the lines that it wrote behind its checkpoint. Where others have
+/// written behind them it drops nothing, and where lines are missing it appends, each with a warning. While `fit` runs
 /// `<path>.lock` keeps other runs from a file of this path, except from what several may share, such as /dev/stdout and
 /// pipes. Designated initializers name the members in this order.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
