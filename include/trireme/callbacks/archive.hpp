@@ -149,6 +149,11 @@ class Archive : public StoredValues {
                     "on here, where results no longer agree to the bit",
                     difference_, there_, here_));
   }
+  /// Sets a flag to true in a run that goes on. It is saved, so that an undo sets it back.
+  void resumed(std::string_view name, bool& flag) {
+    (*this)(name, flag);
+    if (resumes()) flag = true;
+  }
   /// True if the run goes on from the values that are set; false if they are saved, or those of before.
   bool resumes() const { return loads() && !undoes_; }
   /// True if the run was saved under another placement.

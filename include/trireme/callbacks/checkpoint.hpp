@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -12,6 +13,7 @@
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/core/type_text.hpp"
 #include "trireme/io/checkpoint_file.hpp"
 #include "trireme/models/model_config.hpp"
 #include "trireme/models/state_file.hpp"
@@ -21,15 +23,17 @@ namespace trireme {
 
 namespace detail {
 
-/// What a run that goes on has alike: layers with their options, optimizer, loss, metrics, scalars and seed (from which
-/// all random numbers follow, with the step). Numbers of a range may differ, so that a run can resume with another rate
-/// of Dropout.
+/// What a run that goes on has alike: layers with their options, the graph, optimizer, loss, metrics, scalars and seed
+/// (from which all random numbers follow, with the step). Numbers of a range may differ, so that a run can resume with
+/// another rate of Dropout.
 template <class Model>
 std::string model_text(Model const& model) {
   Config all, fixed;
   all.add("the seed", formatted("{}", model.seed()));
   list_model(all, model);
-  for (auto const& entry : all.entries()) fixed.add(entry.name, entry.is_number ? "a number" : entry.value);
+  all.add("the model", type_text<Model>());
+  for (auto const& entry : all.entries())
+    if (!entry.may_change) fixed.add(entry.name, entry.value);
   return config_text(fixed);
 }
 
@@ -44,7 +48,20 @@ std::size_t run_state(Archive<Engine>& archive, Engine& engine, Run& run) {
   return ranks;
 }
 
-/// Sets the run's own values; all or, where the checkpoint does not fit, none of them.
+/// True if all of so many processes are known to throw the error.
+inline bool is_of_all(std::exception_ptr const& error, std::size_t processes) {
+  if (processes == 1) return true;
+  try {
+    std::rethrow_exception(error);
+  } catch (Error const& e) {
+    return e.uniform();
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Sets the run's own values; all or, where the checkpoint does not fit, none of them. An error of one process alone
+/// ends the others anyway.
 template <class Engine, class Run>
 std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
   Archive<Engine> before(engine, archive.path());
@@ -54,11 +71,12 @@ std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
     archive.require_complete();
     archive.require_placement();
     return saved_by;
-  } catch (Error const& error) {
-    if (!error.uniform()) throw;
-    auto undo = Archive<Engine>::undo(before);
-    run_state(undo, engine, run);
-    if constexpr (requires { engine.resumed(); }) engine.resumed();
+  } catch (...) {
+    if (is_of_all(std::current_exception(), engine.group().size())) {
+      auto undo = Archive<Engine>::undo(before);
+      run_state(undo, engine, run);
+      if constexpr (requires { engine.resumed(); }) engine.resumed();
+    }
     throw;
   }
 }

@@ -47,7 +47,7 @@ struct CSVLogger {
   /// Of the chief's file, up to the last line of this run, or to its end where the run began; a resumed run drops its
   /// own lines behind them.
   std::uint64_t bytes = 0;
-  bool resumed = false;  ///< behind a checkpoint; in no checkpoint itself
+  bool resumed = false;  ///< behind a checkpoint
   bool begun = false;    ///< this process has written a line; in no checkpoint
 
   template <class Run>
@@ -100,7 +100,7 @@ struct CSVLogger {
   void state(Archive& archive) {
     archive("columns", columns);
     archive("bytes", bytes);
-    if (archive.resumes()) resumed = true;
+    archive.resumed("resumed", resumed);
   }
 
  private:

@@ -70,7 +70,7 @@ class Config {
  public:
   struct Entry {
     std::string name, value;
-    bool is_number = false;  ///< of a range
+    bool may_change = false;  ///< from a run to the one that goes on with it, as numbers of a range may
   };
 
   /// A number. \throws ValueError if it is outside of the range
@@ -84,11 +84,11 @@ class Config {
     if (value)
       (*this)(name, *value, range);
     else
-      entries_.push_back({full_name(name), "unset", true});
+      add(full_name(name), "unset", true);
   }
   template <class Number>
   void operator()(std::string_view name, std::vector<Number> const& values, Interval const& range) {
-    entries_.push_back({full_name(name), formatted("{} numbers", values.size()), true});
+    add(full_name(name), formatted("{} numbers", values.size()), true);
     for (std::size_t i = 0; i < values.size(); ++i) (*this)(formatted("{}[{}]", name, i), values[i], range);
   }
 
@@ -147,7 +147,7 @@ class Config {
   };
 
   /// Adds the text of a value to the entries.
-  void add(std::string name, std::string value);
+  void add(std::string name, std::string value, bool may_change = false);
   /// Adds entries that another Config has listed.
   void add(std::vector<Entry> const& entries);
 

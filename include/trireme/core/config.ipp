@@ -22,8 +22,8 @@ TRIREME_INLINE void require_in(Interval const& range, std::string_view name, dou
 
 TRIREME_INLINE void Config::operator()(std::string_view name, std::string const& value) { add(full_name(name), value); }
 
-TRIREME_INLINE void Config::add(std::string name, std::string value) {
-  entries_.push_back({std::move(name), std::move(value)});
+TRIREME_INLINE void Config::add(std::string name, std::string value, bool may_change) {
+  entries_.push_back({std::move(name), std::move(value), may_change});
 }
 
 TRIREME_INLINE void Config::add(std::vector<Entry> const& entries) {
@@ -33,7 +33,7 @@ TRIREME_INLINE void Config::add(std::vector<Entry> const& entries) {
 TRIREME_INLINE void Config::add_number(std::string_view name, std::string text, bool in_range, Interval const& range) {
   std::string full = full_name(name);
   if (!in_range) throw ValueError(formatted("{} is {}, which is outside of {}", full, text, range.text()));
-  entries_.push_back({std::move(full), std::move(text), true});
+  add(std::move(full), std::move(text), true);
 }
 
 TRIREME_INLINE Config::Scope::Scope(Config& config, std::string type, std::string_view owner)

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <cxxabi.h>
 
@@ -16,11 +17,41 @@
 
 namespace trireme::detail {
 
+/// Position behind the part of a name that begins or, backwards, ends at `at`: the next comma or bracket around it.
+TRIREME_INLINE std::size_t end_of_argument(std::string_view text, std::size_t at, bool backwards) {
+  std::string_view const opening = backwards ? ")>]}" : "(<[{", closing = backwards ? "(<[{" : ")>]}";
+  std::size_t depth = 0;
+  for (; backwards ? at > 0 : at < text.size(); backwards ? --at : ++at) {
+    char const c = text[backwards ? at - 1 : at];
+    bool const closes = closing.find(c) != std::string_view::npos;
+    if (depth == 0 && (closes || c == ',')) break;
+    depth += opening.find(c) != std::string_view::npos;
+    depth -= closes;
+  }
+  return at;
+}
+
+/// The name with "a function" in place of each type without a name. Compilers call it after the function that it stands
+/// in and number it there, or in the whole program.
+TRIREME_INLINE std::string without_unnamed(std::string text) {
+  static constexpr std::string_view stand_in = "a function";
+  for (std::string_view const mark : {"{lambda", "'lambda", "$_", "{unnamed", "._anon"}) {
+    for (std::size_t found = 0; (found = text.find(mark, found)) != std::string::npos;) {
+      std::size_t begin = end_of_argument(text, found, true);
+      while (begin < found && text[begin] == ' ') ++begin;
+      text.replace(begin, end_of_argument(text, found, false) - begin, stand_in);
+      found = begin + stand_in.size();
+    }
+  }
+  return text;
+}
+
 TRIREME_INLINE std::string readable_type(char const* mangled) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> const name(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
                                                     &std::free);
-  std::string_view const full = status == 0 ? name.get() : mangled;
+  if (status != 0) return "a type";  // as compilers call a class within some functions
+  std::string_view const full = name.get();
   std::string text;
   for (std::size_t i = 0; i < full.size(); ++i) {
     if (full.substr(i).starts_with("trireme::") &&
@@ -29,11 +60,10 @@ TRIREME_INLINE std::string readable_type(char const* mangled) {
     bool const suffix =
         full.substr(i).starts_with("ul") && !text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0;
     if (suffix) i += 2;
+    if (full.substr(i).starts_with(" >") && text.ends_with('>')) ++i;
     if (i < full.size()) text += full[i];
   }
-  // A lambda is named after the function that it stands in, and after its number there: the rest of the type tells.
-  bool const has_lambda = text.find("lambda") != std::string::npos;
-  return has_lambda ? text.substr(0, text.find('<')) : text;
+  return without_unnamed(std::move(text));
 }
 
 TRIREME_INLINE std::string without_arguments(std::string text) {

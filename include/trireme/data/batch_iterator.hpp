@@ -147,7 +147,7 @@ class BatchIterator {
                  formatted("{} samples", data_->global_batch(shard())));
     archive("pass", pass_);
     archive("position", position_);
-    restored_ = archive.resumes();
+    archive.resumed("resumed", restored_);
   }
 
  private:

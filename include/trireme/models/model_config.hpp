@@ -56,7 +56,8 @@ void list_model(Config& c, Model const& model) {
     std::string const& path = description.layers[shared.first].path;
     std::vector<std::string> extents;
     for (auto const& tensor : shared.weights->tensors) extents.push_back(format_extents(tensor.extents));
-    c.add(formatted("the number of models that share layer '{}'", path), formatted("{}", shared.weights->models()));
+    c.add(formatted("the number of models that share layer '{}'", path), formatted("{}", shared.weights->models()),
+          true);
     c.add(formatted("the weights that layer '{}' shares", path), extents.empty() ? "none" : joined(extents, ", "));
   }
   c.add("the logs", joined({Model::log_names.begin(), Model::log_names.end()}, ", "));

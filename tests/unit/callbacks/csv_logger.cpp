@@ -146,7 +146,7 @@ struct Stored {  // an archive
   std::vector<std::string> columns;
   std::uint64_t bytes = 0;
   bool is_read = false;
-  bool resumes() const { return is_read; }
+  void resumed(char const*, bool& flag) { flag = flag || is_read; }
   void operator()(char const* name, auto& value) {
     if constexpr (requires { value = columns; })
       is_read ? void(value = columns) : void(columns = value);

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE models_config
 #include "support/kokkos_fixture.hpp"
 
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -106,6 +107,26 @@ void check_optimizer(std::vector<Number<O>> own, std::set<std::string> const& sw
                                number("clipvalue", &O::clipvalue, {-1, nan}, {0, 1})})
     own.push_back(row);
   check(own, switches);
+}
+
+BOOST_AUTO_TEST_CASE(types_without_names_have_one_text_from_every_compiler) {
+  // As GCC 12 and Clang 19 mangle a lambda of a function, another as the second of two arguments, one of a variable,
+  // one of a function template, an unnamed struct, and a class within a constrained function template.
+  for (auto const& [gcc, clang, text] : {
+           std::array{"4WrapIZ3runiPPcEUlfE_E", "4WrapIZ3runiPPcE3$_0E", "Wrap<a function>"},
+           std::array{"Z3runiPPcEUlf4WrapIiEE0_", "Z3runiPPcE3$_1", "a function"},
+           std::array{"4PairIZ3runiPPcEUlfE_Z3runiS1_EUlf4WrapIiEE0_E", "4PairIZ3runiPPcE3$_0Z3runiS1_E3$_1E",
+                      "Pair<a function, a function>"},
+           std::array{"4WrapIKNL6globalMUldE_EE", "4WrapIK3$_3E", "Wrap<a function>"},
+           std::array{"4WrapIZ4makeIiEDaT_EUliE_E", "4WrapIZ4makeIiEDaT_EUliE_E", "Wrap<a function>"},
+           std::array{"4WrapI8._anon_5E", "4WrapI3$_2E", "Wrap<a function>"},
+       }) {
+    BOOST_TEST(detail::readable_type(gcc) == text);
+    BOOST_TEST(detail::readable_type(clang) == text);
+  }
+  BOOST_TEST(detail::readable_type("4WrapIZ5makecIiQgtstT_Li2EEDaS1_E5LocalE") == "a type");
+  BOOST_TEST((type_text<Sequential<Residual<Frozen<Dense<3>>>, Dense<2, ReLU>>>()) ==
+             "Sequential<Residual<Frozen<Dense<3>>>, Dense<2, ReLU>>");
 }
 
 BOOST_AUTO_TEST_CASE(optimizers_refuse_numbers_outside_of_their_ranges) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,26 @@ struct Killer {
   void on_train_batch_end(auto&) { strike(batch_ends); }
   void on_test_batch_end(auto&) { strike(tests); }
   void on_epoch_end(auto&) { strike(epoch_ends); }
+};
+
+/// Resumes two runs, of which the second does not fit.
+struct Two {
+  std::string good, bad;
+  void on_train_resume(auto& run) {
+    run.resume(good);
+    if (!bad.empty()) BOOST_CHECK_THROW(run.resume(bad), FileError);
+  }
+};
+
+/// Refuses a run whose callback had another value.
+struct Strict {
+  int value = 0;
+  void on_epoch_end(auto&) {}
+  void state(auto& archive) {
+    int found = value;
+    archive("value", found);
+    if (found != value) throw std::runtime_error("another value");
+  }
 };
 
 struct Fixture : test::Folder {
@@ -249,6 +270,56 @@ BOOST_FIXTURE_TEST_CASE(other_validation_data_are_refused, Fixture) {
   BOOST_TEST(test::message_of<FileError>([&] {
                fit(strategy, model, data(), options, Killer{}, backup);
              }).find("the strategy, validation and callbacks that it had") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_graph_wired_otherwise_is_refused_and_other_models_that_share_layers_are_not, Fixture) {
+  BackupAndRestore backup{.path = path};
+  FitOptions const options{.epochs = 2, .verbose = false};
+  Shared const shared{Dense<test::mlp_inputs>{}};
+  auto const trained = [&]<class Joined>(Joined const& joined, Killer const& killer) {
+    auto model = compile(strategy,
+                         Graph{Input<test::mlp_inputs>{}, node<"a">(shared), node<"b">(Dense<test::mlp_inputs>{}),
+                               joined, node<"d">(Dense<test::classes>{})},
+                         Adam{}, SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 6});
+    fit(strategy, model, data(), options, Killer(killer), backup);
+  };
+  auto const joined = node<"c", "a", "b">(Concatenate{});
+  {
+    auto probe =
+        compile(strategy, Sequential{Input<test::mlp_inputs>{}, shared, Dense<1>{}}, SGD{}, MeanSquaredError{});
+    BOOST_CHECK_THROW(trained(joined, Killer{.epoch_ends = 1}), Killed);
+  }
+  BOOST_TEST(test::message_of<FileError>([&] {
+               trained(node<"c", "b", "a">(Concatenate{}), Killer{});
+             }).starts_with(path + ": holds a run of another model: the model Model<float, Graph<"));
+  trained(joined, Killer{});
+}
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_went_on_keeps_its_place_when_another_is_refused, Fixture) {
+  // In a second fit, whose passes over the data are not the first ones.
+  auto const trained = [&](auto const& train, Killer const& killer, auto&&... callbacks) {
+    auto model = compiled();
+    fit(strategy, model, data(), {.epochs = 1, .verbose = false});
+    fit(strategy, model, train, {.epochs = 3, .verbose = false}, Killer(killer), callbacks...);
+    return test::weight_bits(model);
+  };
+  std::string const bad = file("bad.npz");
+  for (std::string const& file : {path, bad}) {
+    auto const train = samples.data().shuffle(23, file == path ? 4 : 5).batch(GlobalBatch{5});
+    BOOST_CHECK_THROW(trained(train, Killer{.batch_ends = 8}, BackupAndRestore{.path = file, .save_freq = 2}), Killed);
+  }
+  auto const once = trained(data(), Killer{}, Two{path, {}});
+  BOOST_TEST(trained(data(), Killer{}, Two{path, bad}) == once);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_of_a_callbacks_state_leaves_the_model_as_it_was, Fixture) {
+  BackupAndRestore backup{.path = path, .save_freq = 2};
+  FitOptions const options{.epochs = 2, .verbose = false};
+  auto killed = compiled(), model = compiled(), expected = compiled();
+  BOOST_CHECK_THROW(fit(strategy, killed, data(), options, Strict{1}, Killer{.batch_ends = 6}, backup), Killed);
+  BOOST_CHECK_THROW(fit(strategy, model, data(), options, Strict{2}, Killer{}, backup), std::runtime_error);
+  fit(strategy, model, data(), options), fit(strategy, expected, data(), options);
+  BOOST_TEST(test::weight_bits(model) == test::weight_bits(expected));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_refused_run_leaves_model_and_callbacks_as_they_were, Fixture) {

@@ -26,6 +26,8 @@ class MemberArchive {
 
   /// True if values are set; if false they are saved.
   bool loads() const { return archive_->loads(); }
+  /// True if the run goes on from the values that are set.
+  bool resumes() const { return archive_->resumes(); }
   /// True if the run was saved under another placement.
   bool moved() const { return archive_->moved(); }
 

@@ -111,7 +111,8 @@ class CompressedGradients<T, Space, Communicator, Codec> {
   template <class Archive>
   void state(Archive& archive) {
     archive.summands("left_out", *communicator_, residual_, std::max<std::size_t>(1, residual_.size()));
-    carries_ = archive.loads() && archive.moved() && communicator_->size() == 1;
+    archive("carries", carries_);
+    if (archive.resumes()) carries_ = archive.moved() && communicator_->size() == 1;
   }
 
   /// Payload of all messages of this process so far.
