@@ -136,13 +136,9 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) {
-      archive("data", batches), archive("callbacks", list.all());
+      archive("data", batches), archive("passes", passes), archive("callbacks", list.all());
       if constexpr (validates) archive("validation", tests);
     });
-
-  auto const require_same_changes = [&] {
-    if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes();
-  };
 
   try_outputs(list.all(), run);
   list.train_begin();
@@ -160,7 +156,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     } else {
       list.epoch_resume();
     }
-    require_same_changes();
+    require_same_changes<Callbacks...>(run, "fit");
 
     while ((!list.stop_requested() || progress.batch == 0) && batches.next()) {  // at least one, for the epoch's logs
       run.set_batch(batches.index());
@@ -173,7 +169,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     }
     progress.stop_if(engine.finish_epoch());  // nothing is in flight, and all processes have the same weights
     batches.finish();
-    require_same_changes();
+    require_same_changes<Callbacks...>(run, "fit");
     engine.verify_replicas();
     model.publish_trained();  // to models that share layers with this one
     run.log(Phase::train, "");
@@ -187,8 +183,8 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     list.save_point();
   }
   list.train_end();
-  require_same_changes();
-  if (run.has_restored()) engine.verify_replicas();
+  require_same_changes<Callbacks...>(run, "fit");
+  if (run.has_restored()) static_cast<void>(engine.finish_epoch()), engine.verify_replicas();
   model.publish_trained();  // a callback may have set other weights
   list.train_complete();
   return history;
@@ -233,6 +229,7 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
   BatchIterator batches(engine, data, {.role = IteratorRole::test, .steps = options.steps});
   [[maybe_unused]] auto const mean = with_mean_weights(engine);
   test_pass("evaluate", run, engine, batches, "", list);
+  require_same_changes<Callbacks...>(run, "evaluate");
   return run.logs();
 }
 
@@ -273,6 +270,7 @@ auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data
   }
   batches.finish();
   list.predict_end();
+  require_same_changes<Callbacks...>(run, "predict");
   return predictions.gather();
 }
 

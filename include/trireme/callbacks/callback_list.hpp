@@ -78,4 +78,15 @@ class CallbackList {
   std::tuple<Callbacks&...> callbacks_;
 };
 
+namespace detail {
+
+/// Throws on all processes where hooks of the user's callbacks on one have set other learning rates, or restored other
+/// weights; without callbacks there is nothing to compare. Collective.
+template <class... Callbacks, class R>
+void require_same_changes(R const& run, char const* call) {
+  if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes(call);
+}
+
+}  // namespace detail
+
 }  // namespace trireme

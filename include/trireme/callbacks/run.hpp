@@ -220,9 +220,9 @@ class Run {
   void note_step() const { trains() ? detail::status().at(epoch(), step()) : detail::status().touch(); }
   /// Throws on all processes where hooks of one have set other learning rates, or restored other weights.
   /// Collective.
-  void require_same_changes() const {
+  void require_same_changes(char const* call) const {
     if (processes() == 1) return;
-    detail::require_same_config(engine().group(), "fit", [&](Config& c) {
+    detail::require_same_config(engine().group(), call, [&](Config& c) {
       detail::list_learning_rate(c, engine());
       c.add("the number of restored snapshots", formatted("{}", restores_));
       c.add("a snapshot restored, the last one of step", formatted("{}", last_restored_step_));

@@ -35,6 +35,12 @@ class DataPasses {
         passes_.note_epoch(epoch, first, pass);
     }
 
+    /// Calls within hooks of this one, for a run that goes on with it.
+    template <class Archive>
+    void state(Archive& archive) {
+      archive("inner", passes_.inner_);
+    }
+
    private:
     DataPasses& passes_;
     bool is_inner_;

@@ -329,6 +329,23 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all
              }) == error);
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_in_a_test_or_a_prediction_is_an_error_of_all, Strategy,
+                              Strategies) {
+  Snapshot first;
+  Trained<Strategy> trained;
+  auto const data = trained.samples.data().batch(GlobalBatch{4});
+  auto const restore_on_last = [&](auto& run) {
+    first.take(run);
+    if (on_last_rank()) first.restore_to(run);
+  };
+  BOOST_TEST(message_of([&] {
+               evaluate(trained.strategy, trained.model, data, {}, LambdaCallback{.on_test_end = restore_on_last});
+             }) == sentence("evaluate", "the number of restored snapshots", "1", "0"));
+  BOOST_TEST(message_of([&] {
+               predict(trained.strategy, trained.model, data, LambdaCallback{.on_predict_end = restore_on_last});
+             }) == sentence("predict", "the number of restored snapshots", "1", "0"));
+}
+
 BOOST_AUTO_TEST_CASE(a_snapshot_restored_on_one_rank_where_processes_step_alone_is_an_error_of_all) {
   for (std::size_t const step : {1u, 2u}) {  // within a period, and where one begins
     Trained<LocalSGD<MultiWorkerMirroredStrategy<Space>, 2>> trained;

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/layers/embedding.hpp"
 #include "trireme/losses/mean_squared_error.hpp"
@@ -448,6 +450,35 @@ BOOST_AUTO_TEST_CASE(training_on_uneven_data_ends_with_the_same_weights_on_all_r
       fit(strategy, model, samples.data().shuffle(61, 2).batch(GlobalBatch{2}), {.epochs = 3, .verbose = false});
   test::check_equal_on_all(world(), model);
   BOOST_TEST(history["loss"].back() < history["loss"].front());
+}
+
+BOOST_AUTO_TEST_CASE(ranks_get_the_mean_of_weights_that_were_restored_at_the_end_of_training) {
+  auto const samples = test::mlp_samples<double>(61);
+  LocalSGD<Whole, 3> const strategy(world());
+  for (bool const at_train_end : {false, true}) {
+    auto model = model_of(strategy, Adam{.learning_rate = 0.03});
+    Snapshot snapshot;  // from between two means
+    std::vector<double> own;
+    fit(strategy, model, samples.data().batch(GlobalBatch{8}), {.epochs = 2, .verbose = false},
+        LambdaCallback{.on_train_batch_end =
+                           [&](auto& run) {
+                             if (run.step() != 2) return;
+                             snapshot.take(run);
+                             own = model.engine().weights().host_parameters();
+                           },
+                       .on_epoch_end =
+                           [&](auto& run) {
+                             if (!at_train_end && run.epoch() == 1) snapshot.restore_to(run);
+                           },
+                       .on_train_end =
+                           [&](auto& run) {
+                             if (at_train_end) snapshot.restore_to(run);
+                           }});
+    test::check_equal_on_all(world(), model);
+    world().allreduce_sum(own);
+    for (double& weight : own) weight /= static_cast<double>(world().size());
+    BOOST_TEST(test::distance(model.engine().weights().host_parameters(), own) <= 1e-13);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_process_may_take_an_outer_optimizer_too) {

@@ -81,6 +81,22 @@ BOOST_FIXTURE_TEST_CASE(a_course_goes_on_from_weights_of_a_file_in_a_model_that_
   BOOST_TEST(test::weight_bits(back) != test::weight_bits(anew));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_fit_in_a_hook_of_a_resumed_one_meets_the_orders_that_it_would_have_had, Fixture) {
+  // Epochs of two batches, of which several make a pass.
+  auto const trained = [&](std::size_t steps) {
+    auto model = compiled();
+    fit(strategy, model, batches(), {.epochs = 4, .steps_per_epoch = 2, .verbose = false},
+        BackupAndRestore{.path = file("run.npz")}, test::Killer{steps},
+        LambdaCallback{.on_epoch_end = [&](auto&) { fit(strategy, model, batches(), {.verbose = false}); }});
+    return test::weight_bits(model);
+  };
+  std::uint64_t const whole = trained(test::never);
+  for (std::size_t const steps : {2u, 4u, 6u}) {
+    BOOST_CHECK_THROW(trained(steps), test::Killed);
+    BOOST_TEST(trained(test::never) == whole);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_fit_in_a_hook_of_another_has_orders_of_its_own, Fixture) {
   auto model = compile<double>(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}},
                                Adam{.learning_rate = 0}, SparseCategoricalCrossentropy{.from_logits = true});
