@@ -9,14 +9,11 @@
 
 namespace trireme::io {
 
-/// The value as To, rounded if To is a floating-point type; nothing if To is an integer type that cannot hold it, or a
-/// floating-point type in which it would be infinite.
+/// The value as To, rounded if To is a floating-point type; nothing if To is an integer type that cannot hold it.
 template <class To, class From>
 std::optional<To> exact_cast(From value) {
   if constexpr (std::is_floating_point_v<To>) {
-    To const result = static_cast<To>(value);
-    if (std::isinf(result) && value - value == From{}) return std::nullopt;
-    return result;
+    return static_cast<To>(value);
   } else if constexpr (std::is_floating_point_v<From>) {
     // Both bounds are powers of two (or 0), which every floating-point type holds.
     From const end = std::ldexp(From{1}, std::numeric_limits<To>::digits);

@@ -92,9 +92,6 @@ BOOST_AUTO_TEST_CASE(values_that_the_type_asked_for_cannot_hold_are_errors) {
   BOOST_TEST(half.error<int>().find("the value 0.5 does not fit the type asked for") != std::string::npos);
   NpyFile const large(npy(dictionary("<u2", "False", "(1,)"), std::string("\0\xFF", 2)));
   BOOST_TEST(large.error<std::int16_t>().find("the value 65280 does not fit") != std::string::npos);
-  NpyFile const huge(npy(dictionary("<f8", "False", "(1,)"), std::string("\x9C\x75\0\x88\x3C\xE4\x37\x7E", 8)));
-  BOOST_TEST(huge.read<double>()[0] == 1e300);
-  BOOST_TEST(huge.error<float>().find("e+300 does not fit") != std::string::npos, huge.error<float>());
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_truncated_or_of_another_kind_are_errors) {
