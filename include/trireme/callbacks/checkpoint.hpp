@@ -23,9 +23,9 @@ namespace trireme {
 
 namespace detail {
 
-/// What a run that goes on has alike: layers with their options, the graph, optimizer, loss, metrics, scalars and seed
-/// (from which all random numbers follow, with the step). Numbers of a range may differ, so that a run can resume with
-/// another rate of Dropout.
+/// Text of all that a run has in common with the one that goes on with it: layers with their options, the graph,
+/// optimizer, loss, metrics, scalars and seed (from which all random numbers follow, with the step). Numbers of a range
+/// may differ, so that a run can resume with another rate of Dropout.
 template <class Model>
 std::string model_text(Model const& model) {
   Config all, fixed;

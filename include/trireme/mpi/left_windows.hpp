@@ -10,8 +10,8 @@
 
 namespace trireme::detail {
 
-/// Freeing a window waits for its other ranks, and nobody knows whether they come while an error unwinds this one's
-/// stack. So such a window is left here, and freed where its ranks meet next to make one.
+/// Freeing a window waits for its other ranks, which may not come while an error unwinds this one's stack. So such a
+/// window is left here, and freed where its ranks meet next to make one.
 class LeftWindows {
  public:
   /// The windows of this process.
