@@ -104,7 +104,7 @@ void try_input(std::string_view bytes) {
   tr::StoredTensors tensors;
   std::string report;
   fuzz::expect_file_error(path, [&] {
-    tr::CheckpointFile(path).read({}, tensors, report);
+    tr::CheckpointFile(path).read(tensors, report);
     Engine engine;
     State state;
     tr::Archive<Engine> archive(engine, path, std::move(tensors));

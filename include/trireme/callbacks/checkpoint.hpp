@@ -32,15 +32,16 @@ std::string model_text(Model const& model) {
   all.add("the seed", formatted("{}", model.seed()));
   list_model(all, model);
   all.add("the model", type_text<Model>());
+  if constexpr (is_trainable<Model>) all.add("the optimizer's state", optimizer_text(model.optimizer()));
   for (auto const& entry : all.entries())
     if (!entry.may_change) fixed.add(entry.name, entry.value);
   return config_text(fixed);
 }
 
-/// Saves or sets the run's own values, and checks that they fit. \return the number of processes that saved the run
+/// Saves or sets the run's own values besides the model's text, and checks that they fit.
+/// \return the number of processes that saved the run
 template <class Engine, class Run>
 std::size_t run_state(Archive<Engine>& archive, Engine& engine, Run& run) {
-  archive.same_model(model_text(engine.model()));
   std::size_t ranks = engine.group().size();
   archive("ranks", ranks);
   archive("part", engine);
@@ -117,6 +118,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   std::as_const(engine).gather_state(state);
   detail::set_stored_number(engine, state);
   Archive<Engine> archive(engine, file.path());
+  archive.same_model(detail::model_text(engine.model()));
   detail::run_state(archive, engine, run);
   auto const& model = engine.model().description();
   auto const weights = detail::state_tensors<NamedTensor, typename Engine::Model::Optimizer>(
@@ -136,22 +138,25 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
 /// process; model and run are then as before
 template <class Engine, class Run>
 bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Placement placement) {
+  StoredTensors tensors;
+  std::string damage;
+  std::string const found = engine.on_chief([](auto const&, CheckpointFile const* source, StoredTensors* values,
+                                               std::string* report) { return source->read(*values, *report); },
+                                            &file, &tensors, &damage);
+  if (found.empty()) return false;
+  if (!damage.empty()) run.warning(formatted("warning: {}; an earlier checkpoint was taken", damage));
+  broadcast_tensors(engine.group(), tensors);
+  Archive<Engine> archive(engine, found, std::move(tensors), placement);
+  archive.same_model(detail::model_text(engine.model()));  // of another model no tensor needs to be read
   auto state = detail::state_to_read(engine);
   auto const weights = detail::state_tensors<NamedDestination, typename Engine::Model::Optimizer>(
       engine.model().description(), state, true, !engine.optimizer().has_schedule(),
       [](auto group, std::size_t index, auto extents, auto* data) {
         return named_destination(std::move(group), index, std::move(extents), data);
       });
-  StoredTensors tensors;
-  std::string damage;
-  std::string const found =
-      engine.on_chief([](auto const&, CheckpointFile const* source, std::vector<NamedDestination> const& all,
-                         StoredTensors* values, std::string* report) { return source->read(all, *values, *report); },
-                      &file, weights, &tensors, &damage);
-  if (found.empty()) return false;
-  if (!damage.empty()) run.warning(formatted("warning: {}; an earlier checkpoint was taken", damage));
-  broadcast_tensors(engine.group(), tensors);
-  Archive<Engine> archive(engine, found, std::move(tensors), placement);
+  engine.on_chief([](auto const&, CheckpointFile const* source, std::string const& path,
+                     std::vector<NamedDestination> const& all) { source->read_weights(path, all); },
+                  &file, found, weights);
   std::size_t const saved_by = detail::set_or_undo(archive, engine, run);
   engine.weights().set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);

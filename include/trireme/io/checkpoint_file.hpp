@@ -34,11 +34,14 @@ class CheckpointFile {
   void write(std::span<NamedTensor const> weights, std::span<NamedGroup const> groups,
              StoredTensors const& tensors) const;
 
-  /// Reads the newest checkpoint that is undamaged. `report` tells of those that are damaged, which are renamed to
-  /// `….damaged`. \return the file that was read; empty if there is none at all
-  /// \throws FileError if all of them are damaged, or if the newest that is not holds other tensors; and, with all
-  /// files left as they are, if the system does not read one, or if one is a whole file of weights
-  std::string read(std::span<NamedDestination const> weights, StoredTensors& tensors, std::string& report) const;
+  /// Reads the tensors below "run" of the newest checkpoint that is undamaged. `report` tells of those that are
+  /// damaged, which are renamed to `….damaged`. \return the file that was read; empty if there is none at all
+  /// \throws FileError if all of them are damaged; and, with all files left as they are, if the system does not read
+  /// one, or if one is a whole file of weights
+  std::string read(StoredTensors& tensors, std::string& report) const;
+
+  /// Reads the weights of a checkpoint that `read` has found. \throws FileError if it holds other weights
+  void read_weights(std::string const& file, std::span<NamedDestination const> weights) const;
 
   /// Removes the checkpoints, the newest last.
   void remove() const;
@@ -63,7 +66,7 @@ class CheckpointFile {
 
   void move(std::string const& from, std::string const& to) const;
 
-  void read_one(std::string const& file, std::span<NamedDestination const> weights, StoredTensors& tensors) const;
+  void read_one(std::string const& file, StoredTensors& tensors) const;
 
   void read_tensors(std::string const& file, std::span<NamedDestination const> tensors) const;
 

@@ -56,14 +56,13 @@ TRIREME_INLINE void CheckpointFile::write(std::span<NamedTensor const> weights, 
   move(newest(), path_);
 }
 
-TRIREME_INLINE std::string CheckpointFile::read(std::span<NamedDestination const> weights, StoredTensors& tensors,
-                                                std::string& report) const {
+TRIREME_INLINE std::string CheckpointFile::read(StoredTensors& tensors, std::string& report) const {
   bool damaged = false;
   for (std::string const& file : {newest(), path_, previous()}) {
     if (::access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
     std::string const damage = damage_of(file);
     if (damage.empty()) {
-      read_one(file, weights, tensors);
+      read_one(file, tensors);
       return file;
     }
     if (is_of_weights(file))
@@ -109,8 +108,12 @@ TRIREME_INLINE void CheckpointFile::move(std::string const& from, std::string co
     throw FileError(to, formatted("cannot be replaced: {}", std::strerror(errno)));
 }
 
-TRIREME_INLINE void CheckpointFile::read_one(std::string const& file, std::span<NamedDestination const> weights,
-                                             StoredTensors& tensors) const {
+TRIREME_INLINE void CheckpointFile::read_weights(std::string const& file,
+                                                 std::span<NamedDestination const> weights) const {
+  io::within_memory(file, [&] { read_tensors(file, weights); });
+}
+
+TRIREME_INLINE void CheckpointFile::read_one(std::string const& file, StoredTensors& tensors) const {
   io::within_memory(file, [&] {
     std::error_code error;
     auto const available = static_cast<std::size_t>(std::filesystem::file_size(file, error));
@@ -122,7 +125,7 @@ TRIREME_INLINE void CheckpointFile::read_one(std::string const& file, std::span<
                                                               contents.data())});
     auto const all_have_room = [](std::string const&) { return true; };
     tensors = detail::tensors_of_contents(file, contents, available, all_have_room);
-    std::vector<NamedDestination> all(weights.begin(), weights.end());
+    std::vector<NamedDestination> all;
     for (auto& [name, tensor] : tensors)
       all.push_back(detail::placed_tensor<void>("run/" + name, tensor.type, tensor.extents, tensor.bytes.data()));
     read_tensors(file, all);

@@ -210,7 +210,7 @@ std::string checkpoint(std::string const& path, std::int64_t size, std::string c
 std::string read_checkpoint(std::string const& path) {
   tr::StoredTensors tensors;
   std::string report;
-  return refusal(path, [&] { tr::CheckpointFile(path).read({}, tensors, report); });
+  return refusal(path, [&] { tr::CheckpointFile(path).read(tensors, report); });
 }
 
 }  // namespace

@@ -384,7 +384,29 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
                      compile(strategy, Sequential{Input<test::mlp_inputs>{}, Dense<test::classes>{}}, Adam{},
                              SparseCategoricalCrossentropy{.from_logits = true}, Accuracy{}),
                      data(), options)
-                 .starts_with(path + ": "));
+                 .starts_with(path + ": holds a run of another model: "));
+  auto const with = [&](auto optimizer, SparseCategoricalCrossentropy loss = {.from_logits = true}) {
+    return compile(strategy, test::mlp(), optimizer, loss, Accuracy{}, CompileOptions{.seed = 6});
+  };
+  BOOST_TEST(refused(strategy, with(SGD{.momentum = 0.9}), data(), options) ==
+             path + ": holds a run of another model: the optimizer Adam there, and SGD here");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_optimizer_of_another_state_is_refused, Fixture) {
+  auto const trained = [&](double momentum, Killer const& killer) {
+    auto model = compile(strategy, test::mlp(), SGD{.learning_rate = 0.01, .momentum = momentum},
+                         SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = 6});
+    fit(strategy, model, data(), {.epochs = 2, .verbose = false}, Killer(killer),
+        BackupAndRestore{.path = path, .save_freq = 2});
+  };
+  BOOST_CHECK_THROW(trained(0, Killer{.batch_ends = 3}), Killed);
+  BOOST_TEST(test::message_of<FileError>([&] { trained(0.9, Killer{}); }) ==
+             path + ": holds a run of another model: the optimizer's state SGD there, and SGD (momentum) here");
+  trained(0, Killer{});
+  BOOST_CHECK_THROW(trained(0.9, Killer{.batch_ends = 3}), Killed);
+  BOOST_TEST(test::message_of<FileError>([&] { trained(0, Killer{}); }) ==
+             path + ": holds a run of another model: the optimizer's state SGD (momentum) there, and SGD here");
+  trained(0.8, Killer{});  // a number of a range
 }
 
 namespace {
