@@ -42,7 +42,10 @@ class Rate {
   bool is_schedule() const { return static_cast<bool>(schedule_); }
 
   void config(Config& c, std::string_view name) const {
-    if (!is_schedule()) return c(name, constant_, intervals::not_negative);
+    if (!is_schedule()) {
+      c(name, std::string("a number"));  // which the kind of a schedule is compared with
+      return c(name, constant_, intervals::not_negative);
+    }
     config_(c, name);
     c(std::string(name) + "(0)", schedule_(0), intervals::not_negative);
   }

@@ -390,6 +390,8 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
   };
   BOOST_TEST(refused(strategy, with(SGD{.momentum = 0.9}), data(), options) ==
              path + ": holds a run of another model: the optimizer Adam there, and SGD here");
+  BOOST_TEST(refused(strategy, with(Adam{.learning_rate = ExponentialDecay{}}), data(), options) ==
+             path + ": holds a run of another model: Adam::learning_rate a number there, and ExponentialDecay here");
 }
 
 BOOST_FIXTURE_TEST_CASE(an_optimizer_of_another_state_is_refused, Fixture) {
