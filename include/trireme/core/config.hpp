@@ -84,7 +84,7 @@ class Config {
     if (value)
       (*this)(name, *value, range);
     else
-      add(full_name(name), "unset", true);
+      add(full_name(name), unset, true);
   }
   template <class Number>
   void operator()(std::string_view name, std::vector<Number> const& values, Interval const& range) {
@@ -100,6 +100,15 @@ class Config {
       add(full_name(name), formatted("{}", static_cast<long long>(value)));
     else
       add(full_name(name), formatted("{}", value));
+  }
+
+  /// One of these that may be left out.
+  template <class Value>
+  void operator()(std::string_view name, std::optional<Value> const& value) {
+    if (value)
+      (*this)(name, *value);
+    else
+      add(full_name(name), unset);
   }
 
   /// A text, such as a path.
@@ -158,6 +167,8 @@ class Config {
   std::vector<Entry> const& entries() const { return entries_; }
 
  private:
+  static constexpr char const* unset = "unset";  ///< in place of a value
+
   std::string full_name(std::string_view name) const;
   void add_number(std::string_view name, std::string text, bool in_range, Interval const& range);
 

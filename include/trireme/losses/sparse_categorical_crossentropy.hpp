@@ -37,7 +37,7 @@ struct SparseCategoricalCrossentropy {
 
   void config(Config& c) const {
     c("from_logits", from_logits);
-    c("ignore_class", ignore_class);
+    c("ignore_class", ignored_label());
   }
 
   template <class OutputExtents>

@@ -392,6 +392,10 @@ BOOST_FIXTURE_TEST_CASE(another_model_other_data_or_another_placement_is_refused
              path + ": holds a run of another model: the optimizer Adam there, and SGD here");
   BOOST_TEST(refused(strategy, with(Adam{.learning_rate = ExponentialDecay{}}), data(), options) ==
              path + ": holds a run of another model: Adam::learning_rate a number there, and ExponentialDecay here");
+  BOOST_TEST(refused(strategy, with(Adam{}, {.from_logits = true, .ignore_class = -1}), data(), options) ==
+             path +
+                 ": holds a run of another model: SparseCategoricalCrossentropy::ignore_class unset there, and -1 "
+                 "here");
 }
 
 BOOST_FIXTURE_TEST_CASE(an_optimizer_of_another_state_is_refused, Fixture) {
