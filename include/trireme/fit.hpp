@@ -136,8 +136,9 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   CallbackList list(run, engine, progress, callbacks..., history, bar);
   if constexpr (saves_run<R, Callbacks...>)
     run.save_with([&](auto& archive) {
-      archive("data", batches), archive("passes", passes), archive("callbacks", list.all());
+      archive("data", batches), archive("passes", passes);
       if constexpr (validates) archive("validation", tests);
+      archive.together([&] { archive("callbacks", list.all()); });
     });
 
   try_outputs(list.all(), run);

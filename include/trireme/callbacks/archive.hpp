@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -154,6 +155,20 @@ class Archive : public StoredValues {
     (*this)(name, flag);
     if (resumes()) flag = true;
   }
+  /// Calls f(), in which a process may throw alone. Then all throw: each its own error, or that of the lowest rank that
+  /// has one. Collective.
+  template <class F>
+  void together(F const& f) {
+    std::exception_ptr error;
+    try {
+      f();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree_no_error(error);
+  }
+  /// True if `together` has thrown, on all processes.
+  bool failed() const { return error_ != nullptr; }
   /// True if the run goes on from the values that are set; false if they are saved, or those of before.
   bool resumes() const { return loads() && !undoes_; }
   /// True if the run was saved under another placement.
@@ -185,6 +200,17 @@ class Archive : public StoredValues {
   }
 
  private:
+  /// Throws on all processes if one has an error, at whichever of these calls the others are. A process that has thrown
+  /// throws again, also if a `state` has caught it. Collective.
+  void agree_no_error(std::exception_ptr const& error) {
+    if constexpr (requires { engine_->group().agree_no_error(error); }) try {
+        if (!error_) engine_->group().agree_no_error(error);
+      } catch (...) {
+        error_ = std::current_exception();
+      }
+    if (error || error_) std::rethrow_exception(error ? error : error_);
+  }
+
   /// Saves or sets the elements of a tuple that have a state; they alone are numbered.
   template <class Tuple, std::size_t... I>
   void elements(Tuple& tuple, std::index_sequence<I...>) {
@@ -224,6 +250,7 @@ class Archive : public StoredValues {
       bool present = static_cast<bool>(snapshot);
       (*this)("present", present);
       if (!present) return snapshot.reset();
+      agree_no_error(nullptr);  // a process whose `state` has thrown takes no part in what follows
       std::vector<T> weights;
       if (!loads()) weights = engine_->weights().gather(snapshot.template get<Handle>());
       if constexpr (requires { engine_->model().description().arena_elements(); })
@@ -244,6 +271,7 @@ class Archive : public StoredValues {
   Placement allowed_ = Placement::same;
   bool moved_ = false, undoes_ = false;
   std::string difference_{}, there_{}, here_{};
+  std::exception_ptr error_{};  ///< of a process, known to all
 };
 
 /// Engine that can be saved to a checkpoint and restored from it.

@@ -61,8 +61,8 @@ inline bool is_of_all(std::exception_ptr const& error, std::size_t processes) {
   }
 }
 
-/// Sets the run's own values; all or, where the checkpoint does not fit, none of them. An error of one process alone
-/// ends the others anyway.
+/// Sets the run's own values; all or, where the checkpoint does not fit or a callback throws, none of them. Another
+/// error of one process alone ends the others anyway.
 template <class Engine, class Run>
 std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
   Archive<Engine> before(engine, archive.path());
@@ -73,7 +73,7 @@ std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
     archive.require_placement();
     return saved_by;
   } catch (...) {
-    if (is_of_all(std::current_exception(), engine.group().size())) {
+    if (archive.failed() || is_of_all(std::current_exception(), engine.group().size())) {
       auto undo = Archive<Engine>::undo(before);
       run_state(undo, engine, run);
       if constexpr (requires { engine.resumed(); }) engine.resumed();

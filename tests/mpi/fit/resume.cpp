@@ -5,12 +5,14 @@
 #include "support/small_training.hpp"
 #include "support/uniform_error.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/callbacks/snapshot.hpp"
 #include "trireme/callbacks/terminate_on_nan.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_local_slices.hpp"
@@ -331,4 +334,64 @@ BOOST_AUTO_TEST_CASE(an_error_after_the_last_hook_of_training_leaves_the_backup)
   BOOST_TEST(is_there() == several);
   BOOST_TEST(message(false) == "");
   BOOST_TEST(!is_there());
+}
+
+namespace {
+
+/// Has a value and weights, and refuses to go on, or to save, where it is told to.
+struct Refusing {
+  int value = 0;
+  bool refuses = false, saves = true;
+  Snapshot kept{};
+  void on_epoch_end(auto& run) { kept.take(run); }
+  void state(auto& archive) {
+    archive("value", value);
+    if ((archive.resumes() || !saves) && refuses) throw std::runtime_error("another value");
+    archive("kept", kept);  // a collective
+  }
+};
+
+auto small_model(auto const& strategy) {
+  return compile(strategy, test::mlp(), Adam{.learning_rate = 0.03}, SparseCategoricalCrossentropy{.from_logits = true},
+                 CompileOptions{.seed = 6});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_error_of_a_callbacks_state_on_some_ranks_is_of_all_and_leaves_them_as_they_were) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  BackupAndRestore backup{.path = folder.file()};
+  auto const samples = test::mlp_samples<float>(20), tests = test::mlp_samples<float>(7, 2);
+  std::size_t const last = world().size() - 1;
+  auto const trains = [&](auto& model, auto&&... callbacks) {
+    fit(strategy, model, samples.data().shuffle(20, 4).batch(GlobalBatch{5}),
+        validation(tests.data().batch(GlobalBatch{3})), {.epochs = 2, .verbose = false}, callbacks...);
+  };
+  {
+    auto killed = small_model(strategy);
+    Refusing first{.value = 1};
+    BOOST_CHECK_THROW(trains(killed, first, Killer{6}, backup), Killed);
+  }
+  for (auto const& fails : {std::vector<std::size_t>{0, 1, 2}, {0}, {last}, {0, last}}) {
+    auto model = small_model(strategy), expected = small_model(strategy);
+    trains(model), trains(expected);
+    bool const refuses = std::ranges::find(fails, world().rank()) != fails.end();
+    bool const all = fails.size() >= world().size();
+    Refusing callback{.value = 5, .refuses = refuses};
+    BOOST_TEST(test::message_of<std::runtime_error>([&] { trains(model, callback, Killer{never}, backup); }) ==
+               (refuses || all ? "another value" : fmt::format("on rank {}: another value", fails[0])));
+    BOOST_TEST(callback.value == 5);
+    BOOST_TEST(!callback.kept);
+    BOOST_TEST(model.engine().iteration() == expected.engine().iteration());
+    trains(model), trains(expected);
+    BOOST_TEST(test::weight_bits(model) == test::weight_bits(expected));
+
+    Refusing saving{.refuses = refuses, .saves = false};
+    SharedFolder none;
+    BackupAndRestore no_backup{.path = none.file()};
+    BOOST_TEST(test::message_of<std::runtime_error>([&] { trains(model, saving, no_backup); }) ==
+               (refuses || all ? "another value" : fmt::format("on rank {}: another value", fails[0])));
+    BOOST_TEST(!std::filesystem::exists(none.file()));
+  }
 }
