@@ -62,10 +62,12 @@ class Archive : public StoredValues {
   /// An archive that sets the values of a checkpoint.
   Archive(Engine& engine, std::string path, StoredTensors tensors, Placement allowed = Placement::same)
       : StoredValues(std::move(path), std::move(tensors)), engine_(&engine), allowed_(allowed) {}
-  /// An archive that sets the values of `saved`, the state of before. Collective.
+  /// An archive that sets the values of `saved`, the state of before, which are each process's own. Collective.
   static Archive undo(Archive const& saved) {
     StoredTensors tensors = saved.tensors();
     broadcast_tensors(saved.engine_->group(), tensors);
+    for (auto const& [name, tensor] : saved.tensors())
+      if (!name.ends_with(of_chief)) tensors[name] = tensor;
     Archive archive(*saved.engine_, saved.path(), std::move(tensors));
     archive.undoes_ = true;
     return archive;

@@ -338,14 +338,16 @@ BOOST_AUTO_TEST_CASE(an_error_after_the_last_hook_of_training_leaves_the_backup)
 
 namespace {
 
-/// Has a value and weights, and refuses to go on, or to save, where it is told to.
+/// Has a value, weights and a value of each rank's own, and refuses to go on, or to save, where it is told to.
 struct Refusing {
   int value = 0;
   bool refuses = false, saves = true;
+  std::size_t of_rank = world().rank();
   Snapshot kept{};
   void on_epoch_end(auto& run) { kept.take(run); }
   void state(auto& archive) {
     archive("value", value);
+    archive("of_rank", of_rank);
     if ((archive.resumes() || !saves) && refuses) throw std::runtime_error("another value");
     archive("kept", kept);  // a collective
   }
@@ -364,14 +366,26 @@ BOOST_AUTO_TEST_CASE(an_error_of_a_callbacks_state_on_some_ranks_is_of_all_and_l
   BackupAndRestore backup{.path = folder.file()};
   auto const samples = test::mlp_samples<float>(20), tests = test::mlp_samples<float>(7, 2);
   std::size_t const last = world().size() - 1;
+  std::size_t seed = 4;
   auto const trains = [&](auto& model, auto&&... callbacks) {
-    fit(strategy, model, samples.data().shuffle(20, 4).batch(GlobalBatch{5}),
+    fit(strategy, model, samples.data().shuffle(20, seed).batch(GlobalBatch{5}),
         validation(tests.data().batch(GlobalBatch{3})), {.epochs = 2, .verbose = false}, callbacks...);
   };
   {
     auto killed = small_model(strategy);
     Refusing first{.value = 1};
     BOOST_CHECK_THROW(trains(killed, first, Killer{6}, backup), Killed);
+  }
+  {
+    seed = 5;  // other data
+    auto model = small_model(strategy);
+    Refusing callback{.value = 5};
+    BOOST_TEST(test::message_of<FileError>([&] {
+                 trains(model, callback, Killer{never}, backup);
+               }).find("other data") != std::string::npos);
+    BOOST_TEST(callback.value == 5);
+    BOOST_TEST(callback.of_rank == world().rank());
+    seed = 4;
   }
   for (auto const& fails : {std::vector<std::size_t>{0, 1, 2}, {0}, {last}, {0, last}}) {
     auto model = small_model(strategy), expected = small_model(strategy);
@@ -382,6 +396,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_a_callbacks_state_on_some_ranks_is_of_all_and_l
     BOOST_TEST(test::message_of<std::runtime_error>([&] { trains(model, callback, Killer{never}, backup); }) ==
                (refuses || all ? "another value" : fmt::format("on rank {}: another value", fails[0])));
     BOOST_TEST(callback.value == 5);
+    BOOST_TEST(callback.of_rank == world().rank());
     BOOST_TEST(!callback.kept);
     BOOST_TEST(model.engine().iteration() == expected.engine().iteration());
     trains(model), trains(expected);
