@@ -353,6 +353,18 @@ struct Refusing {
   }
 };
 
+/// Goes on from the files in turn, as far as they fit.
+struct Resuming {
+  std::vector<std::string> files;
+  Placement placement = Placement::same;
+  void on_train_resume(auto& run) {
+    for (std::string const& file : files) try {
+        run.resume(file, placement);
+      } catch (FileError const&) {
+      }
+  }
+};
+
 auto small_model(auto const& strategy) {
   return compile(strategy, test::mlp(), Adam{.learning_rate = 0.03}, SparseCategoricalCrossentropy{.from_logits = true},
                  CompileOptions{.seed = 6});
@@ -408,5 +420,41 @@ BOOST_AUTO_TEST_CASE(an_error_of_a_callbacks_state_on_some_ranks_is_of_all_and_l
     BOOST_TEST(test::message_of<std::runtime_error>([&] { trains(model, saving, no_backup); }) ==
                (refuses || all ? "another value" : fmt::format("on rank {}: another value", fails[0])));
     BOOST_TEST(!std::filesystem::exists(none.file()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_that_compression_left_out_are_the_same_after_a_run_was_refused) {
+  SharedFolder folder;
+  auto const samples = test::mlp_samples<float>(22);
+  auto const made = [](Communicator const& ranks) {
+    return Compressed(MultiWorkerMirroredStrategy<>(ranks), TopK{.fraction = 0.1});
+  };
+  auto const trains = [&](auto const& strategy, auto& model, std::size_t seed, std::size_t fits, auto&&... callbacks) {
+    fit(strategy, model, samples.data().shuffle(22, seed).batch(GlobalBatch{5}), {.epochs = fits, .verbose = false},
+        callbacks...);
+  };
+  std::string const good = folder.file(), bad = folder.path + "/bad.npz";
+  for (std::string const& file : {good, bad}) {
+    auto const strategy = made(world());
+    auto killed = small_model(strategy);
+    BOOST_CHECK_THROW(trains(strategy, killed, file == good ? 4 : 5, 3, Resuming{}, Killer{8},
+                             BackupAndRestore{.path = file, .save_freq = 2}),
+                      Killed);
+  }
+  // On all ranks, and on one alone, which adds in its next step what several had left out.
+  Communicator const part = world().split(world().is_chief() ? 0 : 1);
+  for (Communicator const* ranks : {&world(), &part}) {
+    if (world().is_chief() || ranks == &world()) {
+      auto const strategy = made(*ranks);
+      auto const bits = [&](std::size_t before, std::vector<std::string> const& files) {
+        auto model = small_model(strategy);
+        if (before > 0) trains(strategy, model, 4, before);
+        trains(strategy, model, 4, 3, Resuming{files, Placement::any});
+        return test::weight_bits(model);
+      };
+      BOOST_TEST(bits(2, {bad}) == bits(2, {}));
+      BOOST_TEST(bits(0, {good, bad}) == bits(0, {good}));
+    }
+    world().barrier();
   }
 }
