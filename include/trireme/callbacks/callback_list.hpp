@@ -1,8 +1,10 @@
 /// CallbackList: the callbacks of one call of fit, evaluate or predict.
 #pragma once
 
+#include <cstddef>
 #include <tuple>
 
+#include "trireme/callbacks/compared_logs.hpp"
 #include "trireme/callbacks/dispatch.hpp"
 #include "trireme/callbacks/hooks.hpp"
 #include "trireme/callbacks/progress.hpp"
@@ -38,8 +40,11 @@ class CallbackList {
   void test_batch_end() { notify<hooks::TestBatchEnd>(); }
   /// Hook `on_test_end` of all callbacks.
   void test_end() { notify<hooks::TestEnd>(); }
-  /// Hook `on_epoch_end` of all callbacks.
-  void epoch_end() { notify<hooks::EpochEnd>(); }
+  /// Hook `on_epoch_end` of all callbacks. Before one of them decides by logged values, those that the user's callbacks
+  /// have set are compared among all processes: a collective.
+  void epoch_end() {
+    progress_.stop_if(engine_.resolve(detail::notify_in_turn<hooks::EpochEnd>(callbacks_, run_, ComparedLogs{run_})));
+  }
   /// Hook `on_save_point` of all callbacks.
   void save_point() { notify<hooks::SavePoint>(); }
   /// Hook `on_train_end` of all callbacks.
@@ -62,6 +67,15 @@ class CallbackList {
   std::tuple<Callbacks&...>& all() { return callbacks_; }
 
  private:
+  struct ComparedLogs {
+    Run& run;
+    template <std::size_t I>
+    void turn_of() const {
+      if constexpr (detail::decides_by_new_logs<I, Run, Callbacks...>())
+        run.require_same_changes("on_epoch_end of fit");
+    }
+  };
+
   template <class Hook>
   void notify() {
     progress_.stop_if(engine_.resolve(trireme::notify<Hook>(callbacks_, run_)));
@@ -80,8 +94,8 @@ class CallbackList {
 
 namespace detail {
 
-/// Throws on all processes where hooks of the user's callbacks on one have set other learning rates, or restored other
-/// weights; without callbacks there is nothing to compare. Collective.
+/// Throws on all processes where hooks of the user's callbacks on one have set other learning rates, restored other
+/// weights or logged other values; without callbacks there is nothing to compare. Collective.
 template <class... Callbacks, class R>
 void require_same_changes(R const& run, char const* call) {
   if constexpr (sizeof...(Callbacks) > 0) run.require_same_changes(call);

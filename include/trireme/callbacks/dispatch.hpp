@@ -46,9 +46,25 @@ void notify_one(Callback& callback, Run& run, Answer& answer) {
   }
 }
 
-template <class Hook, class Run, class Answer, class... Callbacks, std::size_t... I>
-void notify_each(std::tuple<Callbacks...>& callbacks, Run& run, Answer& answer, std::index_sequence<I...>) {
-  (notify_one<Hook>(std::get<I>(callbacks), run, answer), ...);
+/// Nothing to do before a callback's turn.
+struct NothingBefore {
+  template <std::size_t>
+  void turn_of() const {}
+};
+
+template <class Hook, class Run, class Answer, class Before, class... Callbacks, std::size_t... I>
+void notify_each(std::tuple<Callbacks...>& callbacks, Run& run, Answer& answer, Before const& before,
+                 std::index_sequence<I...>) {
+  ((before.template turn_of<I>(), notify_one<Hook>(std::get<I>(callbacks), run, answer)), ...);
+}
+
+/// Calls the hook of each callback as `notify` does, and `before.turn_of<I>()` before that of number I.
+template <class Hook, class Run, class Before, class... Callbacks>
+auto notify_in_turn(std::tuple<Callbacks...>& callbacks, Run& run, Before const& before) {
+  StopRequests<needs_vote<Hook, Run, Callbacks...>> requests;
+  if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
+    notify_each<Hook>(callbacks, run, requests, before, std::index_sequence_for<Callbacks...>{});
+  return requests;
 }
 
 }  // namespace detail
@@ -56,10 +72,7 @@ void notify_each(std::tuple<Callbacks...>& callbacks, Run& run, Answer& answer, 
 /// Calls the hook of each callback that has it, in the user's order; a request to stop skips none of them.
 template <class Hook, class Run, class... Callbacks>
 auto notify(std::tuple<Callbacks...>& callbacks, Run& run) {
-  StopRequests<needs_vote<Hook, Run, Callbacks...>> requests;
-  if constexpr ((calls_hook<Hook, std::remove_reference_t<Callbacks>, Run> || ...))
-    detail::notify_each<Hook>(callbacks, run, requests, std::index_sequence_for<Callbacks...>{});
-  return requests;
+  return detail::notify_in_turn<Hook>(callbacks, run, detail::NothingBefore{});
 }
 
 }  // namespace trireme

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +15,7 @@
 
 #include "trireme/callbacks/archive.hpp"
 #include "trireme/callbacks/checkpoint.hpp"
+#include "trireme/callbacks/hook_changes.hpp"
 #include "trireme/callbacks/placement.hpp"
 #include "trireme/callbacks/progress.hpp"
 #include "trireme/callbacks/snapshot.hpp"
@@ -69,7 +69,9 @@ class Run {
   std::size_t updates() const { return engine().updates(); }
   std::size_t processes() const { return engine().group().size(); }  ///< that take part in the run
 
-  /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them.
+  /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them and replace
+  /// them, the same on every process. Values that differ end the run with an error of all processes, before a callback
+  /// that declares a `monitor` decides by them, or else where learning rates are compared.
   Logs& logs() { return logs_; }
   Logs const& logs() const { return logs_; }
   /// Names that will be logged by the end of an epoch.
@@ -104,10 +106,7 @@ class Run {
   /// \throws ValueError if the optimizer has a schedule, or the rate is negative or not finite.
   void set_learning_rate(double rate) {
     engine().optimizer().set_learning_rate(rate);
-    std::uint64_t const numbers[]{rates_hash_, step(), std::bit_cast<std::uint64_t>(rate)};
-    rates_hash_ = data::hash_bytes(numbers, sizeof(numbers));
-    ++rates_set_;
-    last_rate_step_ = step();
+    changes_.note_rate(step(), rate);
   }
 
   /// Copy of the model's weights in the memory of its space, which `restore` sets again. Under LocalSGD and strategies
@@ -122,10 +121,7 @@ class Run {
   template <class Weights>
   void restore(SnapshotHandle<Weights> const& snapshot) {
     engine().weights().restore(snapshot.weights);
-    std::uint64_t const numbers[]{history(), step(), snapshot.moment.step, snapshot.moment.history};
-    restores_hash_ = data::hash_bytes(numbers, sizeof(numbers));
-    ++restores_;
-    last_restored_step_ = snapshot.moment.step;
+    changes_.note_restore(step(), snapshot.moment.step, snapshot.moment.history, history());
   }
   /// The same with weights of the engine, whose moment is not known and not compared.
   template <class Weights>
@@ -197,7 +193,10 @@ class Run {
     if constexpr (ResumableEngine<Engine>) rest_ = rest;
   }
   /// Empty logs, for an epoch that begins.
-  void clear_logs() { logs_.clear(); }
+  void clear_logs() {
+    changes_.note_logs(logs_);
+    logs_.clear();
+  }
   /// Begins an epoch or a test of so many batches; 0 if their number is not known.
   void begin_batches(std::size_t batches) {
     batch_ = 0;
@@ -218,22 +217,18 @@ class Run {
   }
   /// Notes the step of `fit` in this process's status record, for messages; a test alone has no epoch.
   void note_step() const { trains() ? detail::status().at(epoch(), step()) : detail::status().touch(); }
-  /// Throws on all processes where hooks of one have set other learning rates, or restored other weights.
-  /// Collective.
+  /// Throws on all processes where hooks of one have set other learning rates, restored other weights, logged other
+  /// values or decided otherwise on the end of training. Collective.
   void require_same_changes(char const* call) const {
     if (processes() == 1) return;
     detail::require_same_config(engine().group(), call, [&](Config& c) {
       detail::list_learning_rate(c, engine());
-      c.add("the number of restored snapshots", formatted("{}", restores_));
-      c.add("a snapshot restored, the last one of step", formatted("{}", last_restored_step_));
-      c.add("the checksum of the moments and snapshots that hooks have restored", formatted("{:016x}", restores_hash_));
-      c.add("the number of learning rates that hooks have set", formatted("{}", rates_set_));
-      c.add("a learning rate that a hook has set, the last one at step", formatted("{}", last_rate_step_));
-      c.add("the checksum of the steps and learning rates that hooks have set", formatted("{:016x}", rates_hash_));
+      c.add("the decision to stop training:", progress_->stop ? "yes" : "no");
+      changes_.list(c, logs_);
     });
   }
   /// True if hooks have restored weights.
-  bool has_restored() const { return restores_ > 0; }
+  bool has_restored() const { return changes_.restores() > 0; }
   /// Sets the phase's values in the epoch's logs. Collective.
   void log(Phase phase, std::string_view prefix) { log_metrics(phase, prefix, logs_); }
 
@@ -259,7 +254,7 @@ class Run {
 
   /// Hash of what has set weights between steps.
   std::uint64_t history() const {
-    std::uint64_t const numbers[]{restores_hash_, model_->weight_changes()};
+    std::uint64_t const numbers[]{changes_.restores_hash(), model_->weight_changes()};
     return data::hash_bytes(numbers, sizeof(numbers));
   }
 
@@ -288,12 +283,9 @@ class Run {
   std::vector<std::string> log_names_;
   std::function<void(Archive<Engine>&)> rest_{};
   std::vector<std::shared_ptr<void const>> held_{};
-  std::size_t batch_ = 0, batches_ = 0, restores_ = 0, rates_set_ = 0;
+  std::size_t batch_ = 0, batches_ = 0;
   std::pair<std::size_t, std::size_t> trained_{};  ///< both of training, while a test runs
-  std::uint64_t last_rate_step_ = 0;
-  std::uint64_t last_restored_step_ = 0;  ///< at which the snapshot that was restored last was made
-  std::uint64_t restores_hash_ = 0;       ///< of the snapshots that hooks have restored, and of the steps
-  std::uint64_t rates_hash_ = 0;          ///< of the learning rates that hooks have set, and of their steps
+  detail::HookChanges changes_;
   Logs logs_;
 };
 

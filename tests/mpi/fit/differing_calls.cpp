@@ -6,6 +6,7 @@
 #include "support/small_training.hpp"
 #include "support/uniform_error.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,10 +19,13 @@
 
 #include <fmt/format.h>
 
+#include "trireme/callbacks/control.hpp"
 #include "trireme/callbacks/csv_logger.hpp"
+#include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/callbacks/learning_rate_scheduler.hpp"
 #include "trireme/callbacks/model_checkpoint.hpp"
+#include "trireme/callbacks/reduce_lr_on_plateau.hpp"
 #include "trireme/callbacks/snapshot.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
@@ -327,6 +331,88 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_is_an_error_of_all
                                                    if (on_last_rank()) first.restore_to(run);
                                                  }});
              }) == error);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_value_logged_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained;
+  auto const data = trained.samples.data().batch(GlobalBatch{4});
+  auto const set_on_last = [](auto& run) {
+    if (on_last_rank()) run.logs().set("gap", run.learning_rate());
+  };
+  BOOST_TEST(message_of([&] { trained.train(1, LambdaCallback{.on_epoch_begin = set_on_last}); }) ==
+             sentence("fit", "the logged values", "gap", "none"));
+  BOOST_TEST(message_of([&] { trained.train(1, LambdaCallback{.on_epoch_end = set_on_last}); }) ==
+             sentence("fit", "the logged values", "gap, loss", "loss"));
+  auto const text = message_of([&] { trained.train(2, LambdaCallback{.on_epoch_end = set_on_last}); });
+  BOOST_TEST((text.find("has the checksum of the values logged in earlier epochs") != std::string::npos) ==
+                 (world().size() > 1),
+             text);
+  BOOST_TEST(message_of([&] {
+               evaluate(trained.strategy, trained.model, data, {}, LambdaCallback{.on_test_end = set_on_last});
+             }) == sentence("evaluate", "the logged values", "gap, loss", "loss"));
+}
+
+namespace {
+
+/// Logs a value; `f` gets a number that is the same on all ranks.
+template <class F>
+void log(auto& run, std::string const& name, F const& f) {
+  run.logs().set(name, run.learning_rate().map(f));
+}
+
+/// The error of a training whose losses fall by 1, but on the last rank rise in the second epoch, to 9.
+template <bool InTheTest>
+std::string error_of_another_loss(auto decides) {
+  Trained<MultiWorkerMirroredStrategy<Space>> trained;
+  auto const data = trained.samples.data().batch(GlobalBatch{4});
+  auto const train = [&](auto changes) {
+    fit(trained.strategy, trained.model, data, validation(data), {.epochs = 3, .verbose = false}, changes, decides);
+  };
+  auto const change = [](auto& run) {
+    double const loss = 3.0 - static_cast<double>(run.epoch());
+    log(run, "val_loss", [&](double) { return run.epoch() == 1 && on_last_rank() ? 9 : loss; });
+  };
+  return message_of([&] {
+    if constexpr (InTheTest)
+      train(LambdaCallback{.on_test_end = change});
+    else
+      train(LambdaCallback{.on_epoch_end = change});
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_value_logged_otherwise_on_one_rank_is_an_error_of_all_before_callbacks_decide_by_it) {
+  Folder const folder;
+  auto const error = sentence("on_epoch_end of fit", "the logged value of val_loss", "9", "2");
+  EarlyStopping<"val_loss"> const stopping{.patience = 1};
+  ReduceLROnPlateau<"val_loss"> const plateau{.patience = 1};
+  ModelCheckpoint<"val_loss"> const best{.path = folder.path + "/best.npz", .save_best_only = true};
+  BOOST_TEST(error_of_another_loss<false>(best) == error);
+  BOOST_TEST(error_of_another_loss<false>(stopping) == error);
+  BOOST_TEST(error_of_another_loss<true>(stopping) == error);
+  BOOST_TEST(error_of_another_loss<false>(plateau) == error);
+}
+
+BOOST_AUTO_TEST_CASE(values_logged_with_other_bits_of_a_nan_or_in_another_order_are_the_same) {
+  Trained<MultiWorkerMirroredStrategy<Space>> trained;
+  auto const set = [](auto& run) {
+    for (bool const first : {on_last_rank(), !on_last_rank()})
+      log(run, first ? "a" : "b",
+          [](double rate) { return std::copysign(std::nan("1"), on_last_rank() ? -rate : rate); });
+  };
+  BOOST_TEST(message_of([&] {
+               trained.train(2, LambdaCallback{.on_epoch_end = set}, EarlyStopping<"loss">{.patience = 1});
+             }) == "");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_decision_to_stop_on_one_rank_is_an_error_of_all, Strategy, Strategies) {
+  Trained<Strategy> trained;
+  auto const stops_on_last = [](auto& run) {
+    return stop_if(run.learning_rate(), [](double) { return on_last_rank(); });
+  };
+  BOOST_TEST(message_of([&] { trained.train(2, LambdaCallback{.on_epoch_end = stops_on_last}); }) ==
+             sentence("fit", "the decision to stop training:", "yes", "no"));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_snapshot_restored_on_one_rank_in_a_test_or_a_prediction_is_an_error_of_all, Strategy,
