@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/io/file_claim.hpp"
 #include "trireme/io/growing_file.hpp"
 #include "trireme/metrics/logs.hpp"
 
@@ -30,8 +32,8 @@ namespace trireme {
 /// pipes. Designated initializers name the members in this order.
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or the separator is not one character, or one
 /// that is in numbers.
-/// \throws FileError from `fit`, on all processes, if the file cannot be written, if another run has it, or with
-/// `append` has other columns.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, if another run has it or has taken it
+/// over while this one showed no sign of life, or with `append` has other columns.
 struct CSVLogger {
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
@@ -47,8 +49,9 @@ struct CSVLogger {
   /// Of the chief's file, up to the last line of this run, or to its end where the run began; a resumed run drops its
   /// own lines behind them.
   std::uint64_t bytes = 0;
-  bool resumed = false;  ///< behind a checkpoint
-  bool begun = false;    ///< this process has written a line; in no checkpoint
+  bool resumed = false;                            ///< behind a checkpoint
+  bool begun = false;                              ///< this process has written a line; in no checkpoint
+  std::weak_ptr<detail::FileClaim const> claim{};  // of the run
 
   template <class Run>
   std::vector<OutputFile> output_files(Run const&) const {
@@ -68,7 +71,7 @@ struct CSVLogger {
     columns.clear();
     bytes = 0;
     resumed = begun = false;
-    detail::claim_file(run, detail::log_to_claim(path));
+    claim = detail::claim_file(run, detail::log_to_claim(path));
     run.on_chief([](auto const&, CSVLogger* logger, std::vector<std::string> const* names) { logger->begin(*names); },
                  this, &run.log_names());
   }
@@ -83,9 +86,12 @@ struct CSVLogger {
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     }
     std::string warning;
-    run.on_chief([](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first,
-                    std::string* found) { *found = logger->write(*logs, epoch, is_first); },
-                 this, &run.logs(), run.epoch(), first, &warning);
+    run.on_chief(
+        [](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first, std::string* found) {
+          logger->require_held();
+          *found = logger->write(*logs, epoch, is_first);
+        },
+        this, &run.logs(), run.epoch(), first, &warning);
     begun = true;
     if (!warning.empty()) run.warning(warning);
   }
@@ -93,7 +99,12 @@ struct CSVLogger {
   template <class Run>
   void on_train_end(Run& run) {
     if (append || resumed || begun) return;
-    run.on_chief([](auto const&, std::string const& file) { GrowingFile(file).cut(0); }, path);
+    run.on_chief(
+        [](auto const&, CSVLogger const* logger) {
+          logger->require_held();
+          GrowingFile(logger->path).cut(0);
+        },
+        this);
   }
 
   template <class Archive>
@@ -105,6 +116,11 @@ struct CSVLogger {
 
  private:
   static bool separates(std::string_view text);
+
+  /// \throws FileError if another run has taken the file over
+  void require_held() const {
+    if (auto const held = claim.lock()) held->require_held();
+  }
 
   void begin(std::vector<std::string> const& names);
 

@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE callbacks_on_ranks
 #include "support/kokkos_fixture.hpp"
 #include "support/small_training.hpp"
+#include "support/uniform_error.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -134,6 +135,27 @@ BOOST_FIXTURE_TEST_CASE(the_log_is_one_file_with_a_line_an_epoch, Fixture) {
                                    history["val_accuracy"][epoch], history["val_loss"][epoch]));
   }
   BOOST_TEST(!std::getline(file, line));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_log_that_another_run_took_over_gets_no_line_of_this_one, Fixture) {
+  auto model = compiled();
+  auto const path = folder.path + "/log.csv";
+  auto const take_over = [&](auto& run) {  // as a run does that has seen no sign of life of this one
+    if (run.epoch() == 1 && world().is_chief()) {
+      std::filesystem::remove(path + ".lock");
+      std::ofstream(path + ".lock") << "another's";
+      std::ofstream(path) << "another's";
+    }
+    world().barrier();
+  };
+  BOOST_TEST(
+      test::uniform_message_of<FileError>(world(), [&] {
+        fit(strategy, model, data(), {.epochs = 3, .verbose = false}, LambdaCallback{.on_epoch_begin = take_over},
+            CSVLogger{.path = path});
+      }).ends_with(path + ": was taken over by another run, to which this one had shown no sign of life for long"));
+  world().barrier();
+  std::ifstream file(path);
+  BOOST_TEST(std::string(std::istreambuf_iterator<char>(file), {}) == "another's");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_checkpoint_is_one_file_that_every_rank_loads_to_the_bit, Fixture) {
