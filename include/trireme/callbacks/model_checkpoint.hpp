@@ -19,6 +19,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/fixed_string.hpp"
 #include "trireme/core/text.hpp"
+#include "trireme/io/checkpoint_file.hpp"
 #include "trireme/io/file_claim.hpp"
 #include "trireme/io/file_format.hpp"
 #include "trireme/metrics/logs.hpp"
@@ -51,7 +52,8 @@ namespace trireme {
 /// \throws ValueError from `fit`, on all processes, if `path` is empty or has a field that some save will not find, if
 /// no save will find the value that `save_best_only` monitors, if `initial_value_threshold` is NaN, or `mode` is
 /// automatic and the metric declares no direction.
-/// \throws FileError from `fit`, on all processes, if the file cannot be written, or another run has it.
+/// \throws FileError from `fit`, on all processes, if the file cannot be written, if another run has it or has taken it
+/// over while this one showed no sign of life, or if it holds a run that BackupAndRestore has saved.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
   static constexpr std::string_view monitor = Monitor.view();
@@ -105,6 +107,8 @@ struct ModelCheckpoint {
     }
     if (!best) best = initial_value_threshold;
     claim = detail::claim_file(run, path);
+    if (path_fields(path).empty())
+      run.on_chief([](auto const&, std::string const& file) { CheckpointFile::require_none(file); }, path);
   }
 
   template <class Run>
@@ -204,9 +208,13 @@ struct ModelCheckpoint {
     }
     std::string const file = fill_path(path, run.epoch() + 1, batch, logs);
     if (verbose) run.message(formatted("Epoch {}: {}saving model to {}", run.epoch() + 1, reason, file));
-    if (folder_above_fields(path))
-      run.on_chief([](auto const&, std::string const& name) { make_folder_of(name); }, file);
-    detail::require_held(run, claim);
+    run.on_chief(
+        [](auto const&, ModelCheckpoint const* checkpoint, std::string const& name) {
+          if (folder_above_fields(checkpoint->path)) make_folder_of(name);
+          if (auto const held = checkpoint->claim.lock()) held->require_held();
+          CheckpointFile::require_none(name);
+        },
+        this, file);
     run.save_weights(file);
   }
 };

@@ -1,6 +1,7 @@
 /// Checkpoints as files: whole or absent, and the one before is kept.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -53,6 +54,9 @@ class CheckpointFile {
   /// the checkpoint. \throws FileError if nothing can be written there
   void prepare() const;
 
+  /// Checks a path that a file of weights will replace. \throws FileError if it has a checkpoint
+  static void require_none(std::string const& path);
+
   /// Path of the newest checkpoint that is complete.
   std::string const& path() const { return path_; }
   /// Path of the checkpoint before it.
@@ -70,8 +74,8 @@ class CheckpointFile {
 
   void read_tensors(std::string const& file, std::span<NamedDestination const> tensors) const;
 
-  /// True if the file is whole, as its format tells, and is no checkpoint.
-  bool is_of_weights(std::string const& file) const;
+  /// Whether the file holds a run, as its format tells; nothing if it is not whole.
+  static std::optional<bool> holds_run(std::string const& file, bool npz);
 
   std::string path_;
   bool npz_ = false;

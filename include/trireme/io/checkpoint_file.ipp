@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ TRIREME_INLINE std::string CheckpointFile::read(StoredTensors& tensors, std::str
       read_one(file, tensors);
       return file;
     }
-    if (is_of_weights(file))
+    if (holds_run(file, npz_) == false)
       throw FileError(file, "holds weights or other data and no saved run; give the backup another path");
     damaged = true;
     report += (report.empty() ? "" : "; ") + damage;
@@ -143,18 +144,30 @@ TRIREME_INLINE void CheckpointFile::read_tensors(std::string const& file,
   }
 }
 
+TRIREME_INLINE void CheckpointFile::require_none(std::string const& path) {
+  bool found = false;
+  try {
+    found = holds_run(path, path.ends_with(".npz")) == true;
+  } catch (FileError const&) {  // no file, or one that cannot be read: writing tells what is wrong
+  }
+  if (found)
+    throw FileError(path,
+                    "holds a saved run, which a file of weights would replace; give the weights another path, or "
+                    "remove the file");
+}
+
 // A checkpoint that has lost its seal has lost the end of the file too, without which neither format opens, or no more
 // than the seal, and then it holds a run.
-TRIREME_INLINE bool CheckpointFile::is_of_weights(std::string const& file) const {
-  if (has_seal(file)) return false;
+TRIREME_INLINE std::optional<bool> CheckpointFile::holds_run(std::string const& file, bool npz) {
+  if (has_seal(file)) return true;
   try {
-    if (npz_) return !npz_holds(file, "run/contents_size");
+    if (npz) return npz_holds(file, "run/contents_size");
 #ifdef TRIREME_HAVE_HDF5
-    return !weights_h5_holds(file, "run/contents_size");
+    return weights_h5_holds(file, "run/contents_size");
 #endif
   } catch (FileError const&) {
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace trireme

@@ -302,6 +302,40 @@ BOOST_AUTO_TEST_CASE(a_backup_at_a_file_of_weights_is_refused_on_all_ranks_and_c
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_checkpoint_of_weights_at_a_backup_is_refused_on_all_ranks_and_the_backup_stays) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  auto const samples = test::mlp_samples<float>(20);
+#ifdef TRIREME_HAVE_HDF5
+  std::vector<std::string> const endings{".weights.h5", ".npz"};
+#else
+  std::vector<std::string> const endings{".npz"};
+#endif
+  for (std::string const& ending : endings) {
+    auto model =
+        compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+    auto const train = [&](std::size_t count, auto&&... callbacks) {
+      fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = count, .verbose = false}, callbacks...);
+    };
+    std::string const path = folder.path + "/1" + ending, field = folder.path + "/{epoch}" + ending;
+    BOOST_CHECK_THROW(train(2, BackupAndRestore{.path = path}, Killer{6}), Killed);
+    auto const error = (world().size() > 1 ? "on rank 0: " : "") + path +
+                       ": holds a saved run, which a file of weights would replace; give the weights another path, or "
+                       "remove the file";
+    auto const step = model.engine().iteration();
+    BOOST_TEST(test::uniform_message_of<FileError>(world(), [&] { train(1, ModelCheckpoint<"loss">{.path = path}); }) ==
+               error);
+    BOOST_TEST(model.engine().iteration() == step);  // before training
+    BOOST_TEST(test::uniform_message_of<FileError>(world(),
+                                                   [&] { train(1, ModelCheckpoint<"loss">{.path = field}); }) == error);
+    train(2, BackupAndRestore{.path = path}, Killer{never});  // the run goes on
+    BOOST_TEST(model.engine().iteration() == 8u);
+    train(1, ModelCheckpoint<"loss">{.path = path});
+    train(1, ModelCheckpoint<"loss">{.path = field});  // over a file of weights
+    world().barrier();
+  }
+}
+
 /// Sets another rate on one rank when the run ends, which all ranks then notice.
 struct DiffersAtTheEnd {
   bool differs;
