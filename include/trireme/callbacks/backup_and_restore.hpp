@@ -139,7 +139,10 @@ struct BackupAndRestore {
   template <class Run>
   void on_train_complete(Run& run) {
     if (!delete_checkpoint) return;
-    run.on_chief([](auto const&, std::string const& file) { CheckpointFile(file).remove(); }, path);
+    std::string warning;
+    run.on_chief([](auto const&, BackupAndRestore const* backup, std::string* found) { *found = backup->remove(); },
+                 this, &warning);
+    if (!warning.empty()) run.warning(warning);
     detail::noted_checkpoints().forget(path);
   }
 
@@ -150,6 +153,14 @@ struct BackupAndRestore {
     if (signals.empty() || (!epoch_ended && run.model().engine().acquires_batches())) return false;
     bool const received = std::ranges::any_of(watches, [](auto const& watch) { return watch.lock()->received(); });
     return run.agree(received).value() && run.progress().goes_on(run.epochs());
+  }
+
+  /// Removes the files, unless they are another run's by now. \return a warning, or nothing
+  std::string remove() const {
+    if (auto const held = claim.lock(); held && !held->is_held())
+      return formatted("warning: BackupAndRestore: {} was taken over by another run, and stays", path);
+    CheckpointFile(path).remove();
+    return {};
   }
 
   [[noreturn]] static void fail(char const* what) {

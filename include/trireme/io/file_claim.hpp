@@ -36,6 +36,8 @@ class FileClaim {
   /// again then. It takes half a second at most. \throws FileError if another run is alive that has it
   bool attempt();
 
+  /// False if another run has taken the claim over.
+  bool is_held() const { return descriptor_ < 0 || is_at_path(); }
   /// \throws FileError if another run has taken the claim over
   void require_held() const;
 

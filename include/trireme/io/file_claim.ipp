@@ -116,7 +116,7 @@ TRIREME_INLINE bool FileClaim::attempt() {
 }
 
 TRIREME_INLINE void FileClaim::require_held() const {
-  if (descriptor_ >= 0 && !is_at_path())
+  if (!is_held())
     throw FileError(path_, "was taken over by another run, to which this one had shown no sign of life for long");
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -333,6 +334,27 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_weights_at_a_backup_is_refused_on_all_ranks
     train(1, ModelCheckpoint<"loss">{.path = path});
     train(1, ModelCheckpoint<"loss">{.path = field});  // over a file of weights
     world().barrier();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_complete_run_leaves_the_backup_of_another_that_took_its_file_over) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  SharedFolder folder;
+  auto const samples = test::mlp_samples<float>(20);
+  auto model =
+      compile(strategy, test::mlp(), SGD{.learning_rate = 0.1}, SparseCategoricalCrossentropy{.from_logits = true});
+  auto const take_over = [&](auto&) {  // as a run does that has seen no sign of life of this one
+    if (!world().is_chief()) return;
+    std::filesystem::remove(folder.file() + ".lock");
+    for (char const* ending : {".lock", "", ".previous"}) std::ofstream(folder.file() + ending) << "another's";
+  };
+  auto const history = fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false},
+                           BackupAndRestore{.path = folder.file()}, LambdaCallback{.on_train_end = take_over});
+  BOOST_TEST(history.epochs.size() == 2u);
+  world().barrier();
+  for (char const* ending : {".lock", "", ".previous"}) {
+    std::ifstream file(folder.file() + ending);
+    BOOST_TEST(std::string(std::istreambuf_iterator<char>(file), {}) == "another's");
   }
 }
 
