@@ -4,6 +4,7 @@
 #include "trireme/core/type_text.hpp"
 
 #include <cctype>
+#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -46,6 +47,26 @@ TRIREME_INLINE std::string without_unnamed(std::string text) {
   return text;
 }
 
+/// The text with "kernel" in place of each detail::Name<(char)107, …>.
+TRIREME_INLINE std::string with_names(std::string text) {
+  static constexpr std::string_view type = "detail::Name<", character = "(char)";
+  for (std::size_t found = 0; (found = text.find(type, found)) != std::string::npos;) {
+    std::size_t const end = text.find('>', found);
+    if (end == std::string::npos) break;
+    std::string name = "\"";
+    for (std::size_t at = found; (at = text.find(character, at)) < end;) {
+      at += character.size();
+      int code = 0;
+      std::from_chars(text.data() + at, text.data() + end, code);
+      name += static_cast<char>(code);
+    }
+    name += '"';
+    text.replace(found, end + 1 - found, name);
+    found += name.size();
+  }
+  return text;
+}
+
 TRIREME_INLINE std::string readable_type(char const* mangled) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> const name(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
@@ -63,7 +84,7 @@ TRIREME_INLINE std::string readable_type(char const* mangled) {
     if (full.substr(i).starts_with(" >") && text.ends_with('>')) ++i;
     if (i < full.size()) text += full[i];
   }
-  return without_unnamed(std::move(text));
+  return with_names(without_unnamed(std::move(text)));
 }
 
 TRIREME_INLINE std::string without_arguments(std::string text) {

@@ -19,7 +19,7 @@ namespace trireme::detail {
 /// "name\tvalue\n" for each entry.
 std::string config_text(Config const& config);
 
-/// The first line that differs between two texts.
+/// The first line that differs between two texts; of long values what is around their first difference.
 struct ConfigDifference {
   std::string first;   ///< "the loss Huber"
   std::string second;  ///< the value alone, "Poisson", if the names are one

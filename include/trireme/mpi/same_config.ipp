@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,18 @@ TRIREME_INLINE std::string config_text(Config const& config) {
   return text;
 }
 
+/// Cuts texts that are long, such as the types of models, to what is around their first difference.
+TRIREME_INLINE void cut_around_difference(std::string& first, std::string& second) {
+  constexpr std::size_t most = 160, before = 60;
+  if (std::max(first.size(), second.size()) <= most) return;
+  auto const same = static_cast<std::size_t>(std::ranges::mismatch(first, second).in1 - first.begin());
+  std::size_t const begin = same - std::min(same, before);
+  for (std::string* text : {&first, &second}) {
+    bool const is_whole = text->size() <= begin + most;
+    *text = (begin > 0 ? "..." : "") + text->substr(begin, most) + (is_whole ? "" : "...");
+  }
+}
+
 TRIREME_INLINE ConfigDifference config_difference(std::string_view first, std::string_view second) {
   auto const line = [](std::string_view& rest) {
     std::string_view const all = rest.substr(0, rest.find('\n'));
@@ -30,8 +43,9 @@ TRIREME_INLINE ConfigDifference config_difference(std::string_view first, std::s
                        : Config::Entry{std::string(all.substr(0, tab)), std::string(all.substr(tab + 1))};
   };
   while (true) {
-    Config::Entry const one = line(first), other = line(second);
+    Config::Entry one = line(first), other = line(second);
     if (one.name == other.name && one.value == other.value && !(first.empty() && second.empty())) continue;
+    if (one.name == other.name) cut_around_difference(one.value, other.value);
     auto const shown = [](Config::Entry const& e) { return e.value.empty() ? e.name : e.name + " " + e.value; };
     return {shown(one), one.name == other.name ? other.value : shown(other)};
   }

@@ -129,6 +129,19 @@ BOOST_AUTO_TEST_CASE(types_without_names_have_one_text_from_every_compiler) {
              "Sequential<Residual<Frozen<Dense<3>>>, Dense<2, ReLU>>");
 }
 
+BOOST_AUTO_TEST_CASE(types_show_names_as_text) {
+  auto const named = node<"conv_1">(Dense<3>{});
+  BOOST_TEST(type_text<std::remove_const_t<decltype(named)>>() == "Node<Dense<3>, \"conv_1\">");
+}
+
+BOOST_AUTO_TEST_CASE(long_values_that_differ_are_shown_around_their_difference) {
+  std::string const begin(300, 'a'), end(300, 'z');
+  auto const [first, second] =
+      detail::config_difference("the model\t" + begin + "1" + end + "\n", "the model\t" + begin + "2" + "\n");
+  BOOST_TEST(first == "the model ..." + std::string(60, 'a') + "1" + std::string(99, 'z') + "...");
+  BOOST_TEST(second == "..." + std::string(60, 'a') + "2");
+}
+
 BOOST_AUTO_TEST_CASE(optimizers_refuse_numbers_outside_of_their_ranges) {
   check_optimizer<Adadelta>(
       {number("rho", &Adadelta::rho, {-0.1, 1, nan}), number("epsilon", &Adadelta::epsilon, {0, nan})});
