@@ -49,7 +49,8 @@ inline constexpr bool is_pair<std::pair<A, B>> = true;
 /// sets it, depending on its constructor. Values are numbers, enumerations, strings, snapshots of the weights, structs
 /// with a `state` of their own, and optionals, pairs and vectors of these.
 ///
-/// Every process names the same values in the same order; the chief's are saved, and set on every process.
+/// Every process names its values, snapshots in the same order. Of callbacks each process has its own values again, or
+/// the chief's where another number of processes goes on; all else is the chief's.
 template <class Engine>
 class Archive : public StoredValues {
   using T = typename Engine::T;

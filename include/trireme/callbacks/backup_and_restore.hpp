@@ -56,6 +56,8 @@ namespace trireme {
 /// trained then.
 /// \throws Interrupted from `fit`, on all processes, after a signal.
 struct BackupAndRestore {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::string path{};                    ///< .h5, or .npz without HDF5; used by this `fit` alone
   SaveFreq save_freq = SaveFreq::epoch;  ///< batches from save to save, or each epoch
   bool delete_checkpoint = true;         ///< false: a complete run that is started again ends at once

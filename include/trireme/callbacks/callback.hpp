@@ -3,10 +3,12 @@
 /// There is no base class. An absent hook costs no instruction; a hook with a wrong signature does not compile.
 ///
 /// A callback that monitors a value declares it with `static constexpr std::string_view monitor`; one that adds values
-/// to the logs, with `static constexpr std::array<std::string_view, N> logs`. One whose results depend on its past has
-/// `template <class Archive> void state(Archive& archive)`, which names each such member once: `archive("wait", wait)`.
-/// A resumed run restores these members (Archive lists the kinds of values). One that writes files lists them in
-/// `std::vector<OutputFile> output_files(Run const& run) const`, and `fit` tries them before training.
+/// to the logs, with `static constexpr std::array<std::string_view, N> logs`. With `using logs_alike = void` it says
+/// that it logs nothing, or the same on all processes: then nothing is compared before callbacks that monitor. One
+/// whose results depend on its past has `template <class Archive> void state(Archive& archive)`, which names each such
+/// member once: `archive("wait", wait)`. A resumed run restores these members, on each process its own (Archive lists
+/// the kinds of values). One that writes files lists them in `std::vector<OutputFile> output_files(Run const& run)
+/// const`, and `fit` tries them before training.
 #pragma once
 
 #include <type_traits>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trireme/callbacks/archive.hpp"
+#include "trireme/callbacks/own_values.hpp"
 #include "trireme/core/config.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
@@ -120,6 +121,8 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   Archive<Engine> archive(engine, file.path());
   archive.same_model(detail::model_text(engine.model()));
   detail::run_state(archive, engine, run);
+  StoredTensors values = archive.tensors();
+  detail::gather_own_values(engine.group(), values);
   auto const& model = engine.model().description();
   auto const weights = detail::state_tensors<NamedTensor, typename Engine::Model::Optimizer>(
       model, state, true, !engine.optimizer().has_schedule(),
@@ -129,7 +132,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   engine.on_chief(
       [](auto const&, CheckpointFile const* target, std::vector<NamedTensor> const& all,
          std::vector<NamedGroup> const& groups, StoredTensors const& tensors) { target->write(all, groups, tensors); },
-      &file, weights, detail::state_groups(engine.model()), archive.tensors());
+      &file, weights, detail::state_groups(engine.model()), values);
 }
 
 /// Restores model and run from the newest undamaged checkpoint; false if there is none. Collective; only the chief
@@ -145,7 +148,9 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
                                             &file, &tensors, &damage);
   if (found.empty()) return false;
   if (!damage.empty()) run.warning(formatted("warning: {}; an earlier checkpoint was taken", damage));
+  detail::OwnValues const own = detail::take_own_values(tensors);
   broadcast_tensors(engine.group(), tensors);
+  std::string const given_up = detail::scatter_own_values(engine.group(), own, tensors);
   Archive<Engine> archive(engine, found, std::move(tensors), placement);
   archive.same_model(detail::model_text(engine.model()));  // of another model no tensor needs to be read
   auto state = detail::state_to_read(engine);
@@ -161,6 +166,9 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   engine.weights().set_parameters(state.parameters);
   for (std::size_t slot = 0; slot < state.slots.size(); ++slot) engine.set_slot(slot, state.slots[slot]);
   if constexpr (requires { engine.resumed(); }) engine.resumed();
+  if (!given_up.empty())
+    run.warning(formatted("'{}' was not the same on all of the {} ranks that saved the run; it is that of rank 0 now",
+                          given_up, saved_by));
   if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.warning(move);
   return true;
 }

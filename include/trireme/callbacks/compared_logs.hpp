@@ -3,55 +3,23 @@
 
 #include <array>
 #include <cstddef>
-#include <type_traits>
 
 #include "trireme/callbacks/callback.hpp"
 #include "trireme/callbacks/hooks.hpp"
-#include "trireme/core/fixed_string.hpp"
 
-namespace trireme {
-
-struct BackupAndRestore;
-struct CSVLogger;
-struct History;
-struct ProgressBar;
-struct TensorBoard;
-struct TerminateOnNaN;
-template <FixedString>
-struct EarlyStopping;
-template <FixedString>
-struct ModelCheckpoint;
-template <FixedString>
-struct ReduceLROnPlateau;
-template <class>
-struct LearningRateScheduler;
-
-namespace detail {
-
-template <class T, class... Others>
-inline constexpr bool is_one_of = (... || std::is_same_v<T, Others>);
-
-/// True of callbacks that may log values of one process alone. The library's log none, or what all processes have.
-template <class Callback>
-inline constexpr bool may_log_alone =
-    !is_one_of<Callback, BackupAndRestore, CSVLogger, History, ProgressBar, TensorBoard, TerminateOnNaN>;
-template <FixedString Monitor>
-inline constexpr bool may_log_alone<EarlyStopping<Monitor>> = false;
-template <FixedString Monitor>
-inline constexpr bool may_log_alone<ModelCheckpoint<Monitor>> = false;
-template <FixedString Monitor>
-inline constexpr bool may_log_alone<ReduceLROnPlateau<Monitor>> = false;
-template <class Schedule>
-inline constexpr bool may_log_alone<LearningRateScheduler<Schedule>> = false;
+namespace trireme::detail {
 
 /// True of callbacks that decide by a logged value, as they declare.
 template <class Callback>
 concept Monitors = requires { Callback::monitor; };
 
+/// True of callbacks that declare to log nothing, or what all processes have.
+template <class Callback>
+concept LogsAlike = requires { typename Callback::logs_alike; };
+
 /// True if the callback may log values of one process alone in one of these hooks.
 template <class Callback, class Run, class... Hooks>
-inline constexpr bool may_log_in =
-    may_log_alone<std::remove_const_t<Callback>> && (... || calls_hook<Hooks, Callback, Run>);
+inline constexpr bool may_log_in = !LogsAlike<Callback> && (... || calls_hook<Hooks, Callback, Run>);
 
 /// True if the callback of number I decides in on_epoch_end by values of which some may have been logged since they
 /// were compared last: by callbacks before it in the same hook, or in a test.
@@ -65,6 +33,4 @@ consteval bool decides_by_new_logs() {
   return monitors[I] && logged;
 }
 
-}  // namespace detail
-
-}  // namespace trireme
+}  // namespace trireme::detail

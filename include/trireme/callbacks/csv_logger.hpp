@@ -35,6 +35,8 @@ namespace trireme {
 /// \throws FileError from `fit`, on all processes, if the file cannot be written, if another run has it or has taken it
 /// over while this one showed no sign of life, or with `append` has other columns.
 struct CSVLogger {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::string path{};
   std::string separator = ",";  ///< one character that is in no number: a blank, a tab, or `,` `;` `|` `:` and the like
   bool append = false;          ///< append to an existing file, under its header
@@ -46,8 +48,8 @@ struct CSVLogger {
 
   // State.
   std::vector<std::string> columns{};  ///< without `epoch`; empty before the first line
-  /// Of the chief's file, up to the last line of this run, or to its end where the run began; a resumed run drops its
-  /// own lines behind them.
+  /// Of the file, up to the last line of this run, or to its end where the run began; a resumed run drops its own lines
+  /// behind them.
   std::uint64_t bytes = 0;
   bool resumed = false;                            ///< behind a checkpoint
   bool begun = false;                              ///< this process has written a line; in no checkpoint
@@ -72,8 +74,10 @@ struct CSVLogger {
     bytes = 0;
     resumed = begun = false;
     claim = detail::claim_file(run, detail::log_to_claim(path));
-    run.on_chief([](auto const&, CSVLogger* logger, std::vector<std::string> const* names) { logger->begin(*names); },
-                 this, &run.log_names());
+    bytes = run.on_chief([](auto const&, CSVLogger const* logger,
+                            std::vector<std::string> const* names) { return logger->size_at_begin(*names); },
+                         this, &run.log_names())
+                .value();
   }
 
   template <class Run>
@@ -86,12 +90,18 @@ struct CSVLogger {
       columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     }
     std::string warning;
-    run.on_chief(
-        [](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first, std::string* found) {
-          logger->require_held();
-          *found = logger->write(*logs, epoch, is_first);
-        },
-        this, &run.logs(), run.epoch(), first, &warning);
+    bytes = run.on_chief(
+                   [](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first,
+                      std::string* found) {
+                     logger->require_held();
+                     *found = logger->write(*logs, epoch, is_first);
+                     return logger->bytes;
+                   },
+                   this, &run.logs(), run.epoch(), first, &warning)
+                .value();
+    if (first && append)  // in the order of the file's header, as on the chief
+      columns =
+          fields(run.on_chief([](auto const&, CSVLogger const* logger) { return logger->line_of_columns(); }, this));
     begun = true;
     if (!warning.empty()) run.warning(warning);
   }
@@ -122,7 +132,8 @@ struct CSVLogger {
     if (auto const held = claim.lock()) held->require_held();
   }
 
-  void begin(std::vector<std::string> const& names);
+  /// Bytes of the file that is appended to; 0 if it will be replaced.
+  std::uint64_t size_at_begin(std::vector<std::string> const& names) const;
 
   /// Writes a line, the run's first one where `is_first`. \return a warning, or nothing
   std::string write(Logs const& logs, std::size_t epoch, bool is_first);
@@ -145,6 +156,9 @@ struct CSVLogger {
   bool is_empty() const;
 
   bool ends_with_newline() const;
+
+  /// The columns behind `epoch` in a header.
+  std::string line_of_columns() const;
 
   /// The fields of a line, without the quotes of `quoted`.
   std::vector<std::string> fields(std::string_view line) const;

@@ -31,12 +31,12 @@ TRIREME_INLINE bool CSVLogger::separates(std::string_view text) {
   return text.size() == 1 && allowed.find(text[0]) != std::string_view::npos;
 }
 
-TRIREME_INLINE void CSVLogger::begin(std::vector<std::string> const& names) {
-  if (!append) return;
+TRIREME_INLINE std::uint64_t CSVLogger::size_at_begin(std::vector<std::string> const& names) const {
+  if (!append) return 0;
   if (auto const found = header()) require_columns(*found, names);
   std::error_code error;
   std::uint64_t const size = std::filesystem::file_size(path, error);
-  bytes = error ? 0 : size;
+  return error ? 0 : size;
 }
 
 TRIREME_INLINE std::string CSVLogger::write(Logs const& logs, std::size_t epoch, bool is_first) {
@@ -56,9 +56,7 @@ TRIREME_INLINE std::string CSVLogger::write(Logs const& logs, std::size_t epoch,
     has_header = first_line() == names;
   }
   if (!has_header) {
-    text += "epoch";
-    for (auto const& name : columns) text += separator + quoted(name);
-    text += '\n';
+    text += "epoch" + separator + line_of_columns() + '\n';
   }
   text += formatted("{}", epoch);
   for (auto const& name : columns) {
@@ -161,6 +159,12 @@ TRIREME_INLINE std::vector<std::string> CSVLogger::fields(std::string_view line)
       all.back() += line[i];
   }
   return all;
+}
+
+TRIREME_INLINE std::string CSVLogger::line_of_columns() const {
+  std::string line;
+  for (auto const& name : columns) line += (line.empty() ? "" : separator) + quoted(name);
+  return line;
 }
 
 TRIREME_INLINE std::string CSVLogger::quoted(std::string const& name) const {

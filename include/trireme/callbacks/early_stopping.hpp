@@ -28,6 +28,8 @@ namespace trireme {
 /// automatic and the metric declares no direction.
 template <FixedString Monitor = "val_loss">
 struct EarlyStopping {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   static constexpr std::string_view monitor = Monitor.view();
 
   double min_delta = 0;      ///< improvements up to this size do not count; its sign does not matter

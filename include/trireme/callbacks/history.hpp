@@ -15,6 +15,8 @@ namespace trireme {
 /// Record that `fit` returns: `history["val_loss"]` has one value for each epoch that logged it, in the units of the
 /// loss or metric. The same on every process. Source: Keras `History`.
 struct History {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::vector<std::size_t> epochs{};                                  ///< from 0
   std::vector<std::pair<std::string, std::vector<double>>> values{};  ///< in the order of the first log of each name
 

@@ -23,6 +23,8 @@ namespace trireme {
 /// schedule of its own.
 template <class Schedule>
 struct LearningRateScheduler {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   static constexpr std::array logs{std::string_view("learning_rate")};
 
   Schedule schedule;

@@ -56,6 +56,8 @@ namespace trireme {
 /// over while this one showed no sign of life, or if it holds a run that BackupAndRestore has saved.
 template <FixedString Monitor = "val_loss">
 struct ModelCheckpoint {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   static constexpr std::string_view monitor = Monitor.view();
 
   std::string path{};

@@ -24,6 +24,8 @@ namespace trireme {
 /// where the text behind it needs more room, and does not widen again in the same call. Designated initializers name
 /// the members in this order.
 struct ProgressBar {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::FILE* output = stdout;      ///< null: silent
   std::optional<bool> terminal{};  ///< unset: detected
   /// On other outputs than terminals: time from line to line while an epoch runs, so that a job's log shows how far it

@@ -29,6 +29,8 @@ namespace trireme {
 /// `mode` is automatic and the metric declares no direction, or the optimizer has a schedule.
 template <FixedString Monitor = "val_loss">
 struct ReduceLROnPlateau {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   static constexpr std::string_view monitor = Monitor.view();
   static constexpr std::array logs{std::string_view("learning_rate")};
 

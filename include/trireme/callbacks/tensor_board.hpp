@@ -55,6 +55,8 @@ inline constexpr UpdateFreq UpdateFreq::batch{1};
 /// Compile-time errors: a build without protozero.
 /// \throws FileError from `fit`, on all processes, if a folder cannot be written to at the beginning.
 struct TensorBoard {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;
   bool write_steps_per_second = false;  ///< `epoch_…` and `batch_steps_per_second`, by the chief's clock
@@ -236,6 +238,8 @@ struct TensorBoard {
 
 /// Options of TensorBoard in a build without protozero; passing it to `fit` or `evaluate` does not compile.
 struct TensorBoard {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   std::string log_dir = "logs";
   UpdateFreq update_freq = UpdateFreq::epoch;
   bool write_steps_per_second = false;

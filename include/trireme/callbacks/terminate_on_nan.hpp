@@ -16,6 +16,8 @@ namespace trireme {
 /// acquires batches of its own, the first one that sees such a loss ends the epoch, and at its end all processes end
 /// training. Source: Keras `TerminateOnNaN`.
 struct TerminateOnNaN {
+  using logs_alike = void;  ///< what it logs is the same on all processes
+
   bool raise_error = false;  ///< `fit` throws, without `on_train_end`: what BackupAndRestore has saved stays
 
   void config(Config& c) const { c("raise_error", raise_error); }

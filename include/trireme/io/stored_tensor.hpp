@@ -84,24 +84,32 @@ StoredTensors tensors_of_contents(std::string const& path, std::string_view text
 /// Last part of the names of tensors that the chief alone holds, such as weights, so that others need no room for them.
 inline constexpr std::string_view of_chief = "of_chief";
 
+namespace detail {
+
+/// Tensors to be sent: a table of contents and their values, without those that the chief alone holds.
+struct PackedTensors {
+  std::string contents, values;
+
+  /// Packs them.
+  explicit PackedTensors(StoredTensors const& tensors);
+  /// What another process has packed.
+  PackedTensors(std::string packed_contents, std::string packed_values)
+      : contents(std::move(packed_contents)), values(std::move(packed_values)) {}
+
+  /// The tensors; of the chief's own only names and extents.
+  StoredTensors tensors() const;
+};
+
+}  // namespace detail
+
 /// Gives every process the chief's tensors, and only the names of those that the chief alone holds. Collective.
 template <class Group>
 void broadcast_tensors(Group const& group, StoredTensors& tensors) {
   if (group.size() == 1) return;
-  auto const stays = [](std::string const& name) { return name.ends_with(of_chief); };
-  std::string contents = detail::table_of_contents(tensors), values;
-  for (auto const& [name, tensor] : tensors)
-    if (!stays(name)) values += tensor.bytes;
-  group.broadcast(contents);
-  group.broadcast(values);
-  if (group.is_chief()) return;
-  auto const comes = [&](std::string const& name) { return !stays(name); };
-  tensors = detail::tensors_of_contents("a checkpoint", contents, static_cast<std::size_t>(-1), comes);
-  std::size_t at = 0;
-  for (auto& [name, tensor] : tensors) {
-    tensor.bytes = values.substr(at, tensor.bytes.size());
-    at += tensor.bytes.size();
-  }
+  detail::PackedTensors packed(tensors);
+  group.broadcast(packed.contents);
+  group.broadcast(packed.values);
+  if (!group.is_chief()) tensors = packed.tensors();
 }
 
 }  // namespace trireme

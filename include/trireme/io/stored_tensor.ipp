@@ -51,4 +51,20 @@ TRIREME_INLINE std::optional<StatedTensor> stated_tensor(std::string_view line) 
   return stated;
 }
 
+TRIREME_INLINE PackedTensors::PackedTensors(StoredTensors const& tensors) : contents(table_of_contents(tensors)) {
+  for (auto const& [name, tensor] : tensors)
+    if (!name.ends_with(of_chief)) values += tensor.bytes;
+}
+
+TRIREME_INLINE StoredTensors PackedTensors::tensors() const {
+  auto const is_packed = [](std::string const& name) { return !name.ends_with(of_chief); };
+  StoredTensors all = tensors_of_contents("a checkpoint", contents, static_cast<std::size_t>(-1), is_packed);
+  std::size_t at = 0;
+  for (auto& [name, tensor] : all) {
+    tensor.bytes = values.substr(at, tensor.bytes.size());
+    at += tensor.bytes.size();
+  }
+  return all;
+}
+
 }  // namespace trireme::detail

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -512,5 +513,50 @@ BOOST_AUTO_TEST_CASE(gradients_that_compression_left_out_are_the_same_after_a_ru
       BOOST_TEST(bits(0, {good, bad}) == bits(0, {good}));
     }
     world().barrier();
+  }
+}
+
+namespace {
+
+/// Has values that are other ones on each rank, as many as no other rank has, and one that is the same on all.
+struct Cells {
+  std::vector<double> cells = std::vector<double>(world().rank() + 2, 0.25);
+  std::vector<std::string> names = std::vector<std::string>(world().rank(), "a cell");
+  std::optional<std::size_t> of_last{};
+  std::size_t steps = 0;
+  void on_train_batch_end(auto& run) {
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] += static_cast<double>((i + 1) * (world().rank() + 1));
+    if (world().rank() + 1 == world().size()) of_last = run.epoch();
+    ++steps;
+  }
+  void state(auto& archive) {
+    archive("cells", cells);
+    archive("names", names);
+    archive("of_last", of_last);
+    archive("steps", steps);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_a_callback_has_on_each_rank_goes_on_with_the_run) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto const samples = test::mlp_samples<float>(20);
+  auto const trains = [&](Cells& cells, std::string const& file, std::size_t steps) {
+    auto model = small_model(strategy);
+    fit(strategy, model, samples.data().shuffle(20, 4).batch(GlobalBatch{5}), {.epochs = 3, .verbose = false}, cells,
+        BackupAndRestore{.path = file, .save_freq = std::size_t{1}}, Killer(steps));
+  };
+  SharedFolder folder, other;
+  Cells expected;
+  trains(expected, folder.file(), never);
+  for (std::size_t const steps : {1u, 6u, 9u}) {
+    Cells killed, resumed{.cells = {}, .names = {"none", "of", "these", "values"}};
+    BOOST_CHECK_THROW(trains(killed, other.file(), steps), Killed);
+    trains(resumed, other.file(), never);
+    BOOST_TEST(resumed.cells == expected.cells, boost::test_tools::per_element());
+    BOOST_TEST(resumed.names == expected.names, boost::test_tools::per_element());
+    BOOST_TEST((resumed.of_last == expected.of_last));
+    BOOST_TEST(resumed.steps == 12u);
   }
 }

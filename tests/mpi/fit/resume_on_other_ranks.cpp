@@ -109,3 +109,39 @@ BOOST_AUTO_TEST_CASE(what_compression_left_out_goes_on_with_the_run) {
     return Accumulate<Compressed<MultiWorkerMirroredStrategy<>, BFloat16>, 2>(part);
   });
 }
+
+namespace {
+
+/// A value of each rank.
+struct OwnValue {
+  std::size_t value = 100 + world().rank();
+  void on_train_batch_end(auto&) { ++value; }
+  void state(auto& archive) { archive("value", value); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_each_rank_had_of_its_own_is_that_of_the_chief_on_other_ranks) {
+  std::string const path = file();
+  OwnValue own;
+  auto const run = [&](std::size_t ranks, std::size_t steps) {
+    Communicator const part = world().split(world().rank() < ranks ? 0 : 1);
+    if (world().rank() < ranks) {
+      VirtualReplicas<MultiWorkerMirroredStrategy<>, shards> const strategy(part);
+      auto model = compile<float>(strategy, test::mlp(), Adam{}, SparseCategoricalCrossentropy{.from_logits = true});
+      auto const train = test::mlp_samples<float>(20);
+      static_cast<void>(test::unless_killed([&] {
+        return fit(strategy, model, train.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false}, own,
+                   BackupAndRestore{.path = path, .save_freq = 1}, Killer{steps});
+      }));
+    }
+    world().barrier();
+  };
+  run(4, 3);
+  own = {.value = 0};
+  run(2, 3);
+  BOOST_TEST(own.value == (world().rank() < 2 ? 107u : 0u));
+  own = {.value = 0};
+  run(2, 1000);
+  BOOST_TEST(own.value == (world().rank() < 2 ? 108u : 0u));
+}
