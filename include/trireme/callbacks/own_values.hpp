@@ -65,7 +65,7 @@ std::string scatter_own_values(Group const& group, OwnValues own, StoredTensors&
     return name;
   }
   if constexpr (Group::distributed) {
-    own.erase(own.lower_bound(group.size()), own.end());  // of a file that trireme has not written
+    own.erase(0), own.erase(own.lower_bound(group.size()), own.end());  // trireme writes none of these
     std::vector<std::size_t> sizes(2 * group.size());
     std::vector<PackedTensors> packed;
     for (auto const& [rank, tensors] : own) {
