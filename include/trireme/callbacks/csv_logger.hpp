@@ -76,8 +76,7 @@ struct CSVLogger {
     claim = detail::claim_file(run, detail::log_to_claim(path));
     bytes = run.on_chief([](auto const&, CSVLogger const* logger,
                             std::vector<std::string> const* names) { return logger->size_at_begin(*names); },
-                         this, &run.log_names())
-                .value();
+                         this, &run.log_names());
   }
 
   template <class Run>
@@ -91,17 +90,17 @@ struct CSVLogger {
     }
     std::string warning;
     bytes = run.on_chief(
-                   [](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first,
-                      std::string* found) {
-                     logger->require_held();
-                     *found = logger->write(*logs, epoch, is_first);
-                     return logger->bytes;
-                   },
-                   this, &run.logs(), run.epoch(), first, &warning)
-                .value();
-    if (first && append)  // in the order of the file's header, as on the chief
-      columns =
-          fields(run.on_chief([](auto const&, CSVLogger const* logger) { return logger->line_of_columns(); }, this));
+        [](auto const&, CSVLogger* logger, Logs const* logs, std::size_t epoch, bool is_first, std::string* found) {
+          logger->require_held();
+          *found = logger->write(*logs, epoch, is_first);
+          return logger->bytes;
+        },
+        this, &run.logs(), run.epoch(), first, &warning);
+    if (first && append) {  // in the order of the file's header, as on the chief
+      std::string const line =
+          run.on_chief([](auto const&, CSVLogger const* logger) { return logger->line_of_columns(); }, this);
+      columns = fields(line);
+    }
     begun = true;
     if (!warning.empty()) run.warning(warning);
   }

@@ -49,13 +49,16 @@ struct ScriptedRun {
     return Direction::none;
   }
   struct ChiefScope {};
-  /// Of a chief elsewhere a result is true.
+  /// Of a chief elsewhere a result is true, a text empty.
   template <class Function, class... Arguments>
   auto on_chief(Function function, Arguments... arguments) {
     using Result = decltype(function(ChiefScope{}, arguments...));
     ++collectives;
     if (is_chief) return function(ChiefScope{}, arguments...);
-    if constexpr (!std::is_void_v<Result>) return Result(true);
+    if constexpr (std::is_arithmetic_v<Result>)
+      return Result(true);
+    else
+      return Result();
   }
   void hold(std::shared_ptr<void const>) {}  // claims of files end at once
   void message(std::string const& text) { messages.push_back(text); }
