@@ -14,6 +14,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/text.hpp"
 #include "trireme/models/description.hpp"
+#include "trireme/models/state_file.hpp"
 #include "trireme/tensor/extents.hpp"
 
 namespace trireme::detail {
@@ -129,22 +130,12 @@ class SharedLinks {
             formatted("the layer '{}' is Shared and stands twice in one model", model.layers[layers.first].path)));
   }
 
-  /// Of one weight. Collective.
-  static std::vector<T> values_on_all(Engine& engine, WeightInfo const& weight) {
-    if constexpr (requires { engine.weights().mean_values(weight.offset, weight.size); })
-      return engine.weights().mean_values(weight.offset, weight.size);  // each process has its own
-    else if constexpr (requires { engine.weights().chief_values(weight.offset, weight.size); })
-      return engine.weights().chief_values(weight.offset, weight.size);  // some processes have no weights to read
-    else
-      return engine.weights().host_values(weight.offset, weight.size);
-  }
-
   static void collect(Engine& engine, Link& link) {
     auto& tensors = link.shared->tensors;
     tensors.resize(link.weights.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       WeightInfo const& weight = link.weights[i];
-      auto const values = values_on_all(engine, weight);
+      auto const values = detail::values_on_all(engine, weight.offset, weight.size);
       tensors[i] = {weight.path, weight.shape.to_vector(), {values.begin(), values.end()}};
     }
   }

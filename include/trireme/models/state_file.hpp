@@ -121,6 +121,17 @@ std::vector<Tensor> state_tensors(ModelDescription const& model, State& state, b
 template <class Engine>
 inline constexpr bool is_divided = requires { requires Engine::divided; };
 
+/// Elements [offset, offset + count) of the weights, on every process. Collective.
+template <class Engine>
+std::vector<typename Engine::T> values_on_all(Engine const& engine, std::size_t offset, std::size_t count) {
+  if constexpr (requires { engine.weights().mean_values(offset, count); })
+    return engine.weights().mean_values(offset, count);  // each process has its own
+  else if constexpr (requires { engine.weights().chief_values(offset, count); })
+    return engine.weights().chief_values(offset, count);  // some processes have no weights to read
+  else
+    return engine.weights().host_values(offset, count);
+}
+
 /// State with room for what the chief reads from a file. `set_parameters` and `set_slot` broadcast it to the other
 /// processes, which need the same room unless each of them holds only a part of the model.
 template <class Engine>

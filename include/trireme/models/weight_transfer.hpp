@@ -172,19 +172,11 @@ TransferredWeights copy_matching(Engine& engine, OtherEngine const& other, CopyO
   auto const matches = detail::match(
       engine.model().description(), source, options.skip_mismatch, options.from,
       [&](detail::LayerWeights const& layer) { return detail::below(layer.path, options.into); }, refuse);
-  // All get the chief's values, or the mean of those of all; a server of a ParameterServer has none.
-  bool const reads = detail::is_divided<OtherEngine> || other.group().is_chief();
   for (auto const& [layer, index] : matches.taken)
     for (std::size_t i = 0; i < layer.weights.size(); ++i) {
       WeightInfo const& from = others[index].weights[i];
-      std::vector<T> own(from.size);
-      if constexpr (requires { other.weights().mean_values(from.offset, from.size); }) {
-        auto const values = other.weights().mean_values(from.offset, from.size);
-        own.assign(values.begin(), values.end());
-      } else if (reads) {
-        auto const values = other.weights().host_values(from.offset, from.size);
-        own.assign(values.begin(), values.end());
-      }
+      auto const values = detail::values_on_all(other, from.offset, from.size);
+      std::vector<T> own(values.begin(), values.end());
       engine.weights().set_values(layer.weights[i].offset, own);
     }
   return detail::report(matches);

@@ -179,6 +179,19 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_by_name_between_models, Strateg
              "the model to copy weights from has no layer 'sequential/before' for the model's 'before'");
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(weights_are_copied_between_strategies_whose_chiefs_differ, Strategy, Strategies) {
+  Strategy const strategy(world());
+  auto const source = regressor(strategy, 1);
+  auto const check = [&](auto const& other) {
+    auto target = regressor(other, 2);
+    target.copy_weights(source);
+    for (auto const& name : source.weight_names()) BOOST_TEST(same(target, name, source, name), name);
+  };
+  Communicator const reversed = world().split(0, world().size() - world().rank());
+  check(OneDeviceStrategy<>());
+  check(MultiWorkerMirroredStrategy<>(reversed));
+}
+
 BOOST_AUTO_TEST_CASE_TEMPLATE(training_one_model_moves_the_shared_layers_of_all, Strategy, Strategies) {
   Strategy const strategy(world());
   Shared body{encoder()};
