@@ -63,9 +63,10 @@ STANDARD = {
     "tuple": "apply make_tuple tie tuple tuple_cat tuple_element_t tuple_size_v",
     "type_traits": """bool_constant common_type_t conditional_t decay_t false_type integral_constant invoke_result_t
         is_arithmetic_v is_class_v is_const_v is_constant_evaluated is_convertible_v is_default_constructible_v
-        is_empty_v is_enum_v is_final_v is_floating_point_v is_function_v is_integral_v is_invocable_r_v is_lvalue_reference_v is_pointer_v
-        is_reference_v is_same_v is_signed_v is_trivially_copyable_v is_void_v remove_const_t remove_cv_t remove_cvref_t
-        remove_pointer_t remove_reference_t true_type type_identity underlying_type_t""",
+        is_empty_v is_enum_v is_final_v is_floating_point_v is_function_v is_integral_v is_invocable_r_v is_invocable_v
+        is_lvalue_reference_v is_pointer_v is_reference_v is_same_v is_signed_v is_trivially_copyable_v is_void_v
+        remove_const_t remove_cv_t remove_cvref_t remove_pointer_t remove_reference_t true_type type_identity
+        underlying_type_t""",
     "utility": """as_const cmp_equal cmp_greater_equal cmp_less_equal declval exchange forward index_sequence
         index_sequence_for make_index_sequence move pair swap""",
     "vector": "erase erase_if vector",

@@ -219,6 +219,14 @@ class PlacedModel {
     detail::require_sizes(flat_elements(out, "outputs").size(), rows * owned_.engine.model().output_size(), "outputs");
     owned_.engine.infer(rows, in.data(), out.data());
   }
+  /// Takes other arguments, and does not compile: its error shows what takes them.
+  template <class... Given>
+    requires(sizeof...(Given) != 2 || !(KokkosView<Given> && ...))
+  void infer(Given&&...) {
+    static_assert(sizeof...(Given) == 2 && (KokkosView<Given> && ...),
+                  "trireme: infer takes Views in memory of the strategy's execution space, infer(in, out); arrays and "
+                  "ranges go to a predictor: model.predictor().predict(in)");
+  }
 
   /// Predictor for any number of threads, with a copy of the current weights, as `weights` reads them. It stays valid
   /// and unchanged while this model trains on or ends. Collective under ShardedStrategy.

@@ -101,6 +101,14 @@ class Predictor {
                            [](std::size_t row) { return formatted("of row {} of the inputs", row); });
     state_->predict(rows, x.data(), y.data());
   }
+  /// Takes other arguments, and does not compile: its error shows those that fit.
+  template <class... Given>
+    requires(sizeof...(Given) != 2 || !(ArrayOf<Given, T> && ...))
+  void infer(Given&&...) const {
+    static_assert(sizeof...(Given) == 2 && (ArrayOf<Given, T> && ...),
+                  "trireme: infer of a predictor takes two arrays of the model's scalar type, infer(in, out): Views, "
+                  "xtensor containers, or contiguous ranges such as std::vector<float>");
+  }
 
  private:
   struct State {

@@ -10,7 +10,14 @@
 // expect predict_const_model: trireme: fit, evaluate and predict change the model that they are given
 // expect predict_model_behind_data: trireme: fit, evaluate and predict take a model that compile(strategy, ...)
 // returned
+// expect infer_of_vectors: trireme: infer takes Views in memory of the strategy's execution space, infer(in, out)
+// expect infer_without_outputs: trireme: infer takes Views in memory of the strategy's execution space, infer(in, out)
+// expect infer_of_another_scalar: trireme: infer takes Views of the model's scalar type
+// expect predictor_infer_of_pointers: trireme: infer of a predictor takes two arrays of the model's scalar type
+// expect predictor_infer_of_another_scalar: trireme: infer of a predictor takes two arrays of the model's scalar type
 #include <vector>
+
+#include <Kokkos_Core.hpp>
 
 #include "trireme/callbacks/early_stopping.hpp"
 #include "trireme/compile.hpp"
@@ -37,6 +44,8 @@ void test(std::vector<float> const& x, std::vector<float> const& y) {
   [[maybe_unused]] auto const& fixed = model;
   auto const samples = tr::data::from_tensor_slices(x, y);
   auto const data = samples.batch(tr::GlobalBatch{4});
+  [[maybe_unused]] Kokkos::View<float* [1], Kokkos::LayoutRight, Kokkos::HostSpace> const in("in", 3);
+  [[maybe_unused]] Kokkos::View<double* [1], Kokkos::LayoutRight, Kokkos::HostSpace> const doubles("doubles", 3);
 #if defined(misuse_evaluate_without_batches)
   tr::evaluate(strategy, model, samples);
 #elif defined(misuse_evaluate_arrays)
@@ -59,7 +68,20 @@ void test(std::vector<float> const& x, std::vector<float> const& y) {
   tr::predict(strategy, fixed, data);
 #elif defined(misuse_predict_model_behind_data)
   tr::predict(strategy, data, model);
+#elif defined(misuse_infer_of_vectors)
+  std::vector<float> out(x.size());
+  model.infer(x, out);
+#elif defined(misuse_infer_without_outputs)
+  model.infer(in);
+#elif defined(misuse_infer_of_another_scalar)
+  model.infer(doubles, in);
+#elif defined(misuse_predictor_infer_of_pointers)
+  model.predictor().infer(in.data(), in.data());
+#elif defined(misuse_predictor_infer_of_another_scalar)
+  model.predictor().infer(doubles, in);
 #else
+  model.infer(in, in);
+  model.predictor().infer(x, in);
   tr::evaluate(strategy, model, data);
   tr::evaluate(strategy, model, data, {.verbose = true}, PrintEnd{});
   PrintEnd print;

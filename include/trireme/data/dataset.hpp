@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,14 @@ class Dataset {
   /// samples. Samples that each process owns are shuffled within it.
   /// \throws ValueError if `buffer` is 0 or no count.
   Dataset shuffle(Count const& buffer, std::uint64_t seed) const;
+  /// Takes other arguments, and does not compile: its error shows those that fit.
+  template <class... Given>
+    requires(!std::is_invocable_v<void(Count const&, std::uint64_t), Given...>)
+  Dataset shuffle(Given&&...) const {
+    static_assert(std::is_invocable_v<void(Count const&, std::uint64_t), Given...>,
+                  "trireme: shuffle takes the number of samples in its buffer and a seed: dataset.shuffle(10000, 7)");
+    return *this;
+  }
 
   /// Repeats: `count` passes in one epoch, without end if no number is given (or -1); what is shuffled before is
   /// shuffled anew in each.
@@ -97,6 +106,15 @@ class Dataset {
   /// Batches of `GlobalBatch{n}` or `PerReplicaBatch{n}` samples; the last may have fewer.
   /// \throws ValueError if n is 0, from the conversion to BatchSize.
   BatchedDataset<X, Y> batch(BatchSize size) const { return {source_, description_, size}; }
+  /// Takes other arguments, and does not compile: its error shows those that fit.
+  template <class... Given>
+    requires(!std::is_invocable_v<void(BatchSize), Given...>)
+  BatchedDataset<X, Y> batch(Given&&...) const {
+    static_assert(std::is_invocable_v<void(BatchSize), Given...>,
+                  "trireme: batch takes a size for all replicas together, dataset.batch(GlobalBatch{32}), or for each, "
+                  "dataset.batch(PerReplicaBatch{32})");
+    return batch(GlobalBatch{1});
+  }
 
   /// The dataset under a name of the user's choice, for messages.
   Dataset named(std::string name) const;

@@ -30,8 +30,37 @@ namespace trireme::data {
 template <class X = float, class Y = std::int32_t, class Make>
 Dataset<X, Y> from_generator(std::vector<std::size_t> x_extents, std::vector<std::size_t> y_extents, Make make) {
   SampleDescription description{std::move(x_extents), std::move(y_extents)};
-  std::size_t const x_size = description.x_size(), y_size = description.y_size();
-  return {std::make_shared<GeneratorSource<X, Y, Make>>(x_size, y_size, std::move(make)), std::move(description)};
+  if constexpr (require_generator<X, Y, Make>()) {
+    std::size_t const x_size = description.x_size(), y_size = description.y_size();
+    return {std::make_shared<GeneratorSource<X, Y, Make>>(x_size, y_size, std::move(make)), std::move(description)};
+  }
+  return {nullptr, std::move(description)};
+}
+
+namespace detail {
+
+template <class... Given>
+consteval bool require_extents() {
+  static_assert(sizeof...(Given) == 3,
+                "trireme: from_generator takes the extents of a sample and of a target before the function: "
+                "from_generator<float, float>({3}, {1}, make)");
+  return true;
+}
+
+}  // namespace detail
+
+/// Takes the calls that do not fit the overload above: its error shows what fits.
+template <class X = float, class Y = std::int32_t, class... Given>
+  requires(sizeof...(Given) != 3)
+Dataset<X, Y> from_generator(Given&&...) {
+  static_assert(detail::require_extents<Given...>());
+  return {nullptr, {}};
+}
+/// Takes the extents of a sample in braces without those of its target, and does not compile.
+template <class X = float, class Y = std::int32_t, class Make>
+Dataset<X, Y> from_generator(std::vector<std::size_t> const&, Make const&) {
+  static_assert(detail::require_extents<Make>());
+  return {nullptr, {}};
 }
 
 }  // namespace trireme::data

@@ -3,6 +3,8 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,7 +37,7 @@ concept HasCommunicator = requires(S const& strategy) {
 /// strategy without a communicator is one process.
 /// \param x, y, sample_weight  as for `from_tensor_slices`, with this process's samples.
 ///
-/// Compile-time errors: an array in place of `where`; more than one array of weights.
+/// Compile-time errors: an array in place of `where`; what is no array behind it; more than one array of weights.
 /// \throws ShapeError on all processes if the numbers of samples differ between arrays; on this one if they differ from
 /// the LocalSizes.
 template <class Where, SampleArrays XArray, SampleArrays YArray, TensorLike... WArray>
@@ -70,12 +72,24 @@ LocalSizes gather_sizes(Where const& where, std::size_t samples) {
   }
 }
 
+template <class...>
+inline constexpr bool are_local_slices = false;
+template <class Where, SampleArrays X, SampleArrays Y, TensorLike... W>
+inline constexpr bool are_local_slices<Where, X, Y, W...> = true;
+
+/// True if a strategy stands before two arrays or more; does not compile if it does not.
+template <class... Given>
+consteval bool require_where() {
+  constexpr bool has_where = sizeof...(Given) > 2 && !SampleArrays<std::tuple_element_t<0, std::tuple<Given..., int>>>;
+  static_assert(has_where, "trireme: from_local_slices takes the strategy (or a Communicator) first, then x and y");
+  return has_where;
+}
+
 }  // namespace detail
 
 template <class Where, SampleArrays XArray, SampleArrays YArray, TensorLike... WArray>
 auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... sample_weight) {
-  static_assert(!TensorLike<Where const&>,
-                "trireme: from_local_slices takes the strategy (or a Communicator) first, then x and y");
+  static_assert(detail::require_where<Where, XArray, YArray>());
   static_assert(sizeof...(WArray) <= 1, "trireme: from_local_slices takes x, y and at most one array of weights");
   auto same = detail::on_all(where, [&] {
     return from_tensor_slices(std::forward<XArray>(x), std::forward<YArray>(y), std::forward<WArray>(sample_weight)...);
@@ -83,6 +97,17 @@ auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... s
   SampleDescription description = same.description();
   description.local = detail::gather_sizes(where, same.source()->size().value());
   return decltype(same)(same.source(), std::move(description));
+}
+
+/// Takes the calls that do not fit the overload above: its error shows what fits.
+template <class... Given>
+  requires(!detail::are_local_slices<Given...>)
+Dataset<float, std::int32_t> from_local_slices(Given&&...) {
+  if constexpr (detail::require_where<Given...>())
+    []<class Where, class... Arrays>(std::type_identity<std::tuple<Where, Arrays...>>) {
+      static_assert(detail::require_arrays<Arrays...>());
+    }(std::type_identity<std::tuple<Given...>>());
+  return {nullptr, {}};
 }
 
 }  // namespace trireme::data

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -28,6 +29,7 @@ namespace trireme::data {
 /// \param x, y           (samples, extents...), class indices (samples): xtensor containers or expressions, Kokkos
 /// Views, HostTensors, or ranges such as std::vector.
 /// \param sample_weight  (samples), by which each sample's loss counts.
+/// Compile-time errors: other arguments, such as a pointer, nested vectors or values in braces.
 /// \throws ShapeError if the numbers of samples differ.
 template <SampleArrays XArray, SampleArrays YArray, TensorLike WArray>
 auto from_tensor_slices(XArray&& x, YArray&& y, WArray&& sample_weight);
@@ -86,6 +88,65 @@ auto from_tensor_slices(XArray&& x) {
   SampleRows<std::int32_t> none;
   none.tensor.extents = {samples.tensor.samples(), 0};
   return detail::tensor_dataset(std::move(samples), std::move(none), {});
+}
+
+namespace detail {
+
+template <class...>
+inline constexpr bool are_slices = false;
+template <SampleArrays X>
+inline constexpr bool are_slices<X> = true;
+template <SampleArrays X, SampleArrays Y>
+inline constexpr bool are_slices<X, Y> = true;
+template <SampleArrays X, SampleArrays Y, TensorLike W>
+inline constexpr bool are_slices<X, Y, W> = true;
+
+/// True if all arguments are arrays; does not compile if one is not.
+template <class... Given>
+consteval bool require_arrays() {
+  constexpr bool arrays = sizeof...(Given) > 0 && (SampleArrays<Given> && ...);
+  static_assert(arrays,
+                "trireme: samples and targets are arrays: xtensor containers or expressions, Kokkos Views, "
+                "HostTensors, or contiguous ranges of numbers such as std::vector<float>; those of several inputs are "
+                "std::tie(a, b)");
+  return arrays;
+}
+
+/// Values in braces, which have no type, however deep they are.
+struct Braces {
+  Braces(std::initializer_list<Braces>);
+  template <class V>
+  Braces(V const&);
+};
+
+}  // namespace detail
+
+/// Takes the calls that fit no overload above: its error shows what fits.
+template <class... Given>
+  requires(!detail::are_slices<Given...>)
+Dataset<float, std::int32_t> from_tensor_slices(Given&&...) {
+  if constexpr (detail::require_arrays<Given...>())
+    static_assert(detail::are_slices<Given...>,
+                  "trireme: from_tensor_slices takes x, y and at most one array of weights");
+  return {nullptr, {}};
+}
+/// Takes braces in the place of an array, and does not compile.
+template <class... Given>
+Dataset<float, std::int32_t> from_tensor_slices(detail::Braces const&, Given&&...) {
+  static_assert(detail::require_arrays<detail::Braces, Given...>());
+  return {nullptr, {}};
+}
+/// Takes braces in the place of an array, and does not compile.
+template <class X, class... Given>
+Dataset<float, std::int32_t> from_tensor_slices(X&&, detail::Braces const&, Given&&...) {
+  static_assert(detail::require_arrays<X, detail::Braces, Given...>());
+  return {nullptr, {}};
+}
+/// Takes braces in the place of arrays, and does not compile.
+template <class... Given>
+Dataset<float, std::int32_t> from_tensor_slices(detail::Braces const&, detail::Braces const&, Given&&...) {
+  static_assert(detail::require_arrays<detail::Braces, Given...>());
+  return {nullptr, {}};
 }
 
 }  // namespace trireme::data

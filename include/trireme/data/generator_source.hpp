@@ -29,6 +29,24 @@ auto make_generator(Make const& make, [[maybe_unused]] std::uint64_t pass) {
     return make();
 }
 
+/// True if the function makes a generator; does not compile if it does not.
+template <class X, class Y, class Make>
+consteval bool require_generator() {
+  constexpr bool makes = std::invocable<Make const&, std::uint64_t> || std::invocable<Make const&>;
+  static_assert(makes,
+                "trireme: from_generator takes a function that makes a generator for each pass: from_generator<X, Y>("
+                "x_extents, y_extents, [] { return [](std::span<X> sample, std::span<Y> target) { ...; return true; }; "
+                "})");
+  if constexpr (makes) {
+    constexpr bool generates = SampleGenerator<decltype(make_generator(std::declval<Make const&>(), 0)), X, Y>;
+    static_assert(generates,
+                  "trireme: a generator is called with (std::span<X> sample, std::span<Y> target), fills both and "
+                  "returns true, or returns false at the end");
+    return generates;
+  }
+  return false;
+}
+
 /// Source of the samples of a generator, which `make()` or `make(pass)` returns for one pass. A generator with a member
 /// `seek(position)` need not produce the samples that are not drawn.
 template <class X, class Y, class Make>
@@ -49,11 +67,8 @@ class GeneratorSource : public SampleSource<X, Y> {
   std::unique_ptr<SampleReader<X, Y>> reader() const override { return std::make_unique<Reader>(*this); }
 
  private:
+  static_assert(require_generator<X, Y, Make>());
   using Generator = decltype(make_generator(std::declval<Make const&>(), 0));
-  static_assert(
-      SampleGenerator<Generator, X, Y>,
-      "trireme: a generator is called with (std::span<X> sample, std::span<Y> target), fills both and returns "
-      "true, or returns false at the end");
 
   class Reader : public SampleReader<X, Y> {
    public:

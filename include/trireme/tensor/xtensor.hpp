@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <ranges>
 #include <type_traits>
@@ -55,6 +56,11 @@ template <class>
 inline constexpr bool is_host_tensor = false;
 template <class T>
 inline constexpr bool is_host_tensor<HostTensor<T>> = true;
+
+template <class>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::initializer_list<T>> = true;
 
 // Row-major without gaps; the stride of an axis of extent 1 does not matter (xtensor writes 0 there).
 template <class Extents, class Strides>
@@ -190,6 +196,10 @@ auto from_range(R&& range) {
   result.extents = {static_cast<std::size_t>(std::ranges::size(range))};
   if constexpr (std::is_lvalue_reference_v<R> || std::ranges::borrowed_range<R>) {
     result.data = std::ranges::data(range);
+  } else if constexpr (is_list<std::remove_cvref_t<R>>) {  // which owns nothing
+    NewHostTensor<T> copy(result.extents);
+    std::ranges::copy(range, copy.memory.get());
+    return copy.tensor;
   } else {
     auto kept = std::make_shared<std::remove_cvref_t<R>>(std::forward<R>(range));
     result.data = std::ranges::data(std::as_const(*kept));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,13 @@ BOOST_AUTO_TEST_CASE(a_row_major_container_is_referenced_and_an_rvalue_kept_with
   BOOST_TEST(kept.data == memory);
   BOOST_TEST(kept.owner != nullptr);
   BOOST_TEST(values(kept) == zero_to_eleven, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_temporary_list_which_owns_nothing_is_copied) {
+  auto const tensor = host_tensor(std::initializer_list<int>{1, 2, 3});
+  BOOST_TEST(tensor.owner != nullptr);
+  BOOST_TEST(static_cast<void const*>(tensor.owner.get()) == tensor.data);
+  BOOST_TEST(values(tensor) == counted(1, 4), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(memory_adapted_by_xtensor_is_referenced) {

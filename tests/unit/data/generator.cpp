@@ -1,8 +1,10 @@
 #define BOOST_TEST_MODULE generator
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -68,6 +70,26 @@ BOOST_AUTO_TEST_CASE(a_generator_that_can_seek_is_spared_samples_that_are_skippe
   auto const data = data::from_generator({}, {}, [produced] { return Seekable{0, produced}; });
   BOOST_TEST(labels(data.skip(15).batch(GlobalBatch{2})) == counted(15, 20), per_element());
   BOOST_TEST(*produced == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_generator_that_draws_by_the_number_of_the_pass_gives_any_number_of_processes_the_same) {
+  namespace tr = trireme;
+  auto const curve = tr::data::from_generator<float, float>({1}, {1}, [](std::uint64_t pass) {
+    return [random = std::mt19937_64(pass), left = 1000](std::span<float> x, std::span<float> y) mutable {
+      if (left == 0) return false;  // the pass ends
+      --left;
+      x[0] = std::uniform_real_distribution<float>(0, 3)(random);
+      y[0] = std::sin(x[0]);
+      return true;
+    };
+  });
+  auto const train = curve.shuffle(200, 7).batch(tr::GlobalBatch{32});
+
+  auto const first = batches<float, float>(train), second = batches<float, float>(train, 1, 1);
+  BOOST_TEST(first.size() == 32u);
+  BOOST_TEST((first != second));
+  BOOST_TEST((batches<float, float>(train, 3) == first));
+  BOOST_TEST((batches<float, float>(train, 3, 1) == second));
 }
 
 BOOST_AUTO_TEST_CASE(an_endless_generator_gives_as_many_batches_as_are_drawn) {
