@@ -148,7 +148,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     passes.note_epoch(progress.epoch - 1, batches.first_pass(), batches.pass());
   while (progress.goes_on(options.epochs)) {
     batches.start(progress.epoch, progress.batch);
-    run.begin_batches(batches.count());
+    run.begin_batches(batches.count(), progress.batch);
     PhaseTotals::Scope summing(model.totals(), Phase::train, "fit");
     if (progress.batch == 0) {
       engine.reset_metrics(Phase::train);
@@ -156,6 +156,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
       list.epoch_begin();
     } else {
       list.epoch_resume();
+      run.set_batch(progress.batch - 1);  // the last one, if no other follows
     }
     require_same_changes<Callbacks...>(run, "fit");
 

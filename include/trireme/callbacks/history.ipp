@@ -17,6 +17,7 @@ TRIREME_INLINE std::vector<double> const& History::operator[](std::string_view n
   for (auto const& [key, column] : values) {
     if (key == name) return column;
   }
+  if (values.empty()) throw ValueError(formatted("the history has no '{}': no epoch was trained", name));
   throw ValueError(formatted("the history has no '{}', only: {}", name, names()));
 }
 

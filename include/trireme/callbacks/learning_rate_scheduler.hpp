@@ -39,8 +39,8 @@ struct LearningRateScheduler {
   template <class Run>
   void on_epoch_begin(Run& run) {
     double const rate = next(run.epoch(), run.learning_rate().value());
-    require_in(intervals::not_negative, formatted("the schedule of LearningRateScheduler for epoch {}", run.epoch()),
-               rate);
+    require_in(intervals::not_negative,
+               formatted("the schedule of LearningRateScheduler for epoch {}", run.epoch() + 1), rate);
     run.set_learning_rate(rate);
     if (verbose) run.message(formatted("Epoch {}: learning rate {}", run.epoch() + 1, rate));
   }

@@ -61,7 +61,7 @@ class Run {
   std::size_t epoch() const { return progress_->epoch; }  ///< from 0; at a save point, epochs that are complete
   std::size_t epochs() const { return epochs_; }  ///< after which training ends unless stopped; 0 outside of `fit`
   std::size_t validation_freq() const { return validation_freq_; }  ///< epochs from one validation to the next
-  std::size_t batch() const { return batch_; }                      ///< from 0 in its epoch, or in the test
+  std::size_t batch() const { return batch_; }  ///< from 0 in its epoch or test; where one begins or resumes, the next
   std::size_t batches() const { return batches_; }             ///< of an epoch, or of the test; 0 if that is not known
   std::uint64_t step() const { return engine().iteration(); }  ///< optimizer steps so far, over all fits
 
@@ -197,9 +197,9 @@ class Run {
     changes_.note_logs(logs_);
     logs_.clear();
   }
-  /// Begins an epoch or a test of so many batches; 0 if their number is not known.
-  void begin_batches(std::size_t batches) {
-    batch_ = 0;
+  /// Begins, at batch `first`, an epoch or a test of so many batches; 0 if their number is not known.
+  void begin_batches(std::size_t batches, std::size_t first = 0) {
+    batch_ = first;
     batches_ = batches;
     note_step();
   }

@@ -92,4 +92,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_answered_with_the_names_that_there_are) 
   BOOST_CHECK_EXCEPTION(history["val_los"], tr::ValueError, [](tr::ValueError const& error) {
     return std::string(error.what()) == "the history has no 'val_los', only: loss, val_loss";
   });
+  BOOST_CHECK_EXCEPTION(tr::History()["loss"], tr::ValueError, [](tr::ValueError const& error) {
+    return std::string(error.what()) == "the history has no 'loss': no epoch was trained";
+  });
 }

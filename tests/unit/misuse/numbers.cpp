@@ -132,7 +132,7 @@ Misuse const table[] = {
     {"no_steps_to_evaluate", "EvaluateOptions::steps is 0", [](Environment& e) { train(e, {.steps = 0}); }},
     {"rate_set_below_0", "the learning rate is -1, which is outside of [0, inf)",
      [](Environment& e) { train_with(e, SetsNegativeRate{}); }},
-    {"rate_scheduled_below_0", "the schedule of LearningRateScheduler for epoch 0 is -1, which is outside of [0, inf)",
+    {"rate_scheduled_below_0", "the schedule of LearningRateScheduler for epoch 1 is -1, which is outside of [0, inf)",
      [](Environment& e) {
        auto const below = [](std::size_t) { return -1.0; };
        train_with(e, LearningRateScheduler{below});

@@ -236,11 +236,14 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
       lines.push_back(fmt::format("{} {} {}", what, run.epoch(), run.progress().batch));
     };
   };
+  auto const note_next = [&](auto& run) {
+    lines.push_back(fmt::format("epoch resume {} {}, next {}", run.epoch(), run.progress().batch, run.batch()));
+  };
   auto const notes = [&] {
     return LambdaCallback{.on_train_begin = note("begin"),
                           .on_train_resume = note("resume"),
                           .on_epoch_begin = note("epoch begin"),
-                          .on_epoch_resume = note("epoch resume"),
+                          .on_epoch_resume = note_next,
                           .on_epoch_end = note("epoch end"),
                           .on_save_point = note("save point"),
                           .on_train_end = note("end"),
@@ -251,7 +254,7 @@ BOOST_FIXTURE_TEST_CASE(hooks_are_called_where_the_run_goes_on, Fixture) {
   BOOST_CHECK_THROW(fit(strategy, killed, data(), {.epochs = 2, .verbose = false}, Killer{.batch_ends = 3}, backup),
                     Killed);
   fit(strategy, resumed, data(), {.epochs = 2, .verbose = false}, Killer{}, backup, notes());
-  BOOST_TEST(lines == (Lines{"begin 0 0", "resume 0 3", "epoch resume 0 3", "save point 0 4", "save point 0 5",
+  BOOST_TEST(lines == (Lines{"begin 0 0", "resume 0 3", "epoch resume 0 3, next 3", "save point 0 4", "save point 0 5",
                              "epoch end 0 5", "save point 1 0", "epoch begin 1 0", "save point 1 1", "save point 1 2",
                              "save point 1 3", "save point 1 4", "save point 1 5", "epoch end 1 5", "save point 2 0",
                              "end 2 0", "complete 2 0"}),
