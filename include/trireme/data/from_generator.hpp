@@ -49,18 +49,20 @@ consteval bool require_extents() {
 
 }  // namespace detail
 
-/// Takes the calls that do not fit the overload above: its error shows what fits.
+// Overloads for the calls that do not fit the one above: they do not compile, and say what fits.
+/// \cond
 template <class X = float, class Y = std::int32_t, class... Given>
   requires(sizeof...(Given) != 3)
 Dataset<X, Y> from_generator(Given&&...) {
   static_assert(detail::require_extents<Given...>());
   return {nullptr, {}};
 }
-/// Takes the extents of a sample in braces without those of its target, and does not compile.
+// Extents in braces, from which no type is deduced, without those of the target.
 template <class X = float, class Y = std::int32_t, class Make>
 Dataset<X, Y> from_generator(std::vector<std::size_t> const&, Make const&) {
   static_assert(detail::require_extents<Make>());
   return {nullptr, {}};
 }
+/// \endcond
 
 }  // namespace trireme::data

@@ -99,7 +99,8 @@ auto from_local_slices(Where const& where, XArray&& x, YArray&& y, WArray&&... s
   return decltype(same)(same.source(), std::move(description));
 }
 
-/// Takes the calls that do not fit the overload above: its error shows what fits.
+// Overload for the calls that do not fit the one above: it does not compile, and says what fits.
+/// \cond
 template <class... Given>
   requires(!detail::are_local_slices<Given...>)
 Dataset<float, std::int32_t> from_local_slices(Given&&...) {
@@ -109,5 +110,6 @@ Dataset<float, std::int32_t> from_local_slices(Given&&...) {
     }(std::type_identity<std::tuple<Given...>>());
   return {nullptr, {}};
 }
+/// \endcond
 
 }  // namespace trireme::data

@@ -121,7 +121,8 @@ struct Braces {
 
 }  // namespace detail
 
-/// Takes the calls that fit no overload above: its error shows what fits.
+// Overloads for the calls that fit none above: they do not compile, and say what fits.
+/// \cond
 template <class... Given>
   requires(!detail::are_slices<Given...>)
 Dataset<float, std::int32_t> from_tensor_slices(Given&&...) {
@@ -130,23 +131,22 @@ Dataset<float, std::int32_t> from_tensor_slices(Given&&...) {
                   "trireme: from_tensor_slices takes x, y and at most one array of weights");
   return {nullptr, {}};
 }
-/// Takes braces in the place of an array, and does not compile.
+// Braces in the place of an array, from which no type is deduced.
 template <class... Given>
 Dataset<float, std::int32_t> from_tensor_slices(detail::Braces const&, Given&&...) {
   static_assert(detail::require_arrays<detail::Braces, Given...>());
   return {nullptr, {}};
 }
-/// Takes braces in the place of an array, and does not compile.
 template <class X, class... Given>
 Dataset<float, std::int32_t> from_tensor_slices(X&&, detail::Braces const&, Given&&...) {
   static_assert(detail::require_arrays<X, detail::Braces, Given...>());
   return {nullptr, {}};
 }
-/// Takes braces in the place of arrays, and does not compile.
 template <class... Given>
 Dataset<float, std::int32_t> from_tensor_slices(detail::Braces const&, detail::Braces const&, Given&&...) {
   static_assert(detail::require_arrays<detail::Braces, Given...>());
   return {nullptr, {}};
 }
+/// \endcond
 
 }  // namespace trireme::data
