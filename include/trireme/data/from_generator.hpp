@@ -24,7 +24,7 @@ namespace trireme::data {
 /// \param x_extents, y_extents  extents of one sample and of one target, {} for one number: the spans hold so many,
 /// row-major.
 ///
-/// Compile-time errors: a generator of another signature.
+/// Compile-time errors: a generator of another signature, or one in the place of the function that makes it.
 /// \throws ValueError from `fit` or `evaluate`, when it shows, if there is no sample, or fewer batches than the
 /// requested steps (`repeat()` makes it go on).
 template <class X = float, class Y = std::int32_t, class Make>
