@@ -9,8 +9,8 @@
 // expect validation_marked_behind_options: trireme: validation data stand before the options
 // expect validation_without_batches: trireme: fit, evaluate and predict take samples in batches
 // expect callbacks_before_options: trireme: fit takes options behind the data and before the callbacks
-// expect callbacks_before_options_and_behind_validation: trireme: fit takes options behind the data and before the
-// callbacks expect const_model: trireme: fit, evaluate and predict take the model as a variable that is not const
+// expect callbacks_before_options_and_behind_validation: trireme: fit takes options behind the data and before
+// expect const_model: trireme: fit, evaluate and predict take the model as a variable that is not const
 // expect const_callback: trireme: a callback whose hooks change it must not be const
 // expect temporary_model: trireme: fit, evaluate and predict take the model as a variable
 // expect model_not_compiled: trireme: fit, evaluate and predict take a model that compile(strategy, ...) returned
