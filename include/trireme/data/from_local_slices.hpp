@@ -16,28 +16,28 @@
 
 namespace trireme::data {
 
-/// Source of the number of samples of every process, such as the Communicator.
+/// Source of the number of samples of every process: a Communicator, or a SingleProcess.
 template <class C>
 concept SharesSizes = requires(C const& communicator, std::size_t size) {
   { communicator.rank() } -> std::convertible_to<std::size_t>;
   communicator.allgather(size);
 };
 
-/// Strategy whose processes form a communicator.
+/// Strategy, whose processes are its group.
 template <class S>
-concept HasCommunicator = requires(S const& strategy) {
-  { strategy.communicator() } -> SharesSizes;
+concept HasGroup = requires(S const& strategy) {
+  { strategy.group() } -> SharesSizes;
 };
 
 /// Dataset over arrays that this process alone holds: samples along the first axis of x and their targets along that of
 /// y. They are never moved: each process shuffles its own and gives each global batch a part in proportion to how many
 /// it has. A process may have none. The arrays have to outlive the dataset, unless they are temporaries.
 ///
-/// \param where  a strategy or a Communicator (the call is collective then), or `LocalSizes` that are known already. A
-/// strategy without a communicator is one process.
+/// \param where  a strategy or a Communicator (the call is collective then), or `LocalSizes` that are known already.
 /// \param x, y, sample_weight  as for `from_tensor_slices`, with this process's samples.
 ///
-/// Compile-time errors: an array in place of `where`; what is no array behind it; more than one array of weights.
+/// Compile-time errors: an array, or what else has no processes, in place of `where`; what is no array behind it; more
+/// than one array of weights.
 /// \throws ShapeError on all processes if the numbers of samples differ between arrays; on this one if they differ from
 /// the LocalSizes.
 template <class Where, SampleArrays XArray, SampleArrays YArray, TensorLike... WArray>
@@ -48,8 +48,8 @@ namespace detail {
 /// An error of one process is thrown by all, so that none waits for the others.
 template <class Where, class F>
 auto on_all(Where const& where, F const& f) {
-  if constexpr (HasCommunicator<Where>)
-    return on_all(where.communicator(), f);
+  if constexpr (HasGroup<Where>)
+    return on_all(where.group(), f);
   else if constexpr (requires { where.together(f); })
     return where.together(f);
   else
@@ -62,13 +62,13 @@ LocalSizes gather_sizes(Where const& where, std::size_t samples) {
     if (where.index >= where.sizes.size() || where.sizes[where.index] != samples)
       throw ShapeError(formatted("{} samples of process {} do not agree with the sizes given", samples, where.index));
     return where;
-  } else if constexpr (HasCommunicator<Where>) {
-    return gather_sizes(where.communicator(), samples);
-  } else if constexpr (SharesSizes<Where>) {
+  } else if constexpr (HasGroup<Where>) {
+    return gather_sizes(where.group(), samples);
+  } else {
+    static_assert(SharesSizes<Where>,
+                  "trireme: from_local_slices takes the strategy (or a Communicator) first, then x and y");
     std::vector<std::size_t> const sizes = where.allgather(samples);
     return {sizes, where.rank()};
-  } else {
-    return {{samples}, 0};
   }
 }
 

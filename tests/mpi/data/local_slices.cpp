@@ -10,8 +10,9 @@ using namespace trireme;
 
 namespace {
 Communicator const& world() { return test::environment().world(); }
+/// As docs/extending.md has strategies: their processes are group().
 struct Strategy {
-  Communicator const& communicator() const { return world(); }
+  Communicator const& group() const { return world(); }
 };
 /// Rank r owns 7 r samples: rank 0 has none.
 std::vector<std::int32_t> own() {
@@ -58,4 +59,5 @@ BOOST_AUTO_TEST_CASE(ranks_with_different_numbers_of_samples_agree_on_every_batc
 BOOST_AUTO_TEST_CASE(an_array_that_does_not_fit_on_one_rank_is_an_error_on_all) {
   std::vector<float> const x(4), y(world().rank() == world().size() - 1 ? 3 : 4);
   BOOST_CHECK_THROW(data::from_local_slices(world(), x, y), ShapeError);
+  BOOST_CHECK_THROW(data::from_local_slices(Strategy{}, x, y), ShapeError);
 }

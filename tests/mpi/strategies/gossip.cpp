@@ -5,6 +5,7 @@
 #include "support/law_models.hpp"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "../../../examples/digits/digits_data.hpp"
@@ -132,6 +133,18 @@ BOOST_AUTO_TEST_CASE(ranks_without_rows_still_meet_their_partners_and_all_end_wi
       fit(strategy, model, samples.data().shuffle(61, 2).batch(GlobalBatch{2}), {.epochs = 3, .verbose = false});
   test::check_equal_on_all(world(), model);
   BOOST_TEST(history["loss"].back() < history["loss"].front());
+}
+
+BOOST_AUTO_TEST_CASE(samples_of_each_rank_are_shared_by_the_strategy_as_by_its_group) {
+  auto const samples = test::mlp_samples<double>(10 + world().rank());
+  GossipStrategy<> const strategy(world());
+  auto const trained = [&](auto const& where) {
+    auto model = small(strategy);
+    auto const data = data::from_local_slices(where, samples.x, samples.y).shuffle(61, 2).batch(GlobalBatch{4});
+    auto const history = fit(strategy, model, data, {.epochs = 2, .verbose = false});
+    return std::pair(model.engine().weights().host_parameters(), history["loss"]);
+  };
+  BOOST_TEST((trained(strategy) == trained(strategy.group())));
 }
 
 #ifdef TRIREME_HAVE_ZLIB
