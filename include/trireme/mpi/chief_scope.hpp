@@ -15,7 +15,7 @@ struct ChiefAccess;
 }  // namespace detail
 
 /// A type through which a collective could be called: it has a member `communicator()` or an alias
-/// `holds_communicator`, or it refers to such a type as a pointer does.
+/// `holds_communicator`, its `group()` is such a type, as that of a strategy, or it refers to one as a pointer does.
 template <class T>
 concept HoldsCommunicator = detail::ReachesCommunicator<std::remove_cvref_t<T>>::value;
 
@@ -35,7 +35,8 @@ namespace detail {
 template <class T>
     struct ReachesCommunicator : std::bool_constant < requires(T& object) {
   object.communicator();
-} || requires { typename T::holds_communicator; }>{};
+} || requires { typename T::holds_communicator; } ||
+    requires(T& object) { requires ReachesCommunicator<std::remove_cvref_t<decltype(object.group())>>::value; }>{};
 template <class T>
 struct ReachesCommunicator<T*> : ReachesCommunicator<std::remove_cv_t<T>> {};
 template <class T>

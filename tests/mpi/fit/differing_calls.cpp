@@ -244,20 +244,19 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_file_with_a_wrong_optimizer_state_is_an_error_of
   auto const before = bits_of(other.model);
   /// The file at `path` has another learning rate and number of steps.
   auto const write = [&](float rate, std::int64_t iteration) {
+    auto read = trireme::detail::state_to_read(other.model.engine());
     world().on_chief(
-        [](auto const&, auto const* engine, std::string const& good, std::string const& wrong, float bad_rate,
-           std::int64_t bad_iteration) {
-          auto state = trireme::detail::state_to_read(*engine);
+        [](auto const&, ModelDescription const* model, auto* state, std::string const& good, std::string const& wrong,
+           float bad_rate, std::int64_t bad_iteration) {
           auto const tensors = [&](auto const& make, auto tensor) {
-            return trireme::detail::state_tensors<decltype(tensor), Adam>(engine->model().description(), state, true,
-                                                                          true, make);
+            return trireme::detail::state_tensors<decltype(tensor), Adam>(*model, *state, true, true, make);
           };
           read_weights(good, tensors([](auto&&... all) { return named_destination(all...); }, NamedDestination{}));
-          state.learning_rate = bad_rate;
-          state.iteration = bad_iteration;
+          state->learning_rate = bad_rate;
+          state->iteration = bad_iteration;
           write_weights(wrong, tensors([](auto&&... all) { return named_tensor(all...); }, NamedTensor{}));
         },
-        &std::as_const(other.model.engine()), folder.path + "/0.npz", path, rate, iteration);
+        &other.model.engine().model().description(), &read, folder.path + "/0.npz", path, rate, iteration);
   };
   auto const refused = [&](float rate, std::int64_t iteration, std::string const& what) {
     write(rate, iteration);

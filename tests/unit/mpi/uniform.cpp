@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "trireme/mpi/chief_scope.hpp"
+#include "trireme/mpi/single_process.hpp"
 #include "trireme/mpi/uniform.hpp"
 
 #include <memory>
@@ -19,6 +20,10 @@ struct Group {
 };
 struct Marked {
   using holds_communicator = void;
+};
+template <class T>
+struct Strategy {
+  T const& group() const;
 };
 }  // namespace
 
@@ -55,6 +60,8 @@ BOOST_AUTO_TEST_CASE(types_through_which_a_collective_could_be_called_are_recogn
   static_assert(trireme::HoldsCommunicator<std::shared_ptr<Group const>&>);
   static_assert(trireme::HoldsCommunicator<std::unique_ptr<Marked>>);
   static_assert(trireme::HoldsCommunicator<std::reference_wrapper<Group>>);
+  static_assert(trireme::HoldsCommunicator<Strategy<Marked> const&>);
+  static_assert(!trireme::HoldsCommunicator<Strategy<trireme::SingleProcess>>);
   static_assert(!trireme::HoldsCommunicator<std::string const&>);
   static_assert(!trireme::HoldsCommunicator<int*>);
   static_assert(!trireme::HoldsCommunicator<void*>);
