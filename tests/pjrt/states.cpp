@@ -65,6 +65,21 @@ BOOST_AUTO_TEST_CASE(branches_of_a_graph_go_on_behind_a_sum_over_processes) {
   });
 }
 
+/// The processes have no gradients to exchange then.
+BOOST_AUTO_TEST_CASE(a_model_whose_layers_are_all_frozen_is_fitted) {
+  check_on_ranks_and_replicas([](auto const& strategy) {
+    return test::run(
+        strategy,
+        [](auto const& where) {
+          return compile<double>(where,
+                                 Sequential{Input<5, 2>{}, Frozen{Dense<3, Tanh>{}}, Flatten{},
+                                            Frozen{Sequential{Dense<2>{}, SyncBatchNormalization<>{}}}},
+                                 SGD{.momentum = 0.5}, MeanSquaredError{}, CompileOptions{.seed = 3});
+        },
+        dataset(), dataset(), 2);
+  });
+}
+
 /// A replica's rows are those of a virtual one, or of a rank.
 BOOST_AUTO_TEST_CASE(statistics_of_a_replica_are_those_of_as_many_ranks_or_virtual_replicas) {
   auto const& world = test::environment().world();

@@ -98,10 +98,11 @@ class Builder : public ElementwiseBuilder {
                         formatted("({})", type_text(x)));
   }
 
-  /// Vectors one after the other.
+  /// Vectors one after the other; of none, a vector without elements, since StableHLO concatenates one or more.
   template <class T>
   Value<T, AnyExtents> concatenate(std::vector<Value<T, AnyExtents>> const& vectors) {
     std::size_t size = 0;
+    if (vectors.empty()) return emit<T>(AnyExtents{{size}}, "stablehlo.constant dense<>");
     std::vector<std::string> names, types;
     for (auto const& vector : vectors) {
       size += vector.extents.values.at(0);

@@ -76,8 +76,8 @@ inline Program program_of(std::vector<Port> const& arguments, std::vector<Port> 
     head += comma + port.type_name() + port.attributes(shards);
     program.results.push_back(port.on_device(shards));
   }
-  program.text =
-      formatted("func.func public @main({}) -> ({}) {{\n{}  return {} : {}\n}}\n", taken, head, lines, given, types);
+  std::string const returned = results.empty() ? "" : formatted(" {} : {}", given, types);
+  program.text = formatted("func.func public @main({}) -> ({}) {{\n{}  return{}\n}}\n", taken, head, lines, returned);
   return program;
 }
 
