@@ -61,6 +61,11 @@ class PlacedModel {
   /// Guard: while the result lives, this thread alone uses the model for `what`.
   /// \throws ValueError if the model was moved from or, unless NDEBUG is defined, another thread uses it.
   [[nodiscard]] auto begin_use(char const* what) const { return owned_.use.begin(what); }
+  /// The same for collective calls. \throws ValueError also while processes train its Shared layers at their own pace
+  [[nodiscard]] auto begin_together(char const* what) const {
+    owned_.shared.require_together(what);
+    return begin_use(what);
+  }
 
   /// Layers, extents and paths of the model's weights. Not collective.
   ModelDescription const& description() const { return engine().model().description(); }
@@ -89,7 +94,7 @@ class PlacedModel {
   xt::xarray<T> weights(std::string_view path) const {
     auto const use = begin_use("weights");
     WeightInfo const& p = detail::weight_to_read(owned_.engine, path);
-    return to_xarray(owned_.engine.weights().host_values(p.offset, p.size).data(), p.shape.to_vector());
+    return to_xarray(owned_.host_values(p).data(), p.shape.to_vector());
   }
 
   /// Parameter itself in its extents, readable and writable, as a TensorView: assignment to it writes values. Every
@@ -114,11 +119,12 @@ class PlacedModel {
   /// model has none of this name, or that names both parameters, if processes set different ones.
   template <TensorLike Values>
   void set_weights(std::string_view path, Values&& values) {
-    auto const use = begin_use("set_weights");
+    auto const use = begin_together("set_weights");
     auto const tensor = host_tensor(std::forward<Values>(values));
     WeightInfo const& p = detail::weight_to_set(owned_.engine, path, tensor.extents);
     std::vector<T> chief(p.size);
     std::transform(tensor.data, tensor.data + p.size, chief.begin(), [](auto value) { return static_cast<T>(value); });
+    owned_.shared.settle("set_weights");
     owned_.engine.weights().set_values(p.offset, chief);
     owned_.weights_changed();
   }
@@ -128,8 +134,9 @@ class PlacedModel {
   /// \throws FileError on all processes if the name ends otherwise, or the file cannot be written; ValueError on all if
   /// processes name different files.
   void save_weights(std::string const& path) const {
-    auto const use = begin_use("save_weights");
+    auto const use = begin_together("save_weights");
     detail::require_same_save(owned_.engine, path);
+    owned_.shared.settle("save_weights");
     save_state(owned_.engine, path);
   }
   /// Reads weights, and the optimizer state if the file has as many of its variables as the model's and names no other
@@ -139,8 +146,9 @@ class PlacedModel {
   /// of steps that is negative or not finite; ValueError on all if processes name different files; nothing is changed
   /// then.
   void load_weights(std::string const& path) {
-    auto const use = begin_use("load_weights");
+    auto const use = begin_together("load_weights");
     detail::require_same_load(owned_.engine, path);
+    owned_.shared.settle("load_weights");
     load_state(owned_.engine, path);
     owned_.data_passes.loaded();
     owned_.weights_changed();
@@ -150,8 +158,9 @@ class PlacedModel {
   /// \throws FileError on all processes that names the layer without a match; ValueError on all if path or options
   /// differ between processes; nothing is changed then.
   TransferredWeights load_weights(std::string const& path, LoadOptions const& options) {
-    auto const use = begin_use("load_weights");
+    auto const use = begin_together("load_weights");
     detail::require_same_load(owned_.engine, path, options);
+    owned_.shared.settle("load_weights");
     auto transferred = load_matching(owned_.engine, path, options);
     owned_.weights_changed();
     return transferred;
@@ -162,16 +171,17 @@ class PlacedModel {
   /// layers differ between processes; nothing is changed then.
   template <class OtherEngine, class OtherModel>
   TransferredWeights copy_weights(PlacedModel<OtherEngine, OtherModel> const& other, CopyOptions const& options = {}) {
-    auto const use = begin_use("copy_weights"), use_of_other = other.begin_use("copy_weights");
+    auto const use = begin_together("copy_weights"), use_of_other = other.begin_together("copy_weights");
     detail::require_same_copy(owned_.engine, other.description(), options);
+    owned_.shared.settle("copy_weights"), other.settle("copy_weights");
     auto transferred = copy_matching(owned_.engine, other.engine(), options);
     owned_.weights_changed();
     return transferred;
   }
-  /// Copies the current weights of Shared layers to the other models that have them. All members that change weights do
-  /// so themselves; writing to a `weights_view` does not. Collective.
+  /// Copies the current weights of Shared layers to the other models that have them, over what these have trained. All
+  /// members that change weights do so themselves; writing to a `weights_view` does not. Collective.
   void publish_shared() {
-    auto const use = begin_use("publish_shared");
+    auto const use = begin_together("publish_shared");
     owned_.publish();
   }
 
@@ -187,9 +197,10 @@ class PlacedModel {
     return detail::leave_together(*this, "train_on_batch", [&] {
       detail::ArrayBatch<T, L> const arrays(owned_.engine, std::forward<X>(x), std::forward<Y>(y), sample_weight);
       owned_.totals.require_free(Phase::train, "train_on_batch");
+      settle("train_on_batch");
       PhaseTotals::Scope const summing(owned_.totals, Phase::train, "train_on_batch");
       owned_.engine.reset_metrics(Phase::train);
-      owned_.engine.train_step(arrays.batch());
+      train_step(arrays.batch());
       publish_trained();
       Logs logs;
       auto const values = owned_.engine.metrics(Phase::train);
@@ -236,15 +247,14 @@ class PlacedModel {
     static_assert(detail::holds_model<Engine>,
                   "trireme: predictor needs a process that holds the whole model; use predict, which is collective");
     auto const use = begin_use("predictor");
-    std::vector<T> const weights = owned_.engine.weights().host_parameters();
+    std::vector<T> const weights = owned_.host_parameters();
     if constexpr (requires { owned_.engine.weights().space(); })
       return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights, owned_.engine.weights().space());
     else
       return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights);
   }
 
-  /// Number of the calls of set_weights, load_weights and copy_weights, the same on all processes. For the training
-  /// loop. Local.
+  /// Number of the calls that set, load or copy weights, the same on all processes. For the training loop. Local.
   std::uint64_t weight_changes() const { return owned_.weight_changes; }
 
   /// Barrier of processes that leave a call by an error; null in a model of one process. For the training loop. Local.
@@ -256,8 +266,21 @@ class PlacedModel {
   /// Calls that are summing this model's loss and metrics. For the training loop. Local.
   PhaseTotals& totals() { return owned_.totals; }
 
+  /// Before `call`, takes the weights of Shared layers that another model has trained. For the training loop.
+  /// Collective.
+  void settle(char const* call) const { owned_.shared.settle(call); }
+  /// One step of training. For the training loop. Collective.
+  template <class Rows>
+  void train_step(Rows const& batch) {
+    owned_.shared.begin_step();
+    owned_.engine.train_step(batch);
+  }
   /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
   void publish_trained() { owned_.publish_trained(); }
+  /// Publishes those of a resumed run. For the training loop. Collective. \param trained  within an epoch
+  void publish_resumed(bool trained) { owned_.publish_resumed(trained); }
+  /// Notes that a snapshot was restored. For the training loop. Local.
+  void note_restored() { owned_.shared.note_changed(false); }
 
  protected:
   template <class Strategy>

@@ -120,7 +120,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
   static_assert((require_monitor<Callbacks, Model, validates, Callbacks...>() && ...));
   Engine& engine = model.engine();
   require_same_call("fit", Phase::train, engine, options, GivenData{validates}, callbacks...);
-  model.totals().require_free(Phase::train, "fit");
+  model.totals().require_free(Phase::train, "fit"), model.settle("fit");
   if constexpr (validates) model.totals().require_free(Phase::test, "fit");
   DataPasses::Call passes(model.data_passes(), options.initial_epoch);
   History history;
@@ -163,7 +163,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
     while ((!list.stop_requested() || progress.batch == 0) && batches.next()) {  // at least one, for the epoch's logs
       run.set_batch(batches.index());
       list.train_batch_begin();
-      engine.train_step(batches.batch());
+      model.train_step(batches.batch());
       run.note_step();
       list.train_batch_end();
       ++progress.batch;
@@ -223,7 +223,7 @@ Logs detail::test_loop(PlacedModel<Engine, Model>& model, Data const& data, Eval
                        Callbacks&... callbacks) {
   Engine& engine = model.engine();
   require_same_call("evaluate", Phase::test, engine, options, callbacks...);
-  model.totals().require_free(Phase::test, "evaluate");
+  model.totals().require_free(Phase::test, "evaluate"), model.settle("evaluate");
   Run<PlacedModel<Engine, Model>> run(model, log_names<Model, false, Callbacks...>());
   ProgressBar bar{.output = options.verbose ? stdout : nullptr};
   Progress progress;
@@ -255,6 +255,7 @@ template <class Engine, class Model, class Data, class... Callbacks>
 auto detail::prediction_loop(PlacedModel<Engine, Model>& model, Data const& data, Callbacks&... callbacks) {
   Engine& engine = model.engine();
   require_same_call("predict", Phase::test, engine, callbacks...);
+  model.settle("predict");
   Run<PlacedModel<Engine, Model>> run(model, {});
   Progress progress;
   CallbackList list(run, engine, progress, callbacks...);

@@ -121,6 +121,7 @@ class Run {
   template <class Weights>
   void restore(SnapshotHandle<Weights> const& snapshot) {
     engine().weights().restore(snapshot.weights);
+    model_->note_restored();
     changes_.note_restore(step(), snapshot.moment.step, snapshot.moment.history, history());
   }
   /// The same with weights of the engine, whose moment is not known and not compared.
@@ -154,7 +155,9 @@ class Run {
     static_assert(require_resumable_engine<Engine>());
     require_rest("resumed in on_train_resume");
     require_same_path("resume", path, placement);
-    return load_checkpoint(engine(), *this, CheckpointFile(path), placement);
+    if (!load_checkpoint(engine(), *this, CheckpointFile(path), placement)) return false;
+    model_->publish_resumed(progress_->batch > 0);
+    return true;
   }
   /// Progress of training: complete epochs, batches of the next one, and the agreed decision to stop.
   Progress const& progress() const { return *progress_; }

@@ -23,7 +23,7 @@ ErrorBarrier::CleanUp recovery(Engine& engine) {
 template <class Placed, class F>
 auto leave_together(Placed& model, char const* call, F const& f) {
   // Errors of a process that makes this call alone: of a thread beside the model's, and of a worker at its own pace.
-  auto const use = model.begin_use(call);
+  auto const use = model.begin_together(call);
   PositionScope const position;
   if constexpr (requires { model.engine().require_together(call); }) model.engine().require_together(call);
   ErrorBarrier::Scope together(model.error_barrier());

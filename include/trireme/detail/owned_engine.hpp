@@ -81,11 +81,29 @@ struct OwnedEngine {
   void publish() {
     if (!shared.empty()) shared.publish(engine, false);
   }
-  /// The same after training. Collective.
+  /// The same in a resumed run. \param trained  it goes on within an epoch, with weights that none had published
+  void publish_resumed(bool trained) {
+    publish();
+    if (trained) shared.note_changed(true);
+  }
+  /// Copies those that training, or a restore, has changed. Collective.
   void publish_trained() {
     if (shared.empty()) return;
     if constexpr (!requires { engine.show_mean(); }) engine.finish_epoch();  // of local steps it shares the mean
     shared.publish(engine, true);
+  }
+
+  /// Values of a weight on the host, of a Shared layer as the model has them that trained it last.
+  auto host_values(WeightInfo const& weight) const {
+    if constexpr (!std::is_same_v<Links, NoSharedLinks>)
+      if (auto newer = shared.newer(weight)) return std::move(*newer);
+    return engine.weights().host_values(weight.offset, weight.size);
+  }
+  /// All weights in the same way.
+  auto host_parameters() const {
+    auto arena = engine.weights().host_parameters();
+    if constexpr (!std::is_same_v<Links, NoSharedLinks>) shared.set_newer(arena);
+    return arena;
   }
 
   NeedsKokkos needs_kokkos{"a compiled model"};  // before the engine, which needs Kokkos at once

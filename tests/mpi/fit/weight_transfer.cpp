@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "trireme/activations/sigmoid.hpp"
+#include "trireme/callbacks/backup_and_restore.hpp"
+#include "trireme/callbacks/early_stopping.hpp"
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/fit.hpp"
 #include "trireme/layers/batch_normalization.hpp"
@@ -300,4 +303,168 @@ BOOST_AUTO_TEST_CASE(a_layer_that_other_models_share_on_one_rank_is_refused_by_o
   BOOST_TEST(message ==
              "the layer of 'common/kernel' is Shared by 1 model on rank 0 and by 2 on rank 1: models that share "
              "layers are compiled, and end, on the same processes");
+}
+
+namespace {
+
+struct Killed {};
+
+/// Models of one body, of which `other` trains at rate 0 where a number is to stay as it is.
+template <class Strategy>
+struct TwoModels {
+  Strategy const strategy{world()};
+  test::Samples<double> const samples = test::mlp_samples<double>(23);
+  Shared<decltype(encoder())> body{encoder()};
+
+  template <class Head = Dense<4>>
+  auto compiled(auto const& layers, double rate, std::uint64_t seed, Head const& head = {.name = "head"}) const {
+    return compile<double>(strategy, Sequential{Input<6>{}, layers, head}, SGD{.learning_rate = rate},
+                           SparseCategoricalCrossentropy{.from_logits = true}, CompileOptions{.seed = seed});
+  }
+  auto data() const { return samples.data().batch(GlobalBatch{7}); }
+  template <class... Callbacks>
+  std::vector<double> losses(auto& model, std::size_t epochs, Callbacks&&... callbacks) const {
+    return fit(strategy, model, data(), {.epochs = epochs, .verbose = false}, callbacks...)["loss"];
+  }
+  double loss(auto& model) const { return evaluate(strategy, model, data()).find("loss")->value(); }
+};
+
+constexpr char const* body_kernel = "sequential/wide/kernel";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_uses_another_model_within_an_epoch_leaves_its_steps, Strategy, Strategies) {
+  auto const train = [](auto const& hook) {
+    TwoModels<Strategy> const models;
+    auto first = models.compiled(models.body, 0.2, 1), other = models.compiled(models.body, 0, 2);
+    return models.losses(first, 2, LambdaCallback{.on_train_batch_end = [&](auto&) { hook(models, first, other); }});
+  };
+  auto const expected = train([](auto&&...) {});
+  auto const keeps = [&](char const* what, auto const& hook) {
+    BOOST_TEST_CONTEXT(what) BOOST_TEST(train(hook) == expected, boost::test_tools::per_element());
+  };
+  keeps("train_on_batch", [](auto& models, auto& first, auto& other) {
+    other.train_on_batch(models.samples.x, models.samples.y);
+    BOOST_TEST(same(other, body_kernel, first, body_kernel));
+  });
+  keeps("fit", [](auto& models, auto&, auto& other) { models.losses(other, 1); });
+  keeps("set_weights",
+        [](auto&, auto&, auto& other) { other.set_weights("head/bias", std::vector<double>{1, 2, 3, 4}); });
+  keeps("compile", [](auto& models, auto& first, auto&) {
+    BOOST_TEST(same(models.compiled(models.body, 0, 3), body_kernel, first, body_kernel));
+  });
+  keeps("weights", [](auto&, auto& first, auto& other) {
+    BOOST_TEST(same(other, body_kernel, first, body_kernel));  // before and after the values are fetched
+    auto copy = TwoModels<Strategy>().compiled(encoder(), 0, 4);
+    copy.copy_weights(other);
+    BOOST_TEST(same(copy, body_kernel, first, body_kernel));
+    BOOST_TEST(same(other, body_kernel, first, body_kernel));
+  });
+  keeps("evaluate", [](auto& models, auto& first, auto& other) {
+    auto copy = TwoModels<Strategy>().compiled(encoder(), 0, 4);
+    copy.copy_weights(first, {.from = "sequential", .into = "sequential"});
+    copy.set_weights("head/kernel", other.weights("head/kernel"));
+    BOOST_TEST(models.loss(other) == models.loss(copy));
+  });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(steps_before_an_error_are_in_all_models, Strategy, Strategies) {
+  TwoModels<Strategy> const models;
+  auto first = models.compiled(models.body, 0.2, 1), other = models.compiled(models.body, 0, 2);
+  auto const before = first.weights(body_kernel);
+  int batch = 0;
+  auto const kill = [&](auto&) {
+    if (++batch == 2) throw Killed();
+  };
+  BOOST_CHECK_THROW(models.losses(first, 1, LambdaCallback{.on_train_batch_end = kill}), Killed);
+  auto const trained = first.weights(body_kernel);
+  BOOST_TEST(!(trained == before));
+  other.train_on_batch(models.samples.x, models.samples.y);
+  BOOST_TEST((first.weights(body_kernel) == trained));
+  BOOST_TEST((other.weights(body_kernel) == trained));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(weights_that_are_restored_are_in_all_models, Strategy, Strategies) {
+  TwoModels<Strategy> const models;
+  auto judge = models.compiled(models.body, 0.2, 1);
+  auto gan = models.compiled(Frozen{models.body}, 0.01, 2);
+  std::vector<xt::xarray<double>> kernels;
+  models.losses(gan, 3, EarlyStopping<"loss">{.min_delta = 10, .patience = 10, .restore_best_weights = true},
+                LambdaCallback{.on_epoch_end = [&](auto&) {
+                  kernels.push_back(judge.weights(body_kernel));
+                  judge.train_on_batch(models.samples.x, models.samples.y);
+                }});
+  BOOST_TEST((gan.weights(body_kernel) == kernels[0]));
+  BOOST_TEST((judge.weights(body_kernel) == kernels[0]));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_resumed_run_has_its_shared_layers_in_all_models, Strategy, Strategies) {
+  CommonFile const file("_run.npz");
+  // Of a frozen layer that a hook trains, too. Losses of the other model at each begin of an epoch and batch.
+  auto const train = [&](auto const& around, double rate, int last) {
+    TwoModels<Strategy> const models;
+    auto model = models.compiled(around(models.body), 0.2, 1);
+    auto other = models.compiled(models.body, rate, 2, Frozen{Dense<4>{}});
+    std::vector<double> losses;
+    int batch = 0;
+    auto const note = [&](auto&) { losses.push_back(models.loss(other) + other.weights(body_kernel)(0, 0)); };
+    LambdaCallback hooks{.on_epoch_begin = note,
+                         .on_train_batch_begin = note,
+                         .on_train_batch_end =
+                             [&](auto&) {
+                               if (++batch == last) throw Killed();
+                             },
+                         .on_epoch_end =
+                             [&](auto&) {
+                               if (rate > 0) other.train_on_batch(models.samples.x, models.samples.y);
+                             }};
+    BackupAndRestore backup{.path = file.path, .save_freq = 2};
+    if (last > 0)
+      BOOST_CHECK_THROW(models.losses(model, 3, hooks, backup), Killed);
+    else
+      for (double const loss : models.losses(model, 3, hooks, backup)) losses.push_back(loss);
+    return losses;
+  };
+  auto const resumes = [&](auto const& around, double rate) {
+    auto const whole = train(around, rate, 0);
+    for (int const last : {6, 7}) {  // of batches 4 an epoch; saved after every second
+      train(around, rate, last);
+      auto const rest = train(around, rate, 0);
+      BOOST_TEST_REQUIRE(rest.size() < whole.size());
+      auto const same_place = whole.end() - static_cast<std::ptrdiff_t>(rest.size());
+      BOOST_TEST(rest == std::vector(same_place, whole.end()), boost::test_tools::per_element());
+    }
+  };
+  resumes([](auto const& body) { return body; }, 0);
+  resumes([](auto const& body) { return Frozen{body}; }, 0.1);
+}
+
+BOOST_AUTO_TEST_CASE(a_model_on_other_processes_is_used_at_the_end_of_an_epoch) {
+  TwoModels<MultiWorkerMirroredStrategy<Space>> const models;
+  OneDeviceStrategy<Space> const alone;
+  auto first = models.compiled(models.body, 0.2, 1);
+  auto other = compile<double>(alone, Sequential{Input<6>{}, models.body, Dense<4>{}}, SGD{},
+                               SparseCategoricalCrossentropy{.from_logits = true});
+  auto const evaluated = [&] { evaluate(alone, other, models.data()); };
+  int refused = 0;
+  auto const refuse = [&](auto const& f, std::string const& call) {
+    BOOST_CHECK_EXCEPTION(f(), ValueError, [&](ValueError const& error) {
+      return error.what() ==
+             "'" + call + "' needs the newest weights of 'sequential/wide/kernel', a Shared layer that a model on " +
+                 std::to_string(world().size()) +
+                 " processes has changed since they were published, and the model that it is called for, on 1, cannot "
+                 "get them: call it at the end of an epoch, or after publish_shared of the other model";
+    });
+    ++refused;
+  };
+  auto const batch_end = [&](auto&) {
+    if (world().size() == 1) return evaluated();
+    refuse(evaluated, "evaluate");
+    refuse([&] { other.weights(body_kernel); }, "weights");
+  };
+  models.losses(first, 1, LambdaCallback{.on_train_batch_end = batch_end, .on_epoch_end = [&](auto&) {
+                                           evaluated();
+                                           BOOST_TEST(same(other, body_kernel, first, body_kernel));
+                                         }});
+  BOOST_TEST(refused == (world().size() == 1 ? 0 : 8));
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trireme/callbacks/lambda_callback.hpp"
 #include "trireme/compile.hpp"
 #include "trireme/data/from_tensor_slices.hpp"
 #include "trireme/fit.hpp"
@@ -98,6 +99,26 @@ BOOST_AUTO_TEST_CASE(a_model_gets_the_mean_of_a_shared_layer) {
   world().allreduce_sum(mean);
   for (std::size_t i = 0; i < mean.size(); ++i)
     test::check_close(given.data()[i], mean[i] / static_cast<double>(world().size()), 1e-14, "a shared weight");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_gets_the_mean_within_an_epoch_too) {
+  Shared const layer{Dense<9, Tanh>{}};
+  auto trained = model_of(strategy(), layer), other = model_of(strategy(), layer);
+  auto plain = model_of(strategy());
+  auto const data = samples().data().batch(GlobalBatch{3});
+  auto const check = [&](auto&) {
+    auto const own = trained.weights("dense/kernel");
+    BOOST_TEST((other.weights("dense/kernel") == own));
+    loss_of(other, 4);
+    std::vector<double> mean(own.begin(), own.end());
+    world().allreduce_sum(mean);
+    auto const given = other.weights("dense/kernel");
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      test::check_close(given.data()[i], mean[i] / static_cast<double>(world().size()), 1e-14, "a shared weight");
+  };
+  fit(strategy(), plain, data, {.epochs = 2, .verbose = false});
+  fit(strategy(), trained, data, {.epochs = 2, .verbose = false}, LambdaCallback{.on_train_batch_end = check});
+  BOOST_TEST(test::weight_bits(trained) == test::weight_bits(plain));
 }
 
 namespace {
