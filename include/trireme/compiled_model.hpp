@@ -254,32 +254,24 @@ class PlacedModel {
       return Predictor<Model, typename Engine::Space>(owned_.engine.model(), weights);
   }
 
-  /// Number of the calls that set, load or copy weights, the same on all processes. For the training loop. Local.
+  // For the training loop:
+  /// Number of the calls that set, load or copy weights, the same on all processes. Local.
   std::uint64_t weight_changes() const { return owned_.weight_changes; }
-
-  /// Barrier of processes that leave a call by an error; null in a model of one process. For the training loop. Local.
+  /// Barrier of processes that leave a call by an error; null in a model of one process. Local.
   auto* error_barrier() const { return owned_.error_barrier.get(); }
-
-  /// Passes over training data that the calls of `fit` have made. For the training loop. Local.
+  /// Passes over training data that the calls of `fit` have made. Local.
   DataPasses& data_passes() { return owned_.data_passes; }
-
-  /// Calls that are summing this model's loss and metrics. For the training loop. Local.
+  /// Calls that are summing this model's loss and metrics. Local.
   PhaseTotals& totals() { return owned_.totals; }
-
-  /// Before `call`, takes the weights of Shared layers that another model has trained. For the training loop.
-  /// Collective.
+  /// Takes the weights of Shared layers that another model has trained, before `call`. Collective.
   void settle(char const* call) const { owned_.shared.settle(call); }
-  /// One step of training. For the training loop. Collective.
-  template <class Rows>
-  void train_step(Rows const& batch) {
-    owned_.shared.begin_step();
-    owned_.engine.train_step(batch);
-  }
-  /// Publishes the weights of Shared layers that training changed. For the training loop. Collective.
+  /// One step of training. Collective.
+  void train_step(auto const& batch) { owned_.shared.begin_step(), owned_.engine.train_step(batch); }
+  /// Publishes the weights of Shared layers that training changed. Collective.
   void publish_trained() { owned_.publish_trained(); }
-  /// Publishes those of a resumed run. For the training loop. Collective. \param trained  within an epoch
+  /// Publishes those of a resumed run. Collective. \param trained  within an epoch
   void publish_resumed(bool trained) { owned_.publish_resumed(trained); }
-  /// Notes that a snapshot was restored. For the training loop. Local.
+  /// Notes that a snapshot was restored. Local.
   void note_restored() { owned_.shared.note_changed(false); }
 
  protected:

@@ -155,8 +155,7 @@ History detail::training_loop(PlacedModel<Engine, Model>& model, Train const& tr
       run.clear_logs();
       list.epoch_begin();
     } else {
-      list.epoch_resume();
-      run.set_batch(progress.batch - 1);  // the last one, if no other follows
+      list.epoch_resume(), run.set_batch(progress.batch - 1);  // the last one, if no other follows
     }
     require_same_changes<Callbacks...>(run, "fit");
 
