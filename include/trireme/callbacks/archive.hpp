@@ -25,26 +25,6 @@
 
 namespace trireme {
 
-namespace detail {
-template <class>
-inline constexpr bool is_vector = false;
-template <class V>
-inline constexpr bool is_vector<std::vector<V>> = true;
-template <class>
-inline constexpr bool is_optional = false;
-template <class V>
-inline constexpr bool is_optional<std::optional<V>> = true;
-template <class>
-inline constexpr bool is_tuple = false;
-template <class... V>
-inline constexpr bool is_tuple<std::tuple<V...>> = true;
-template <class>
-inline constexpr bool is_pair = false;
-template <class A, class B>
-inline constexpr bool is_pair<std::pair<A, B>> = true;
-
-}  // namespace detail
-
 /// Argument of `state(archive)`, which names each value once, `archive("wait", wait)`. The archive saves the value or
 /// sets it, depending on its constructor. Values are numbers, enumerations, strings, snapshots of the weights, structs
 /// with a `state` of their own, and optionals, pairs and vectors of these.
@@ -252,8 +232,13 @@ class Archive : public StoredValues {
     in_folder(name, [&] {
       bool present = static_cast<bool>(snapshot);
       (*this)("present", present);
-      if (!present) return snapshot.reset();
       agree_no_error(nullptr);  // a process whose `state` has thrown takes no part in what follows
+      if constexpr (requires { engine_->group().allreduce_sum(std::size_t{}); }) {
+        std::size_t const all = engine_->group().size(),
+                          having = engine_->group().allreduce_sum(static_cast<std::size_t>(present)).value();
+        if (having % all != 0) fail(formatted("has the snapshot '{}' on {} of {} processes", name, having, all));
+      }
+      if (!present) return snapshot.reset();
       std::vector<T> weights;
       if (!loads()) weights = engine_->weights().gather(snapshot.template get<Handle>());
       if constexpr (requires { engine_->model().description().arena_elements(); })

@@ -70,13 +70,16 @@ std::size_t set_or_undo(Archive<Engine>& archive, Engine& engine, Run& run) {
   run_state(before, engine, run);
   try {
     std::size_t const saved_by = run_state(archive, engine, run);
-    archive.require_complete();
+    archive.together([&] { archive.require_complete(); });
     archive.require_placement();
     return saved_by;
   } catch (...) {
     if (archive.failed() || is_of_all(std::current_exception(), engine.group().size())) {
       auto undo = Archive<Engine>::undo(before);
-      run_state(undo, engine, run);
+      try {
+        run_state(undo, engine, run);
+      } catch (...) {  // by the same callback, with what it threw before
+      }
       if constexpr (requires { engine.resumed(); }) engine.resumed();
     }
     throw;
@@ -121,7 +124,7 @@ void save_checkpoint(Engine& engine, Run& run, CheckpointFile const& file) {
   Archive<Engine> archive(engine, file.path());
   archive.same_model(detail::model_text(engine.model()));
   detail::run_state(archive, engine, run);
-  StoredTensors values = archive.tensors();
+  StoredTensors values = archive.take_tensors();
   detail::gather_own_values(engine.group(), values);
   auto const& model = engine.model().description();
   auto const weights = detail::state_tensors<NamedTensor, typename Engine::Model::Optimizer>(
@@ -168,7 +171,7 @@ bool load_checkpoint(Engine& engine, Run& run, CheckpointFile const& file, Place
   if constexpr (requires { engine.resumed(); }) engine.resumed();
   if (!given_up.empty())
     run.warning(formatted("'{}' was not the same on all of the {} ranks that saved the run; it is that of rank 0 now",
-                          given_up, saved_by));
+                          printable(given_up, 200), saved_by));
   if (std::string const move = detail::describe_move(archive, engine, saved_by); !move.empty()) run.warning(move);
   return true;
 }

@@ -163,7 +163,7 @@ TRIREME_INLINE std::vector<std::string> CSVLogger::fields(std::string_view line)
 
 TRIREME_INLINE std::string CSVLogger::line_of_columns() const {
   std::string line;
-  for (auto const& name : columns) line += (line.empty() ? "" : separator) + quoted(name);
+  for (std::size_t i = 0; i < columns.size(); ++i) line += (i == 0 ? "" : separator) + quoted(columns[i]);
   return line;
 }
 

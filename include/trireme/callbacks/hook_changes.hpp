@@ -22,8 +22,10 @@ class HookChanges {
   /// Notes the values of an epoch that makes room for the next one.
   void note_logs(Logs const& logs);
 
-  /// Lists all changes, with the values that are logged now.
-  void list(Config& c, Logs const& logs) const;
+  /// Lists changes of weights and learning rates.
+  void list(Config& c) const;
+  /// Lists the values that are logged now, and a checksum of earlier ones.
+  void list_logs(Config& c, Logs const& logs) const;
 
   /// Number of restored snapshots.
   std::size_t restores() const { return restores_; }

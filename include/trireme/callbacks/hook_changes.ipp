@@ -46,13 +46,16 @@ TRIREME_INLINE void HookChanges::note_logs(Logs const& logs) {
   }
 }
 
-TRIREME_INLINE void HookChanges::list(Config& c, Logs const& logs) const {
+TRIREME_INLINE void HookChanges::list(Config& c) const {
   c.add("the number of restored snapshots", formatted("{}", restores_));
   c.add("a snapshot restored, the last one of step", formatted("{}", last_restored_step_));
   c.add("the checksum of the moments and snapshots that hooks have restored", formatted("{:016x}", restores_hash_));
   c.add("the number of learning rates that hooks have set", formatted("{}", rates_set_));
   c.add("a learning rate that a hook has set, the last one at step", formatted("{}", last_rate_step_));
   c.add("the checksum of the steps and learning rates that hooks have set", formatted("{:016x}", rates_hash_));
+}
+
+TRIREME_INLINE void HookChanges::list_logs(Config& c, Logs const& logs) const {
   std::string names;
   for (Logs::Entry const& entry : by_name(logs)) names += (names.empty() ? "" : ", ") + entry.name;
   c.add("the logged values", names.empty() ? "none" : names);

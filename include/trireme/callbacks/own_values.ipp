@@ -41,7 +41,8 @@ TRIREME_INLINE OwnValues take_own_values(StoredTensors& run) {
   for (auto at = run.lower_bound(folder); at != run.end() && at->first.starts_with(folder); at = run.erase(at)) {
     std::string_view rest = std::string_view(at->first).substr(folder.size());
     std::optional<std::size_t> const rank = io::take_number(rest);
-    if (rank && rest.starts_with('/')) own[*rank].emplace(rest.substr(1), std::move(at->second));
+    if (rank && rest.starts_with('/') && is_of_callbacks(rest.substr(1)))
+      own[*rank].emplace(rest.substr(1), std::move(at->second));
   }
   return own;
 }

@@ -145,6 +145,7 @@ class Run {
     require_rest("saved in on_save_point");
     engine().require_together("saving the run");
     require_same_path("save", path, Placement::same);
+    model_->settle("save");
     save_checkpoint(engine(), *this, CheckpointFile(path));
     detail::noted_checkpoints().note(path);
   }
@@ -197,7 +198,7 @@ class Run {
   }
   /// Empty logs, for an epoch that begins.
   void clear_logs() {
-    changes_.note_logs(logs_);
+    if (!engine().acquires_batches()) changes_.note_logs(logs_);
     logs_.clear();
   }
   /// Begins, at batch `first`, an epoch or a test of so many batches; 0 if their number is not known.
@@ -227,7 +228,8 @@ class Run {
     detail::require_same_config(engine().group(), call, [&](Config& c) {
       detail::list_learning_rate(c, engine());
       c.add("the decision to stop training:", progress_->stop ? "yes" : "no");
-      changes_.list(c, logs_);
+      changes_.list(c);
+      if (!engine().acquires_batches()) changes_.list_logs(c, logs_);  // there hooks of a batch are local
     });
   }
   /// True if hooks have restored weights.

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +24,23 @@ namespace detail {
 /// Stored type of a number: float and double unchanged, all other types in 64 bits.
 template <class V>
 using StoredNumber = std::conditional_t<std::is_floating_point_v<V>, V, std::int64_t>;
+
+template <class>
+inline constexpr bool is_vector = false;
+template <class V>
+inline constexpr bool is_vector<std::vector<V>> = true;
+template <class>
+inline constexpr bool is_optional = false;
+template <class V>
+inline constexpr bool is_optional<std::optional<V>> = true;
+template <class>
+inline constexpr bool is_tuple = false;
+template <class... V>
+inline constexpr bool is_tuple<std::tuple<V...>> = true;
+template <class>
+inline constexpr bool is_pair = false;
+template <class A, class B>
+inline constexpr bool is_pair<std::pair<A, B>> = true;
 }  // namespace detail
 
 /// Values by name, saved or loaded depending on the constructor; counts the named ones. Names lie in folders.
@@ -39,6 +58,8 @@ class StoredValues {
   std::string const& path() const { return path_; }
   /// Tensors that were saved so far, or those to load from.
   StoredTensors const& tensors() const { return tensors_; }
+  /// The same, out of the archive.
+  StoredTensors take_tensors() { return std::move(tensors_); }
 
   /// Checks that all values were named. \throws FileError if the checkpoint holds other values
   void require_complete() const;

@@ -44,7 +44,7 @@ TRIREME_INLINE void StoredValues::require_elements(std::string_view name, std::s
 }
 
 TRIREME_INLINE void StoredValues::fail(std::string const& what) const {
-  raise_uniform(FileError(path_, what));  // every process has the same tensors
+  raise_uniform(FileError(path_, what));  // every process has the same tensors, but for those of callbacks
 }
 
 TRIREME_INLINE StoredTensor& StoredValues::slot(std::string_view name, ElementType type,

@@ -20,8 +20,8 @@ namespace trireme {
 /// a batch or after an error that ended it, when another model is compiled, trains, evaluates, predicts, or saves, sets
 /// or loads weights; its `weights` and `predictor` read them where they are. `infer` and `weights_view` alone have
 /// those of before, until `publish_shared` of the model that trains. The handle keeps a copy of the weights on the host
-/// of each process. Models that share layers have to be compiled, and to end, in the same order on the same processes;
-/// steps that were not copied end with their model.
+/// of each process. Models that share layers have to be compiled, and to end, in the same order on the same processes,
+/// and are used by one thread at a time, as one model is; steps that were not copied end with their model.
 ///
 /// Compile-time errors: an Input.
 /// \throws ShapeError from `compile`, on all processes, if the weights have other extents than in the model that was

@@ -50,7 +50,7 @@ class SharedWeights {
   std::vector<std::weak_ptr<Member>> members_;
 };
 
-[[noreturn]] void throw_not_reached(char const* call, std::string const& path, std::size_t others, std::size_t own);
+ValueError not_reached(char const* call, std::string const& path, std::size_t others, std::size_t own);
 /// \throws ValueError on all processes if a handle stands twice in the model
 void require_shared_once(ModelDescription const& model);
 /// \throws ShapeError on all processes if the handle has weights of other extents
@@ -106,13 +106,16 @@ class SharedLinks {
     }
   }
 
-  /// Throws where processes of a model that is ahead go their own pace, so that `call`, of all, would hang. Local.
+  /// Throws where processes of another model go their own pace, so that `call`, of all, would hang. Local.
   void require_together(char const* call) const {
     for (Link const& link : links_)
-      if (auto const other = ahead_of(link)) other->require_together(call);
+      for (auto const& member : link.shared->members())
+        if (member != link.member) member->require_together(call);
   }
   /// Gets the weights of a model that is ahead, before `call` uses or changes them. Collective.
   void settle(char const* call) const {
+    if constexpr (requires { (*target_)->weights().apart(); })
+      if (!links_.empty() && (*target_)->weights().apart()) return;  // no other model trains then
     for (Link const& link : links_) settle(link, call);
   }
   /// The same before a step of training. All processes know whether another model is ahead; this one is then.
@@ -201,7 +204,7 @@ class SharedLinks {
   static void require_reached(Link const& link, SharedWeights::Member const& other, char const* call,
                               bool alike = true) {
     if (other.processes != link.member->processes || !alike)
-      throw_not_reached(call, path(link.weights), other.processes, link.member->processes);
+      throw not_reached(call, path(link.weights), other.processes, link.member->processes);
   }
 
   static void take_newer(Link const& link) {
@@ -212,9 +215,11 @@ class SharedLinks {
   }
   void settle(Link const& link, char const* call) const {
     auto const other = ahead_of(link);
-    if (other) require_reached(link, *other, call);
     auto const members = link.shared->members();
     auto const& group = (*target_)->group();
+    bool const reached = !other || other->processes == group.size();
+    if (std::size_t const others = group.allreduce_max(reached ? std::size_t{0} : other->processes).value())
+      raise_uniform(not_reached(call, path(link.weights), others, group.size()));
     std::size_t const own =
         other ? static_cast<std::size_t>(std::ranges::find(members, other) - members.begin()) + 1 : 0;
     std::size_t const number = group.allreduce_max(own).value();  // 0: no model is ahead

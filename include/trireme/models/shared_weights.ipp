@@ -33,12 +33,11 @@ TRIREME_INLINE std::size_t SharedWeights::models() const {
       std::ranges::count_if(members_, [](auto const& member) { return !member.expired(); }));
 }
 
-TRIREME_INLINE void throw_not_reached(char const* call, std::string const& path, std::size_t others, std::size_t own) {
-  throw ValueError(formatted(
+TRIREME_INLINE ValueError not_reached(char const* call, std::string const& path, std::size_t others, std::size_t own) {
+  return ValueError(formatted(
       "'{}' needs the newest weights of '{}', a Shared layer that a model on {} process{} has changed since they were "
       "published, and the model that it is called for, on {}, cannot get them: call it at the end of an epoch, or "
-      "after "
-      "publish_shared of the other model",
+      "after publish_shared of the other model",
       call, path, others, others == 1 ? "" : "es", own));
 }
 

@@ -560,3 +560,56 @@ BOOST_AUTO_TEST_CASE(what_a_callback_has_on_each_rank_goes_on_with_the_run) {
     BOOST_TEST(resumed.steps == 12u);
   }
 }
+
+namespace {
+
+/// Names a value, or has a snapshot, on rank 0 alone.
+struct OfOneRank {
+  bool takes = false;
+  Snapshot kept{};
+  double value = 1;
+  void on_train_batch_end(auto& run) {
+    if (takes && world().is_chief()) kept.take(run);
+  }
+  void state(auto& archive) {
+    if (!takes && world().is_chief()) archive("value", value);
+    if (takes) archive("kept", kept);
+  }
+};
+
+/// Has a vector, which it names only if it is not empty.
+struct Unnamed {
+  std::vector<double> cells{};
+  void on_train_batch_end(auto&) {
+    if (world().rank() != 1) cells.assign(2, 5);
+  }
+  void state(auto& archive) {
+    if (!cells.empty()) archive("cells", cells);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(values_that_some_ranks_do_not_name_are_an_error_of_all) {
+  MultiWorkerMirroredStrategy<> const strategy(world());
+  auto const samples = test::mlp_samples<float>(20);
+  SharedFolder folder, none;
+  auto const trains = [&](std::string const& file, std::size_t steps, auto& callback) {
+    auto model = small_model(strategy);
+    fit(strategy, model, samples.data().batch(GlobalBatch{5}), {.epochs = 2, .verbose = false}, callback,
+        BackupAndRestore{.path = file, .save_freq = std::size_t{1}}, Killer(steps));
+  };
+  OfOneRank named, again;
+  BOOST_CHECK_THROW(trains(folder.file(), 2, named), Killed);
+  trains(folder.file(), never, again);  // each rank names what it named before
+
+  Unnamed saved, fresh;
+  BOOST_CHECK_THROW(trains(folder.file(), 2, saved), Killed);
+  std::string const message = test::message_of<FileError>([&] { trains(folder.file(), never, fresh); });
+  BOOST_TEST(message.find("values, of which this run knows") != std::string::npos, message);
+
+  if (world().size() == 1) return;
+  OfOneRank taking{.takes = true};
+  BOOST_TEST(test::message_of<FileError>([&] { trains(none.file(), never, taking); }) ==
+             none.file() + ": has the snapshot 'kept' on 1 of " + std::to_string(world().size()) + " processes");
+}

@@ -30,6 +30,7 @@
 #include "trireme/layers/batch_normalization.hpp"
 #include "trireme/losses/sparse_categorical_crossentropy.hpp"
 #include "trireme/metrics/accuracy.hpp"
+#include "trireme/models/shared.hpp"
 #include "trireme/mpi/fault/status_record.hpp"
 #include "trireme/optimizers/adam.hpp"
 #include "trireme/optimizers/sgd.hpp"
@@ -421,6 +422,39 @@ BOOST_AUTO_TEST_CASE(the_chief_saves_while_servers_wait_for_each_other) {
       ModelCheckpoint<"loss">{.path = "parameter_server_wide.npz", .save_freq = 1});
   // Another worker has written none, and its messages name none.
   BOOST_TEST(detail::status().checkpoint().ends_with("parameter_server_wide.npz") == world().is_chief());
+}
+
+/// Asks another model of a layer in the first hook of each batch.
+template <class Evaluate>
+struct AsksAnother {
+  Evaluate evaluate;
+  std::size_t refused = 0;
+  void on_train_batch_begin(auto&) {
+    try {
+      evaluate();
+    } catch (ValueError const& error) {
+      refused += std::string(error.what()).find("while") != std::string::npos;
+    }
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_model_of_a_shared_layer_is_saved_while_workers_go_their_own_pace_and_no_other_is_asked) {
+  if (world().size() < 2) return;
+  ParameterServerStrategy<> const strategy(world(), {.servers = 1, .staleness = 4});
+  Shared layers{Sequential{Dense<5, Tanh>{}, Dense<test::classes>{}}};
+  auto const make = [&] {
+    return compile(strategy, Sequential{Input<test::mlp_inputs>{}, layers}, SGD{.learning_rate = 0.1},
+                   SparseCategoricalCrossentropy{.from_logits = true});
+  };
+  auto model = make(), other = make();
+  auto const samples = test::mlp_samples<float>(40);
+  auto const data = samples.data().batch(GlobalBatch{4});
+  AsksAnother asks{[&] { evaluate(strategy, other, data); }};
+  fit(strategy, model, data, {.epochs = 2, .verbose = false}, asks,
+      ModelCheckpoint<"loss">{.path = "parameter_server_shared.npz", .save_freq = 2});
+  BOOST_TEST(world().allreduce_sum(asks.refused).value() == 20u);
+  BOOST_TEST(evaluate(strategy, other, data).find("loss")->value() ==
+             evaluate(strategy, model, data).find("loss")->value());
 }
 
 BOOST_AUTO_TEST_CASE(the_chief_saves_the_servers_weights_and_optimizer_after_so_many_updates) {
