@@ -42,7 +42,7 @@ void gather_own_values(Group const& group, StoredTensors& run) {
   }
 }
 
-/// What processes of a saved run had of their own, by rank; empty but on the chief.
+/// Values that processes of a saved run had of their own, by rank; empty on all processes but the chief.
 using OwnValues = std::map<std::size_t, StoredTensors>;
 
 /// Takes them out of the tensors that the chief has read.

@@ -71,7 +71,8 @@ class Run {
 
   /// Values of the epoch; while a test runs within it, the values logged before. Callbacks may add to them and replace
   /// them, the same on every process. Values that differ end the run with an error of all processes, before a callback
-  /// that declares a `monitor` decides by them, or else where learning rates are compared.
+  /// that declares a `monitor` decides by them, or else where learning rates are compared; they are not compared where
+  /// workers of a ParameterServerStrategy go their own pace.
   Logs& logs() { return logs_; }
   Logs const& logs() const { return logs_; }
   /// Names that will be logged by the end of an epoch.

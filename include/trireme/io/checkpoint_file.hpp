@@ -74,7 +74,7 @@ class CheckpointFile {
 
   void read_tensors(std::string const& file, std::span<NamedDestination const> tensors) const;
 
-  /// Whether the file holds a run, as its format tells; nothing if it is not whole.
+  /// True if the file holds a run, as its format tells; no value if the file is not whole.
   static std::optional<bool> holds_run(std::string const& file, bool npz);
 
   std::string path_;

@@ -92,7 +92,7 @@ struct PackedTensors {
 
   /// Packs them.
   explicit PackedTensors(StoredTensors const& tensors);
-  /// What another process has packed.
+  /// Tensors that another process has packed.
   PackedTensors(std::string packed_contents, std::string packed_values)
       : contents(std::move(packed_contents)), values(std::move(packed_values)) {}
 

@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(an_error_after_the_last_hook_of_training_leaves_the_backup)
 
 namespace {
 
-/// Has a value, weights and a value of each rank's own, and refuses to go on, or to save, where it is told to.
+/// Callback with a value, weights and a value of each rank's own, whose `state` throws on loading or on saving.
 struct Refusing {
   int value = 0;
   bool refuses = false, saves = true;
